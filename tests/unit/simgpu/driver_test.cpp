@@ -197,7 +197,7 @@ TEST_CASE("images are told apart") {
   CHECK(cuModuleLoad(&module, "/nonexistent.simgpu") == CUDA_ERROR_FILE_NOT_FOUND);
   const char garbage[256] = "no image at all";
   CHECK(cuModuleLoadData(&module, garbage) == CUDA_ERROR_INVALID_IMAGE);
-  const char ptx[] = "// made by a compiler\n\n.version 8.0\n.target sm_80\n";
+  const char ptx[] = "// made by a compiler\n\n.version 8.0\n.target sm_80\n.frob 1\n";
   CHECK(cuModuleLoadData(&module, ptx) == CUDA_ERROR_INVALID_PTX);
   const uint32_t fatbin[16] = {0xBA55ED50};
   CHECK(cuModuleLoadData(&module, fatbin) == CUDA_ERROR_NO_BINARY_FOR_GPU);

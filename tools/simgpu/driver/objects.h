@@ -15,6 +15,7 @@
 
 #include "driver/device.h"
 #include "driver/execution/work_queue.h"
+#include "ptx/code.h"
 
 namespace simgpu {
 
@@ -82,10 +83,22 @@ struct GreenContext {
   std::shared_ptr<Context> primary;
 };
 
+// Decoded PTX of a module and the device memory of its variables, which it frees.
+struct ModuleCode {
+  ptx::Program program;
+  std::vector<CUdeviceptr> memory;
+
+  ModuleCode() = default;
+  ~ModuleCode();
+  ModuleCode(const ModuleCode&) = delete;
+  ModuleCode& operator=(const ModuleCode&) = delete;
+};
+
 struct Module {
   uint32_t id = 0;
   std::shared_ptr<Context> context;
   std::shared_ptr<class LoadedImage> image;
+  std::shared_ptr<const ModuleCode> code;                      // null: no PTX
   std::vector<std::byte> cubin;                                // what tools are shown
   std::map<std::string, std::shared_ptr<Function>> functions;  // by name, made at load, then fixed
 };
@@ -98,6 +111,8 @@ struct Function {
   uint32_t module_id = 0;
   std::shared_ptr<Context> context;
   std::shared_ptr<LoadedImage> image;
+  std::shared_ptr<const ModuleCode> module_code;  // of PTX: what `code` is in
+  const ptx::Kernel* code = nullptr;              // null: no PTX
   std::atomic<uint32_t> max_dynamic_shared{48 * 1024};
 };
 

@@ -14,7 +14,7 @@ CUresult load(CUlibrary* out, const void* data, size_t bytes) {
   auto library = std::make_shared<Library>();
   library->image = std::move(result.image);
   const auto* first = static_cast<const std::byte*>(data);
-  library->bytes.assign(first, first + elf_bytes(data, bytes));
+  library->bytes.assign(first, first + image_bytes(data, bytes));
   *out = runtime.libraries.insert(library);
   for (const KernelEntry* entry : library->image->kernels()) {
     auto kernel = std::make_shared<Kernel>();

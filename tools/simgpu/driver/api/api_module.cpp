@@ -15,7 +15,8 @@ CUresult load(CUmodule* module, const void* data, size_t bytes) {
   ImageResult result = load_image(data, bytes);
   if (result.error != CUDA_SUCCESS) return result.error;
   const auto made =
-      make_module(context.object, std::move(result.image), data, elf_bytes(data, bytes));
+      make_module(context.object, std::move(result.image), data, image_bytes(data, bytes));
+  if (made == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *module = HandleTable<CUmodule, Module>::handle_of(made.get());
   return CUDA_SUCCESS;
 }
@@ -84,6 +85,18 @@ CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned int numFunct
   return CUDA_SUCCESS;
 }
 
+CUresult cuModuleGetGlobal_v2(CUdeviceptr* dptr, size_t* bytes, CUmodule hmod, const char* name) {
+  if (name == nullptr || (dptr == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  const auto module = Runtime::get().modules.find(hmod);
+  if (!module) return CUDA_ERROR_INVALID_HANDLE;
+  if (module->code == nullptr) return CUDA_ERROR_NOT_FOUND;
+  const auto it = module->code->program.globals.find(name);
+  if (it == module->code->program.globals.end()) return CUDA_ERROR_NOT_FOUND;
+  if (dptr != nullptr) *dptr = it->second.address;
+  if (bytes != nullptr) *bytes = it->second.bytes;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuFuncGetName(const char** name, CUfunction hfunc) {
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto function = find_function_to_ask(hfunc, "cuFuncGetName");
@@ -115,6 +128,9 @@ CUresult cuFuncGetAttribute(int* pi, CUfunction_attribute attrib, CUfunction hfu
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
       *pi = 1024;
       break;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      *pi = function->code != nullptr ? static_cast<int>(function->code->shared_bytes) : 0;
+      break;
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
       *pi = 32;
       break;
@@ -130,7 +146,7 @@ CUresult cuFuncGetAttribute(int* pi, CUfunction_attribute attrib, CUfunction hfu
       break;
     default:
       if (attrib < 0 || attrib >= CU_FUNC_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
-      *pi = 0;  // no static shared, constant or local memory; no cluster wishes
+      *pi = 0;  // nothing is known of constant and local memory; no cluster wishes
   }
   return CUDA_SUCCESS;
 }

@@ -113,7 +113,7 @@ Executor::Result Executor::run(const KernelEntry& kernel, const LaunchShape& sha
   if (running.barrier_misused)
     complain("kernel '" + std::string(kernel.name) +
              "' calls gpu::sync() but is exported with GPU_EXPORT; use GPU_EXPORT_SYNC");
-  return {e.counts, !running.barrier_misused};
+  return {e.counts, running.barrier_misused ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS};
 }
 
 }  // namespace simgpu

@@ -1,5 +1,6 @@
 // Runs the blocks of a launch, one after the other, on the calling thread.
 #pragma once
+#include <cuda.h>
 #include <simgpu/abi.h>
 
 #include <cstddef>
@@ -25,7 +26,7 @@ class Executor {
  public:
   struct Result {
     Counts counts;
-    bool ok;  // false: the kernel met a barrier it was not exported for; one line is on stderr
+    CUresult error;  // other than success: the kernel ended by a fault; one line is on stderr
   };
   // `params` is the packed parameter buffer of kernel.param_bytes bytes. `engine` is held, once,
   // and given away while the kernel waits.

@@ -1,12 +1,17 @@
 #include "driver/execution/launch.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <thread>
 #include <tuple>
 
 #include "driver/execution/clock.h"
+#include "driver/execution/memory.h"
 #include "driver/execution/timing.h"
 #include "driver/observer.h"
+#include "ptx/machine.h"
 
 namespace simgpu {
 namespace {
@@ -79,12 +84,55 @@ KernelRun describe(const Stream& stream, const LaunchWork& work, const GraphOrig
   return run;
 }
 
+// The allocation around an address that a kernel uses: of a device, or of pinned host memory.
+bool find_allocation(uint64_t address, ptx::Allocation& found) {
+  if (Device* const device = Runtime::get().device_of_address(address)) {
+    const auto block = device->memory().find(address);
+    if (block) found = {block->address, block->address + block->bytes};
+    return block.has_value();
+  }
+  HostBlock block;
+  if (!find_host(address, block)) return false;
+  found = {block.address, block.address + block.bytes};
+  return true;
+}
+
+// Gives the device away for a moment: what the kernel waits for may be another stream's work.
+void pause(std::recursive_mutex& engine) {
+  engine.unlock();
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
+  engine.lock();
+}
+
+Executor::Result interpret(Device& device, const LaunchWork& work, uint64_t number) {
+  ptx::Launch launch;
+  launch.grid = work.shape.grid;
+  launch.block = work.shape.block;
+  launch.cluster = work.shape.cluster;
+  launch.dynamic_shared_bytes = work.shape.dynamic_shared_bytes;
+  launch.cooperative = work.shape.cooperative;
+  launch.parameters = work.params;
+  launch.sectors = device.memory().sectors(number);
+  launch.grid_id = number;
+  launch.find = &find_allocation;
+  launch.pause = [&device] { pause(device.engine()); };
+  launch.print = [](const std::string& text) { std::fputs(text.c_str(), stdout); };
+  try {
+    return {ptx::run(work.function->module_code->program, *work.function->code, launch),
+            CUDA_SUCCESS};
+  } catch (const ptx::Fault& fault) {
+    complain(fault.what());
+    return {{}, fault.result};
+  }
+}
+
 // With replays > 1, as under a profiler that needs several passes: memory is put back before every
 // further run.
 Executor::Result execute(Device& device, const LaunchWork& work, uint64_t number,
                          uint32_t replays) {
   Arena& memory = device.memory();
   const auto once = [&] {
+    if (work.function->code != nullptr) return interpret(device, work, number);
     auto executor = device.lend_executor();
     const Executor::Result result =
         executor->run(*work.function->kernel, work.shape, work.params.data(),
@@ -160,6 +208,9 @@ CUresult prepare_launch(const std::shared_ptr<Function>& function, const LaunchS
   if (const CUresult error = check_shape(*function, shape); error != CUDA_SUCCESS) return error;
   work.function = function;
   work.shape = shape;
+  if (function->code != nullptr && shape.cluster.x == 0 && function->code->cluster[0] != 0)
+    work.shape.cluster = {function->code->cluster[0], function->code->cluster[1],
+                          function->code->cluster[2]};
   return copy_params(*function->kernel, kernel_params, extra, work.params);
 }
 
@@ -175,6 +226,10 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
     if (const CUresult error = instrumented_failure(device, work, runtime.settings().faults);
         error != CUDA_SUCCESS)
       return error;
+  // A kernel's fault is its context's, for good.
+  if (const CUresult failure = stream.context->failure;
+      failure != CUDA_SUCCESS && work.function->code != nullptr)
+    return failure;
   KernelRun run = describe(stream, work, origin, number);
   uint64_t begun_for = 0;
   {
@@ -195,7 +250,10 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
   if (const Observer* o = guard.get();
       o != nullptr && guard.generation() == begun_for && o->kernel_end)
     o->kernel_end(o->self, &run);
-  return result.ok ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+  if (result.error == CUDA_SUCCESS || work.function->code == nullptr) return result.error;
+  CUresult none = CUDA_SUCCESS;
+  stream.context->failure.compare_exchange_strong(none, result.error);
+  return CUDA_SUCCESS;  // the next call that waits says it
 }
 
 }  // namespace simgpu

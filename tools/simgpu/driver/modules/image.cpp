@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "driver/settings.h"
+#include "ptx/decode.h"
 
 namespace simgpu {
 namespace {
@@ -58,6 +59,25 @@ CUresult refuse(CUresult error, const std::string& why) {
 }  // namespace
 
 struct ImageLoader {
+  // PTX: what cannot be run is found now, and not at the first launch.
+  static ImageResult read(const void* data, size_t bytes) {
+    try {
+      ptx::Module text = ptx::parse({static_cast<const char*>(data), bytes});
+      std::vector<std::unique_ptr<std::byte[]>> memory;
+      const auto allocate = [&memory](uint64_t size) {
+        memory.push_back(std::make_unique<std::byte[]>(size + ptx::kGlobalAlignment));
+        const auto at = reinterpret_cast<uint64_t>(memory.back().get());
+        return (at + ptx::kGlobalAlignment - 1) / ptx::kGlobalAlignment * ptx::kGlobalAlignment;
+      };
+      static_cast<void>(ptx::decode(text, allocate));
+      return {CUDA_SUCCESS, std::shared_ptr<LoadedImage>(new LoadedImage(std::move(text)))};
+    } catch (const ptx::TextError& error) {
+      return {refuse(CUDA_ERROR_INVALID_PTX, std::string("PTX, ") + error.what()), nullptr};
+    } catch (const std::bad_alloc&) {
+      return {CUDA_ERROR_OUT_OF_MEMORY, nullptr};
+    }
+  }
+
   static ImageResult load(const void* data, size_t bytes) {
     const int file = memfd_create("simgpu-module", MFD_CLOEXEC);
     if (file < 0) return {CUDA_ERROR_OUT_OF_MEMORY, nullptr};
@@ -91,7 +111,22 @@ struct ImageLoader {
   }
 };
 
+LoadedImage::LoadedImage(ptx::Module text) : text_(std::make_unique<ptx::Module>(std::move(text))) {
+  for (const auto& function : text_->functions) {
+    if (!function->is_entry || !function->has_body) continue;
+    std::vector<ParamInfo> parameters;
+    for (const ptx::Parameter& one : function->parameters)
+      parameters.push_back({static_cast<uint32_t>(one.offset), static_cast<uint32_t>(one.bytes)});
+    parameters_.push_back(std::move(parameters));
+    entries_.push_back({function->name.c_str(), parameters_.back().data(),
+                        static_cast<uint32_t>(parameters_.back().size()),
+                        static_cast<uint32_t>(function->parameter_bytes()), 0, nullptr, nullptr});
+  }
+  for (const KernelEntry& entry : entries_) kernels_.push_back(&entry);
+}
+
 LoadedImage::~LoadedImage() {
+  if (library_ == nullptr) return;
   dlclose(library_);
   close(file_);
 }
@@ -102,7 +137,11 @@ const KernelEntry* LoadedImage::find(const std::string& name) const {
   return nullptr;
 }
 
-size_t elf_bytes(const void* data, size_t limit) {
+size_t image_bytes(const void* data, size_t limit) {
+  if (is_ptx(data, limit)) {
+    const char* const text = static_cast<const char*>(data);
+    return limit != 0 ? strnlen(text, limit) : std::strlen(text);
+  }
   if (limit != 0 && limit < sizeof(Elf64_Ehdr)) return 0;
   Elf64_Ehdr header;
   if (std::memcmp(data, ELFMAG, SELFMAG) != 0) return 0;
@@ -123,10 +162,8 @@ ImageResult load_image(const void* data, size_t bytes) {
   // several images try them one after the other.
   if (magic == kFatbinMagic || magic == kFatbinWrapperMagic)
     return {CUDA_ERROR_NO_BINARY_FOR_GPU, nullptr};
-  if (is_ptx(data, bytes))
-    return {refuse(CUDA_ERROR_INVALID_PTX, "PTX needs a real driver; load the .simgpu module"),
-            nullptr};
-  const size_t size = elf_bytes(data, bytes);
+  if (is_ptx(data, bytes)) return ImageLoader::read(data, image_bytes(data, bytes));
+  const size_t size = image_bytes(data, bytes);
   if (size == 0)
     return {refuse(CUDA_ERROR_INVALID_IMAGE, "neither a .simgpu module nor CUDA code"), nullptr};
   Elf64_Ehdr header;

@@ -1,4 +1,4 @@
-// What cuModuleLoad* was handed: a simgpu module, or something only a real driver can run.
+// What cuModuleLoad* was handed: PTX, a simgpu module, or something only a real driver can run.
 #pragma once
 #include <cuda.h>
 #include <simgpu/abi.h>
@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "ptx/text.h"
+
 namespace simgpu {
 
 inline constexpr uint16_t kMachineCuda = 190;  // EM_CUDA: an ELF file that is a cubin
 
-// A kernel module mapped into the process; unmapped with the last reference.
+// The kernels of a module: of PTX, or of a shared object that is mapped into the process and
+// unmapped with the last reference.
 class LoadedImage {
  public:
   ~LoadedImage();
@@ -21,13 +24,19 @@ class LoadedImage {
 
   const KernelEntry* find(const std::string& name) const;  // null when there is none
   const std::vector<const KernelEntry*>& kernels() const { return kernels_; }
+  const ptx::Module* text() const { return text_.get(); }  // null: a shared object
 
  private:
   friend struct ImageLoader;
   LoadedImage(void* library, int file) : library_(library), file_(file) {}
-  void* library_;
-  int file_;
+  explicit LoadedImage(ptx::Module text);
+  void* library_ = nullptr;
+  int file_ = -1;
   std::vector<const KernelEntry*> kernels_;
+  std::unique_ptr<ptx::Module> text_;
+  // What the text says of its kernels, as shared objects have it.
+  std::vector<KernelEntry> entries_;
+  std::vector<std::vector<ParamInfo>> parameters_;
 };
 
 struct ImageResult {
@@ -35,13 +44,13 @@ struct ImageResult {
   std::shared_ptr<LoadedImage> image;
 };
 
-// `bytes` = 0: the caller gave only an address; the size comes from the image's own header. Errors,
-// as the real driver has them: INVALID_IMAGE (not an image), NO_BINARY_FOR_GPU (device code for
-// real GPUs), INVALID_PTX (PTX: there is no compiler here). One line on stderr says why.
+// `bytes` = 0: the caller gave only an address; the size comes from the image's own header, or
+// from the text's end. Errors, as the real driver has them: INVALID_IMAGE (not an image),
+// NO_BINARY_FOR_GPU (device code for real GPUs), INVALID_PTX. One line on stderr says why.
 ImageResult load_image(const void* data, size_t bytes);
 
-// Its size by its own header, or 0 when it is not an ELF file.
-size_t elf_bytes(const void* data, size_t limit);
+// Its size by its own header, or of PTX text; 0 when it is neither.
+size_t image_bytes(const void* data, size_t limit);
 
 // The file's bytes; false when it cannot be read.
 bool read_file(const char* path, std::vector<std::byte>& bytes);

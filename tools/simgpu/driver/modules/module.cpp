@@ -1,14 +1,19 @@
 #include "driver/modules/module.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <new>
 #include <unordered_set>
 
 #include "driver/context.h"
+#include "driver/execution/memory.h"
 #include "driver/execution/stream.h"
 #include "driver/graphs/capture.h"
 #include "driver/modules/cubin_image.h"
 #include "driver/observer.h"
+#include "ptx/decode.h"
 
 namespace simgpu {
 namespace {
@@ -18,13 +23,38 @@ namespace {
   std::abort();
 }
 
+// Null: there is no memory.
+std::shared_ptr<const ModuleCode> decoded(const ptx::Module& text, Device& device) {
+  auto made = std::make_shared<ModuleCode>();
+  try {
+    made->program = ptx::decode(text, [&](uint64_t bytes) -> uint64_t {
+      CUdeviceptr address = 0;
+      if (allocate_device(device, bytes, &address) != CUDA_SUCCESS) throw std::bad_alloc();
+      made->memory.push_back(address);
+      std::memset(reinterpret_cast<void*>(address), 0, bytes);
+      return address;
+    });
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  return made;
+}
+
 }  // namespace
+
+ModuleCode::~ModuleCode() {
+  for (const CUdeviceptr address : memory) free_device(address);
+}
 
 std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
                                     std::shared_ptr<LoadedImage> image, const void* data,
                                     size_t bytes) {
   Runtime& runtime = Runtime::get();
   auto module = std::make_shared<Module>();
+  if (image->text() != nullptr) {
+    module->code = decoded(*image->text(), *context->device);
+    if (module->code == nullptr) return nullptr;
+  }
   module->id = runtime.next_id(runtime.module_ids);
   module->context = context;
   module->image = std::move(image);
@@ -38,6 +68,11 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
     function->module_id = module->id;
     function->context = context;
     function->image = module->image;
+    if (module->code != nullptr) {
+      function->module_code = module->code;
+      function->code =
+          &*std::ranges::find(module->code->program.kernels, kernel->name, &ptx::Kernel::name);
+    }
     runtime.functions.insert(function);
     module->functions.emplace(kernel->name, std::move(function));
   }
@@ -66,6 +101,7 @@ Found<Function> function_in(Kernel& kernel, const std::shared_ptr<Context>& cont
   auto& module = library->modules[handle_of(context)];
   if (!module || module->context != context)
     module = make_module(context, library->image, library->bytes.data(), library->bytes.size());
+  if (module == nullptr) return {CUDA_ERROR_OUT_OF_MEMORY, nullptr};
   return {CUDA_SUCCESS, module->functions.at(kernel.entry->name)};
 }
 

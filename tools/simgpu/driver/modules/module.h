@@ -6,7 +6,7 @@
 namespace simgpu {
 
 // Makes a module of the image, which was loaded from `bytes` of data, in the context and tells the
-// observer, who is shown a cubin.
+// observer, who is shown a cubin. Null: there is no memory for its variables.
 std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
                                     std::shared_ptr<LoadedImage> image, const void* data,
                                     size_t bytes);

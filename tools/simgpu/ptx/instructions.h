@@ -1,0 +1,45 @@
+// Functions of instructions that are more than arithmetic of one lane.
+#pragma once
+#include "ptx/machine.h"
+
+namespace simgpu::ptx {
+
+// --- memory.cpp: addresses are register a + value, or value alone
+
+Handler load_handler(const Type& type);   // into the places of its list
+Handler store_handler(const Type& type);  // from them
+Handler atomic_handler(const std::string& operation, const Type& type);  // null: there is none
+void copy_async(Warp& warp, const Code& code,
+                uint32_t active);                               // b: source, c: bytes that are read
+void to_window(Warp& warp, const Code& code, uint32_t active);  // cvta: a + value
+void in_window(Warp& warp, const Code& code, uint32_t active);  // isspacep: of `value`
+void load_frame(Warp& warp, const Code& code, uint32_t active);  // .param of a call
+void store_frame(Warp& warp, const Code& code, uint32_t active);
+void pack(Warp& warp, const Code& code, uint32_t active);    // d: the parts of its list
+void unpack(Warp& warp, const Code& code, uint32_t active);  // its list: the parts of a
+void add_local_base(Warp& warp, const Code& code, uint32_t active);
+void read_clock(Warp& warp, const Code& code, uint32_t active);
+void trap(Warp& warp, const Code& code, uint32_t active);
+Handler barrier_object(const std::string& operation);  // mbarrier.*; null: there is none
+Handler system_call(const std::string& name);          // null: it is not known
+
+// --- together.cpp: among the lanes of a warp
+
+enum class Shuffle : uint8_t { kUp, kDown, kBfly, kIdx };
+void shuffle(Warp& warp, const Code& code, uint32_t active);
+enum class Vote : uint8_t { kBallot, kAny, kAll, kUni };
+void vote(Warp& warp, const Code& code, uint32_t active);
+Handler match_handler(const std::string& which, const Type& type);
+Handler reduction_handler(const std::string& operation, const Type& type);
+void active_mask(Warp& warp, const Code& code, uint32_t active);
+void elect(Warp& warp, const Code& code, uint32_t active);
+void nothing(Warp& warp, const Code& code, uint32_t active);
+
+// --- matrix.cpp
+
+// mma, wmma, ldmatrix, stmatrix, movmatrix: the words of the instruction decide. Fills `code` but
+// for the places of its list, in the order of the operands. False: the form is not known, and
+// `problem` says what is.
+bool matrix_code(const Instruction& instruction, Code& code, std::string& problem);
+
+}  // namespace simgpu::ptx

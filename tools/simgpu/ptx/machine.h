@@ -1,0 +1,148 @@
+// Runs decoded kernels: blocks one after the other, the warps of a block in turns.
+//
+// Lanes of a warp that are at the same place run together. Where a branch divides them, the group
+// at the lowest address runs until it reaches the place of another group, and joins it. A group
+// that waits at a barrier, or for other lanes of its warp, lets the others go first.
+#pragma once
+#include <cuda.h>
+#include <simgpu/abi.h>
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "ptx/code.h"
+
+namespace simgpu::ptx {
+
+// What a kernel must not do: an illegal address, an instruction that ends it, a wait without end.
+struct Fault : std::runtime_error {
+  Fault(CUresult code, const std::string& problem) : std::runtime_error(problem), result(code) {}
+  CUresult result;
+};
+
+// Memory that a kernel may use.
+struct Allocation {
+  uint64_t begin = 0, end = 0;
+};
+
+struct Launch {
+  Dim3 grid{1, 1, 1}, block{1, 1, 1}, cluster{0, 0, 0};
+  uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+  std::span<const std::byte> parameters;
+  SectorMap sectors{};
+  uint64_t grid_id = 0;
+  // The allocation around an address; false: there is none.
+  std::function<bool(uint64_t address, Allocation& found)> find;
+  std::function<void()> pause;  // a moment for other work, while the kernel waits for it
+  std::function<void(const std::string& text)> print;  // printf's
+};
+
+// Throws Fault; what was counted until then is lost.
+Counts run(const Program& program, const Kernel& kernel, const Launch& launch);
+
+// --- below: for instructions
+
+struct Block;
+
+// A device's memory as one launch sees it.
+class GlobalMemory {
+ public:
+  explicit GlobalMemory(const Launch& launch) : launch_(launch) {}
+
+  // Throws Fault where [address, address + bytes) is not within one allocation.
+  void check(uint64_t address, uint64_t bytes) {
+    if (address >= last_.begin && address + bytes <= last_.end && address + bytes >= address)
+      return;
+    look_up(address, bytes);
+  }
+  bool covers(uint64_t begin, uint64_t end) const {
+    return begin >= last_.begin && end <= last_.end;
+  }
+  void read(uint64_t address, uint32_t bytes) { touch<false>(address, bytes); }
+  void written(uint64_t address, uint32_t bytes) { touch<true>(address, bytes); }
+
+  Counts counts;
+
+ private:
+  void look_up(uint64_t address, uint64_t bytes);
+
+  template <bool write>
+  void touch(uint64_t address, uint64_t bytes) {
+    const SectorMap& map = launch_.sectors;
+    const uint64_t offset = address - map.base;
+    if (offset >= map.bytes) return;
+    for (uint64_t at = offset / kSectorBytes; at <= (offset + bytes - 1) / kSectorBytes; ++at) {
+      SectorChunk& chunk = map.chunks[at >> (kChunkShift - 5)];
+      if (chunk.launch != map.launch) chunk = SectorChunk{map.launch, 0, 0};
+      uint64_t& seen = write ? chunk.written : chunk.read;
+      const uint64_t bit = uint64_t{1} << (at % 64);
+      if ((seen & bit) == 0)
+        counts[write ? Count::kDramWriteBytes : Count::kDramReadBytes] += kSectorBytes;
+      seen |= bit;
+    }
+  }
+
+  const Launch& launch_;
+  Allocation last_;
+};
+
+struct Group {
+  enum class Wait : uint8_t { kNone, kBarrier, kOthers };
+  uint32_t at = 0;  // index of its next code
+  uint32_t lanes = 0;
+  Wait wait = Wait::kNone;
+  uint32_t barrier = 0;
+};
+
+struct Frame {
+  const Routine* routine = nullptr;
+  size_t begin = 0;         // in the warp's storage
+  uint32_t local_base = 0;  // of its own local memory
+  std::vector<Group> groups;
+  uint32_t lanes = 0;    // that called
+  uint32_t call_at = 0;  // the call's index in the frame below
+};
+
+struct Warp {
+  std::byte* frame = nullptr;  // of the running call
+  Block* block = nullptr;
+  GlobalMemory* memory = nullptr;
+  uint32_t number = 0;       // in the block
+  uint32_t live = 0;         // lanes that have not ended
+  uint32_t local_bytes = 0;  // a lane's
+  std::vector<std::byte> local;
+  std::vector<std::byte> storage;
+  std::vector<Frame> frames;
+
+  uint32_t* words(uint32_t place) const { return reinterpret_cast<uint32_t*>(frame + place); }
+  uint64_t* longs(uint32_t place) const { return reinterpret_cast<uint64_t*>(frame + place); }
+  const Routine& routine() const { return *frames.back().routine; }
+};
+
+struct Barrier {
+  uint32_t threads = 0;           // that have come
+  uint32_t expected = 0;          // 0: all of the block
+  uint32_t votes = 0, zeros = 0;  // bar.red: of the threads that have come
+};
+
+struct Block {
+  Dim3 index{0, 0, 0};
+  const Launch* launch = nullptr;
+  const Kernel* kernel = nullptr;
+  const Program* program = nullptr;
+  std::vector<std::byte> shared;
+  std::vector<Warp> warps;
+  std::array<Barrier, 16> barriers{};
+};
+
+enum class Access { kRead, kWrite, kBoth };
+
+// Where the bytes at a lane's address are. Throws Fault where it may not use them.
+std::byte* at_address(Warp& warp, uint32_t lane, uint64_t address, uint64_t bytes, Space space,
+                      Access access);
+
+}  // namespace simgpu::ptx

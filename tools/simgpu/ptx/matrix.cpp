@@ -1,0 +1,533 @@
+// Matrix instructions: mma, wmma, ldmatrix, stmatrix, movmatrix.
+//
+// Layouts of mma and ldmatrix: PTX ISA, 9.7.14.5 (figures of fragments). With `elements` a register
+// holds, lane = 4 * group + member: register r of A has row group + 8 * (r % 2) and columns
+// (r / 2) * 4 * elements + member * elements on; B has them as rows, in column `group`; C has row
+// group + 8 * (i / 2) and column 2 * member + i % 2. That is every shape whose A has 8 or 16 rows.
+// wmma's layout is not documented: here a lane has consecutive elements of the matrix by rows.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <deque>
+#include <mutex>
+
+#include "ptx/instructions.h"
+#include "ptx/narrow.h"
+
+namespace simgpu::ptx {
+namespace {
+
+enum class Element : uint8_t {
+  kNone,
+  kF16,
+  kBf16,
+  kTf32,
+  kF32,
+  kF64,
+  kS8,
+  kU8,
+  kE4m3,
+  kE5m2,
+  kS32
+};
+
+struct ElementRow {
+  std::string_view name;
+  Element element;
+  uint32_t bytes;
+  Count count;
+};
+constexpr ElementRow kElements[] = {
+    {"f16", Element::kF16, 2, Count::kTensorFp16},
+    {"bf16", Element::kBf16, 2, Count::kTensorBf16},
+    {"tf32", Element::kTf32, 4, Count::kTensorTf32},
+    {"f32", Element::kF32, 4, Count::kTensorTf32},
+    {"f64", Element::kF64, 8, Count::kTensorFp64},
+    {"s8", Element::kS8, 1, Count::kTensorInt8},
+    {"u8", Element::kU8, 1, Count::kTensorInt8},
+    {"e4m3", Element::kE4m3, 1, Count::kTensorFp8},
+    {"e5m2", Element::kE5m2, 1, Count::kTensorFp8},
+    {"s32", Element::kS32, 4, Count::kTensorInt8},
+};
+const ElementRow* element_of(std::string_view name) {
+  for (const ElementRow& row : kElements)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+const ElementRow& row_of(Element element) {
+  return *std::ranges::find(kElements, element, &ElementRow::element);
+}
+
+constexpr uint32_t kMost = 32 * 32;  // elements of a matrix, at most
+
+struct Form {
+  uint32_t m = 0, n = 0, k = 0;
+  Element d = Element::kNone, a = Element::kNone, b = Element::kNone, c = Element::kNone;
+  bool a_by_columns = false, b_by_columns = false;
+  // wmma.load and store: which matrix, and how many rows and columns it has.
+  uint32_t rows = 0, columns = 0;
+  bool by_columns = false;
+  // ldmatrix and stmatrix
+  uint32_t matrices = 0;
+  bool transposed = false;
+
+  bool operator==(const Form&) const = default;
+};
+
+// Codes have the number of their form.
+class Forms {
+ public:
+  static uint32_t number(const Form& form) {
+    const std::lock_guard lock(mutex());
+    auto& all = forms();
+    const auto it = std::ranges::find(all, form);
+    if (it != all.end()) return static_cast<uint32_t>(it - all.begin());
+    all.push_back(form);
+    return static_cast<uint32_t>(all.size() - 1);
+  }
+  static const Form& at(uint32_t number) {
+    const std::lock_guard lock(mutex());
+    return forms()[number];
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex made;
+    return made;
+  }
+  static std::deque<Form>& forms() {
+    static auto* const made = new std::deque<Form>;
+    return *made;
+  }
+};
+
+double value_of(Element element, uint64_t bits) {
+  switch (element) {
+    case Element::kF16:
+      return half_to_float(static_cast<uint32_t>(bits & 0xffff));
+    case Element::kBf16:
+      return bfloat_to_float(static_cast<uint32_t>(bits & 0xffff));
+    case Element::kTf32:  // of a float that was not converted the lower bits do not count
+      return std::bit_cast<float>(static_cast<uint32_t>(bits) & ~0x1fffU);
+    case Element::kF32:
+      return std::bit_cast<float>(static_cast<uint32_t>(bits));
+    case Element::kF64:
+      return std::bit_cast<double>(bits);
+    case Element::kS8:
+      return static_cast<int8_t>(bits);
+    case Element::kU8:
+      return static_cast<uint8_t>(bits);
+    case Element::kE4m3:
+      return E4m3::decode(static_cast<uint32_t>(bits & 0xff));
+    case Element::kE5m2:
+      return E5m2::decode(static_cast<uint32_t>(bits & 0xff));
+    case Element::kS32:
+      return static_cast<int32_t>(bits);
+    default:
+      return 0;
+  }
+}
+uint64_t bits_of(Element element, double value) {
+  switch (element) {
+    case Element::kF16:
+      return Half::encode(value);
+    case Element::kF32:
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case Element::kF64:
+      return std::bit_cast<uint64_t>(value);
+    case Element::kS32:
+      return static_cast<uint32_t>(static_cast<int64_t>(value));
+    default:
+      return 0;
+  }
+}
+
+// Element `i` of a lane's registers, that begin at `places`.
+uint64_t element_bits(const Warp& warp, const uint32_t* places, Element element, uint32_t i,
+                      uint32_t lane) {
+  const uint32_t bytes = row_of(element).bytes;
+  if (bytes == 8) return warp.longs(places[i])[lane];
+  const uint32_t each = 4 / bytes;
+  return warp.words(places[i / each])[lane] >> (8 * bytes * (i % each));
+}
+void put_bits(const Warp& warp, const uint32_t* places, Element element, uint32_t i, uint32_t lane,
+              uint64_t bits) {
+  const uint32_t bytes = row_of(element).bytes;
+  if (bytes == 8) {
+    warp.longs(places[i])[lane] = bits;
+    return;
+  }
+  const uint32_t each = 4 / bytes, shift = 8 * bytes * (i % each);
+  const uint32_t mask = bytes == 4 ? 0xffff'ffffU : ((1U << (8 * bytes)) - 1) << shift;
+  uint32_t& word = warp.words(places[i / each])[lane];
+  word = (word & ~mask) | (static_cast<uint32_t>(bits) << shift & mask);
+}
+
+// Where element i of a lane is in a matrix of mma.
+struct Place {
+  uint32_t row, column;
+};
+Place place_in_a(const Form& form, uint32_t i, uint32_t lane) {
+  const uint32_t bytes = row_of(form.a).bytes, elements = bytes >= 4 ? 1 : 4 / bytes;
+  const uint32_t r = i / elements, j = i % elements, rows = form.m / 8;
+  return {lane / 4 + 8 * (r % rows), (r / rows) * 4 * elements + lane % 4 * elements + j};
+}
+Place place_in_b(const Form& form, uint32_t i, uint32_t lane) {
+  const uint32_t bytes = row_of(form.b).bytes, elements = bytes >= 4 ? 1 : 4 / bytes;
+  return {i / elements * 4 * elements + lane % 4 * elements + i % elements, lane / 4};
+}
+Place place_in_c(const Form&, uint32_t i, uint32_t lane) {
+  return {lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2};
+}
+
+template <class T>
+struct Matrices {
+  T a[kMost], b[kMost], c[kMost];
+
+  // c += a b.
+  void multiply(const Form& form) {
+    for (uint32_t m = 0; m < form.m; ++m)
+      for (uint32_t k = 0; k < form.k; ++k) {
+        const T left = a[m * form.k + k];
+        for (uint32_t n = 0; n < form.n; ++n) c[m * form.n + n] += left * b[k * form.n + n];
+      }
+  }
+};
+
+void count(Warp& warp, const Form& form) {
+  const ElementRow& source = row_of(form.a);
+  const uint64_t products = uint64_t{form.m} * form.n * form.k;
+  // What one machine instruction of compute capability 8.0 does.
+  const uint64_t at_once =
+      form.a == Element::kF64 ? 8 * 8 * 4 : 16 * 8 * (source.bytes == 4 ? 8 : 16);
+  Counts& counts = warp.memory->counts;
+  counts[source.count] += 2 * products;
+  counts[Count::kTensorInstructions] += std::max<uint64_t>(products / at_once, 1);
+}
+
+template <class T, bool is_wmma>
+void multiply_as(Warp& warp, const Code& code, const Form& form) {
+  Matrices<T> all;
+  const uint32_t* places = warp.routine().lists.data() + code.c;
+  const auto registers = [](Element element, uint32_t elements, bool doubled) {
+    const uint32_t bytes = row_of(element).bytes;
+    return bytes == 8 ? elements : elements * bytes * (doubled ? 2 : 1) / 4;
+  };
+  const uint32_t a_count = form.m * form.k / kLanes, b_count = form.k * form.n / kLanes,
+                 c_count = form.m * form.n / kLanes;
+  const uint32_t* const d = places;
+  const uint32_t* const a = d + registers(form.d, c_count, false);
+  // wmma's fragments of f16 have twice the room that the matrix takes.
+  const auto given = [&](Element element, uint32_t count, uint32_t own) {
+    if (!is_wmma || element != Element::kF16) return registers(element, count, false);
+    return std::max(own, 8U);
+  };
+  const uint32_t* const b = a + given(form.a, a_count, registers(form.a, a_count, false));
+  const uint32_t* const c = b + given(form.b, b_count, registers(form.b, b_count, false));
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    for (uint32_t i = 0; i < a_count; ++i) {
+      const Place at = is_wmma ? Place{(l * a_count + i) / form.k, (l * a_count + i) % form.k}
+                               : place_in_a(form, i, l);
+      all.a[at.row * form.k + at.column] =
+          static_cast<T>(value_of(form.a, element_bits(warp, a, form.a, i, l)));
+    }
+    for (uint32_t i = 0; i < b_count; ++i) {
+      const Place at = is_wmma ? Place{(l * b_count + i) / form.n, (l * b_count + i) % form.n}
+                               : place_in_b(form, i, l);
+      all.b[at.row * form.n + at.column] =
+          static_cast<T>(value_of(form.b, element_bits(warp, b, form.b, i, l)));
+    }
+    for (uint32_t i = 0; i < c_count; ++i) {
+      const Place at = is_wmma ? Place{(l * c_count + i) / form.n, (l * c_count + i) % form.n}
+                               : place_in_c(form, i, l);
+      all.c[at.row * form.n + at.column] =
+          static_cast<T>(value_of(form.c, element_bits(warp, c, form.c, i, l)));
+    }
+  }
+  all.multiply(form);
+  for (uint32_t l = 0; l < kLanes; ++l)
+    for (uint32_t i = 0; i < c_count; ++i) {
+      const Place at = is_wmma ? Place{(l * c_count + i) / form.n, (l * c_count + i) % form.n}
+                               : place_in_c(form, i, l);
+      put_bits(warp, d, form.d, i, l,
+               bits_of(form.d, static_cast<double>(all.c[at.row * form.n + at.column])));
+    }
+  count(warp, form);
+}
+
+template <bool is_wmma>
+void multiply(Warp& warp, const Code& code, uint32_t) {
+  const Form& form = Forms::at(code.b);
+  if (form.d == Element::kF64 || form.d == Element::kS32)
+    multiply_as<double, is_wmma>(warp, code, form);
+  else
+    multiply_as<float, is_wmma>(warp, code, form);
+}
+
+// --- wmma.load and store
+
+uint64_t base_address(const Warp& warp, const Code& code, uint32_t lane) {
+  return (code.wide_a ? warp.longs(code.a)[lane] : warp.words(code.a)[lane]) + code.value;
+}
+
+template <bool is_load>
+void move_fragment(Warp& warp, const Code& code, uint32_t) {
+  const Form& form = Forms::at(code.b);
+  const uint32_t* const places = warp.routine().lists.data() + code.c;
+  const uint32_t bytes = row_of(form.a).bytes;
+  const uint32_t count = form.rows * form.columns / kLanes;
+  const uint32_t own = bytes == 8 ? count : count * bytes / 4;
+  // The stride comes behind the registers, where it is given.
+  const uint32_t given = form.matrices;  // how many registers the fragment has
+  const uint32_t natural = form.by_columns ? form.rows : form.columns;
+  const uint64_t stride = code.e > given ? warp.words(places[given])[0] : natural;
+  for (uint32_t l = 0; l < kLanes; ++l)
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t row = (l * count + i) / form.columns, column = (l * count + i) % form.columns;
+      const uint64_t at = base_address(warp, code, l) +
+                          bytes * (form.by_columns ? column * stride + row : row * stride + column);
+      std::byte* const memory =
+          at_address(warp, l, at, bytes, code.space, is_load ? Access::kRead : Access::kWrite);
+      uint64_t bits = 0;
+      if constexpr (is_load) {
+        std::memcpy(&bits, memory, bytes);
+        put_bits(warp, places, form.a, i, l, bits);
+      } else {
+        bits = element_bits(warp, places, form.a, i, l);
+        std::memcpy(memory, &bits, bytes);
+      }
+    }
+  if constexpr (is_load)  // registers beyond the matrix have it again
+    for (uint32_t r = own; r < given; ++r)
+      std::copy_n(warp.words(places[r - own]), kLanes, warp.words(places[r]));
+}
+
+// --- ldmatrix, stmatrix, movmatrix: 8 x 8 elements of 16 bits
+
+template <bool is_load>
+void move_matrices(Warp& warp, const Code& code, uint32_t) {
+  const Form& form = Forms::at(code.b);
+  const uint32_t* const places = warp.routine().lists.data() + code.c;
+  for (uint32_t matrix = 0; matrix < form.matrices; ++matrix) {
+    std::byte* rows[8];
+    for (uint32_t i = 0; i < 8; ++i) {
+      const uint32_t lane = matrix * 8 + i;
+      const uint64_t at = base_address(warp, code, lane);
+      if (at % 16 != 0) throw Fault(CUDA_ERROR_MISALIGNED_ADDRESS, "a row is no multiple of 16");
+      rows[i] =
+          at_address(warp, lane, at, 16, Space::kShared, is_load ? Access::kRead : Access::kWrite);
+    }
+    for (uint32_t l = 0; l < kLanes; ++l)
+      for (uint32_t half = 0; half < 2; ++half) {
+        const uint32_t along = 2 * (l % 4) + half, across = l / 4;
+        std::byte* const at = form.transposed ? rows[along] + 2 * across : rows[across] + 2 * along;
+        uint16_t bits = 0;
+        if constexpr (is_load) {
+          std::memcpy(&bits, at, 2);
+          put_bits(warp, places + matrix, Element::kF16, half, l, bits);
+        } else {
+          bits = static_cast<uint16_t>(element_bits(warp, places + matrix, Element::kF16, half, l));
+          std::memcpy(at, &bits, 2);
+        }
+      }
+  }
+}
+
+void transpose(Warp& warp, const Code& code, uint32_t) {
+  const uint32_t* const places = warp.routine().lists.data() + code.c;
+  uint16_t from[8][8];
+  for (uint32_t l = 0; l < kLanes; ++l)
+    for (uint32_t half = 0; half < 2; ++half)
+      from[l / 4][2 * (l % 4) + half] =
+          static_cast<uint16_t>(element_bits(warp, places + 1, Element::kF16, half, l));
+  for (uint32_t l = 0; l < kLanes; ++l)
+    for (uint32_t half = 0; half < 2; ++half)
+      put_bits(warp, places, Element::kF16, half, l, from[2 * (l % 4) + half][l / 4]);
+}
+
+// --- words
+
+bool shape_of(std::string_view word, Form& form) {
+  unsigned m = 0, n = 0, k = 0;
+  char end = 0;
+  if (std::sscanf(std::string(word).c_str(), "m%un%uk%u%c", &m, &n, &k, &end) != 3) return false;
+  if (m > 32 || n > 32 || k > 32 || m == 0 || n == 0 || k == 0) return false;
+  form.m = m, form.n = n, form.k = k;
+  return true;
+}
+
+struct Shape {
+  Element source;
+  uint32_t m, n, k;
+};
+constexpr Shape kMmaShapes[] = {
+    {Element::kF16, 16, 8, 8},   {Element::kF16, 16, 8, 16},  {Element::kBf16, 16, 8, 8},
+    {Element::kBf16, 16, 8, 16}, {Element::kTf32, 16, 8, 4},  {Element::kTf32, 16, 8, 8},
+    {Element::kF64, 8, 8, 4},    {Element::kF64, 16, 8, 4},   {Element::kF64, 16, 8, 8},
+    {Element::kF64, 16, 8, 16},  {Element::kS8, 8, 8, 16},    {Element::kS8, 16, 8, 16},
+    {Element::kS8, 16, 8, 32},   {Element::kE4m3, 16, 8, 32}, {Element::kE4m3, 16, 8, 16},
+};
+constexpr Shape kWmmaShapes[] = {
+    {Element::kF16, 16, 16, 16},  {Element::kF16, 32, 8, 16},  {Element::kF16, 8, 32, 16},
+    {Element::kBf16, 16, 16, 16}, {Element::kBf16, 32, 8, 16}, {Element::kBf16, 8, 32, 16},
+    {Element::kTf32, 16, 16, 8},  {Element::kF64, 8, 8, 4},    {Element::kS8, 16, 16, 16},
+    {Element::kS8, 32, 8, 16},    {Element::kS8, 8, 32, 16},
+};
+
+// Types that share shapes with another.
+Element shaped_as(Element element) {
+  if (element == Element::kU8) return Element::kS8;
+  if (element == Element::kE5m2) return Element::kE4m3;
+  return element;
+}
+bool is_shape(std::span<const Shape> shapes, const Form& form) {
+  return std::ranges::any_of(shapes, [&](const Shape& one) {
+    return one.source == shaped_as(form.a) && one.m == form.m && one.n == form.n && one.k == form.k;
+  });
+}
+bool is_sum_of(Element sum, Element source) {
+  switch (shaped_as(source)) {
+    case Element::kF64:
+      return sum == Element::kF64;
+    case Element::kS8:
+      return sum == Element::kS32;
+    case Element::kF16:
+      return sum == Element::kF16 || sum == Element::kF32;
+    case Element::kE4m3:
+      return sum == Element::kF16 || sum == Element::kF32;
+    default:
+      return sum == Element::kF32;
+  }
+}
+
+size_t parts(const Operand& one) {
+  return one.kind == Operand::Kind::kVector ? one.parts.size() : 1;
+}
+
+// How many registers a matrix of so many elements takes in mma.
+size_t registers_of(Element element, uint32_t elements) {
+  const uint32_t bytes = row_of(element).bytes;
+  return bytes == 8 ? elements / kLanes : size_t{elements} * bytes / 4 / kLanes;
+}
+
+bool multiplication(const Instruction& one, bool is_wmma, Code& code, std::string& problem) {
+  Form form;
+  std::vector<const ElementRow*> types;
+  std::vector<bool> layouts;
+  for (size_t i = 1; i < one.words.size(); ++i) {
+    const std::string& word = one.words[i];
+    if (word == "mma" || word == "sync" || word == "aligned") continue;
+    if (word == "row" || word == "col") {
+      layouts.push_back(word == "col");
+    } else if (shape_of(word, form)) {
+    } else if (const ElementRow* const type = element_of(word)) {
+      types.push_back(type);
+    } else {
+      problem = "." + word;
+      return false;
+    }
+  }
+  if (layouts.size() != 2 || (types.size() != 4 && !(is_wmma && types.size() == 2))) return false;
+  form.d = types.front()->element;
+  form.c = types.back()->element;
+  form.a = types.size() == 4 ? types[1]->element : Element::kF16;
+  form.b = types.size() == 4 ? types[2]->element : Element::kF16;
+  const std::span<const Shape> shapes = is_wmma ? std::span<const Shape>(kWmmaShapes) : kMmaShapes;
+  if (!is_shape(shapes, form) || shaped_as(form.a) != shaped_as(form.b) ||
+      !is_sum_of(form.d, form.a) || !is_sum_of(form.c, form.a)) {
+    problem = "its shape and types";
+    return false;
+  }
+  if (!is_wmma && (layouts[0] || !layouts[1])) return false;
+  if (one.operands.size() != 4) return false;
+  const auto has = [&](size_t operand, Element element, uint32_t elements) {
+    const size_t natural = registers_of(element, elements);
+    const bool doubled = is_wmma && element == Element::kF16 && (operand == 1 || operand == 2);
+    return parts(one.operands[operand]) == (doubled ? std::max<size_t>(natural, 8) : natural);
+  };
+  if (!has(0, form.d, form.m * form.n) || !has(1, form.a, form.m * form.k) ||
+      !has(2, form.b, form.k * form.n) || !has(3, form.c, form.m * form.n)) {
+    problem = "its number of registers";
+    return false;
+  }
+  code.handler = is_wmma ? &multiply<true> : &multiply<false>;
+  code.b = Forms::number(form);
+  return true;
+}
+
+bool fragment(const Instruction& one, bool is_load, Code& code, std::string& problem) {
+  Form form;
+  char which = 0;
+  for (size_t i = 2; i < one.words.size(); ++i) {
+    const std::string& word = one.words[i];
+    if (word == "sync" || word == "aligned" || word.starts_with("global") ||
+        word.starts_with("shared"))
+      continue;
+    if (word == "row" || word == "col") {
+      form.by_columns = word == "col";
+    } else if (word.size() == 1 && std::string_view("abcd").find(word) != std::string_view::npos) {
+      which = word[0];
+    } else if (shape_of(word, form)) {
+    } else if (const ElementRow* const type = element_of(word)) {
+      form.a = type->element;
+    } else {
+      problem = "." + word;
+      return false;
+    }
+  }
+  if (which == 0 || form.a == Element::kNone || form.m == 0) return false;
+  form.rows = which == 'b' ? form.k : form.m;
+  form.columns = which == 'a' ? form.k : form.n;
+  form.matrices = static_cast<uint32_t>(parts(one.operands[is_load ? 0 : 1]));
+  const size_t own = registers_of(form.a, form.rows * form.columns);
+  const bool doubled = form.a == Element::kF16 && (which == 'a' || which == 'b');
+  if (form.matrices != (doubled ? std::max<size_t>(own, 8) : own)) {
+    problem = "its number of registers";
+    return false;
+  }
+  form.m = form.n = form.k = 0;
+  code.handler = is_load ? &move_fragment<true> : &move_fragment<false>;
+  code.b = Forms::number(form);
+  return true;
+}
+
+bool eights(const Instruction& one, Code& code, std::string& problem) {
+  Form form;
+  const bool is_load = one.words[0] == "ldmatrix";
+  for (size_t i = 1; i < one.words.size(); ++i) {
+    const std::string& word = one.words[i];
+    if (word == "x1" || word == "x2" || word == "x4")
+      form.matrices = static_cast<uint32_t>(word[1] - '0');
+    else if (word == "trans")
+      form.transposed = true;
+    else if (word != "sync" && word != "aligned" && word != "m8n8" && word != "b16" &&
+             !word.starts_with("shared")) {
+      problem = "." + word;
+      return false;
+    }
+  }
+  if (one.words[0] == "movmatrix") {
+    if (!form.transposed) return false;
+    code.handler = &transpose;
+    return one.operands.size() == 2;
+  }
+  if (one.operands.size() != 2 || parts(one.operands[is_load ? 0 : 1]) != form.matrices)
+    return false;
+  code.handler = is_load ? &move_matrices<true> : &move_matrices<false>;
+  code.b = Forms::number(form);
+  return true;
+}
+
+}  // namespace
+
+bool matrix_code(const Instruction& one, Code& code, std::string& problem) {
+  if (one.words.size() < 2 || one.operands.size() < 2) return false;
+  if (one.words[0] == "mma") return multiplication(one, false, code, problem);
+  if (one.words[0] != "wmma") return eights(one, code, problem);
+  if (one.words[1] == "mma") return multiplication(one, true, code, problem);
+  if (one.words[1] == "load") return fragment(one, true, code, problem);
+  if (one.words[1] == "store") return fragment(one, false, code, problem);
+  return false;
+}
+
+}  // namespace simgpu::ptx

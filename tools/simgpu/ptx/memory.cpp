@@ -1,0 +1,665 @@
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+
+#include "ptx/instructions.h"
+#include "ptx/narrow.h"
+
+namespace simgpu::ptx {
+namespace {
+
+std::string hexadecimal(uint64_t address) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(address));
+  return text;
+}
+
+Space space_at(uint64_t address) {
+  switch (address >> kWindowShift) {
+    case kSharedWindow >> kWindowShift:
+      return Space::kShared;
+    case kLocalWindow >> kWindowShift:
+      return Space::kLocal;
+    case kParamWindow >> kWindowShift:
+      return Space::kParam;
+    default:
+      return Space::kGlobal;
+  }
+}
+constexpr uint64_t kOffset = (uint64_t{1} << kWindowShift) - 1;
+
+std::byte* within(std::byte* memory, uint64_t size, uint64_t offset, uint64_t bytes,
+                  const char* what) {
+  if (offset > size || bytes > size - offset)
+    throw Fault(CUDA_ERROR_ILLEGAL_ADDRESS, hexadecimal(offset) + " is not in the " +
+                                                std::to_string(size) + " bytes of " + what);
+  return memory + offset;
+}
+
+// The address of each lane.
+void addresses(const Warp& warp, const Code& code, uint64_t (&out)[kLanes]) {
+  if (code.fixed_address) {
+    for (uint64_t& one : out) one = code.value;
+  } else if (code.wide_a) {
+    const uint64_t* const a = warp.longs(code.a);
+    for (uint32_t l = 0; l < kLanes; ++l) out[l] = a[l] + code.value;
+  } else {
+    const uint32_t* const a = warp.words(code.a);
+    const auto offset = static_cast<uint32_t>(code.value);
+    for (uint32_t l = 0; l < kLanes; ++l) out[l] = a[l] + offset;
+  }
+}
+
+// Of the active lanes' addresses.
+struct Range {
+  uint64_t least = ~uint64_t{0}, most = 0, bits = 0;
+};
+Range range_of(const uint64_t (&at)[kLanes], uint32_t active) {
+  Range range;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const bool is = (active >> l & 1) != 0;
+    range.least = std::min(range.least, is ? at[l] : ~uint64_t{0});
+    range.most = std::max(range.most, is ? at[l] : 0);
+    range.bits |= is ? at[l] : 0;
+  }
+  return range;
+}
+void check_alignment(const Range& range, uint64_t bytes) {
+  if ((range.bits & (bytes - 1)) != 0)
+    throw Fault(CUDA_ERROR_MISALIGNED_ADDRESS,
+                "an address is no multiple of " + std::to_string(bytes));
+}
+
+// Device memory: checked, and counted as DRAM's.
+void use_global(GlobalMemory& memory, const uint64_t (&at)[kLanes], uint32_t active,
+                const Range& range, uint32_t bytes, Access access) {
+  if (!memory.covers(range.least, range.most + bytes))
+    for (uint32_t l = 0; l < kLanes; ++l)
+      if ((active >> l & 1) != 0) memory.check(at[l], bytes);
+  uint64_t last = ~uint64_t{0};
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    const uint64_t sector = at[l] / kSectorBytes;
+    if (sector == last && at[l] % kSectorBytes + bytes <= kSectorBytes) continue;
+    last = sector;
+    access == Access::kWrite ? memory.written(at[l], bytes) : memory.read(at[l], bytes);
+  }
+}
+
+// Makes of addresses what is to be added to the pointer that comes back.
+std::byte* resolve(Warp& warp, const Code& code, uint64_t (&at)[kLanes], uint32_t active,
+                   uint32_t bytes, Access access) {
+  const Range range = range_of(at, active);
+  check_alignment(range, bytes);
+  Space space = code.space;
+  uint64_t window = 0;
+  if (space == Space::kGeneric && range.least >> kWindowShift == range.most >> kWindowShift) {
+    space = space_at(range.least);
+    if (space != Space::kGlobal) window = range.least & ~kOffset;
+  }
+  if (space == Space::kConst) {  // has a cache of its own: no DRAM is counted
+    for (uint32_t l = 0; l < kLanes; ++l)
+      if ((active >> l & 1) != 0) warp.memory->check(at[l], bytes);
+    return nullptr;
+  }
+  if (space == Space::kGlobal && range.most >> kWindowShift == 0) {
+    use_global(*warp.memory, at, active, range, bytes, access);
+    return nullptr;
+  }
+  std::vector<std::byte>& shared = warp.block->shared;
+  if (space == Space::kShared && range.most - window + bytes <= shared.size()) {
+    for (uint64_t& one : at) one -= window;
+    return shared.data();
+  }
+  if (space == Space::kLocal && range.most - window + bytes <= warp.local_bytes) {
+    for (uint32_t l = 0; l < kLanes; ++l) at[l] += uint64_t{warp.local_bytes} * l - window;
+    return warp.local.data();
+  }
+  for (uint32_t l = 0; l < kLanes; ++l)  // of several spaces, or an error
+    if ((active >> l & 1) != 0)
+      at[l] = reinterpret_cast<uint64_t>(at_address(warp, l, at[l], bytes, code.space, access));
+  return nullptr;
+}
+
+template <class T>
+using Wider = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+
+template <class T, class Place>
+void load_into(Place* to, const std::byte* from, const uint64_t (&at)[kLanes], uint32_t active) {
+  const auto one = [&](uint32_t l) {
+    T value;
+    std::memcpy(&value, from + at[l], sizeof(T));
+    to[l] = static_cast<Place>(static_cast<Wider<T>>(value));
+  };
+  if (active == kAllLanes)
+    for (uint32_t l = 0; l < kLanes; ++l) one(l);
+  else
+    for (uint32_t left = active; left != 0; left &= left - 1)
+      one(static_cast<uint32_t>(__builtin_ctz(left)));
+}
+
+template <class T>
+void load(Warp& warp, const Code& code, uint32_t active) {
+  uint64_t at[kLanes];
+  addresses(warp, code, at);
+  const auto bytes = static_cast<uint32_t>(sizeof(T) * code.list_size);
+  const std::byte* const from = resolve(warp, code, at, active, bytes, Access::kRead);
+  const uint32_t* const places = warp.routine().lists.data() + code.list;
+  for (uint32_t i = 0; i < code.list_size; ++i) {
+    if (code.wide_d)
+      load_into<T>(warp.longs(places[i]), from + sizeof(T) * i, at, active);
+    else
+      load_into<T>(warp.words(places[i]), from + sizeof(T) * i, at, active);
+  }
+}
+
+template <class T>
+void store(Warp& warp, const Code& code, uint32_t active) {
+  uint64_t at[kLanes];
+  addresses(warp, code, at);
+  const auto bytes = static_cast<uint32_t>(sizeof(T) * code.list_size);
+  std::byte* const to = resolve(warp, code, at, active, bytes, Access::kWrite);
+  const uint32_t* const places = warp.routine().lists.data() + code.list;
+  for (uint32_t i = 0; i < code.list_size; ++i)
+    for (uint32_t left = active; left != 0; left &= left - 1) {
+      const auto l = static_cast<uint32_t>(__builtin_ctz(left));
+      const T value = code.wide_d ? static_cast<T>(warp.longs(places[i])[l])
+                                  : static_cast<T>(warp.words(places[i])[l]);
+      std::memcpy(to + at[l] + sizeof(T) * i, &value, sizeof(T));
+    }
+}
+
+// --- atomics
+
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 8, uint64_t,
+                                  std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>>;
+
+// In one step as other threads of the process see it: kernels of several devices and the host may
+// use the same memory.
+template <class T, class Op>
+void atomic(Warp& warp, const Code& code, uint32_t active) {
+  using Bits = BitsOf<T>;
+  using Stored = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  uint64_t at[kLanes];
+  addresses(warp, code, at);
+  check_alignment(range_of(at, active), sizeof(T));
+  const auto* const b = reinterpret_cast<const Stored*>(warp.frame + code.b);
+  const auto* const c = reinterpret_cast<const Stored*>(warp.frame + code.c);
+  auto* const d = reinterpret_cast<Stored*>(warp.frame + code.d);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    std::byte* const memory = at_address(warp, l, at[l], sizeof(T), code.space, Access::kBoth);
+    const std::atomic_ref<Bits> word(*reinterpret_cast<Bits*>(memory));
+    Bits before = word.load();
+    for (;;) {
+      const T after = Op::go(std::bit_cast<T>(before), std::bit_cast<T>(static_cast<Bits>(b[l])),
+                             std::bit_cast<T>(static_cast<Bits>(c[l])));
+      if (word.compare_exchange_weak(before, std::bit_cast<Bits>(after))) break;
+    }
+    if (code.option == 1) d[l] = before;
+  }
+}
+
+struct HalfValue {
+  uint16_t bits;
+};
+struct BfloatValue {
+  uint16_t bits;
+};
+struct HalfPair {
+  uint32_t bits;
+};
+struct BfloatPair {
+  uint32_t bits;
+};
+
+struct AtomicAdd {
+  template <class T>
+  static T go(T a, T b, T) {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) +
+                            static_cast<std::make_unsigned_t<T>>(b));
+    else
+      return a + b;
+  }
+  static HalfValue go(HalfValue a, HalfValue b, HalfValue) {
+    return {static_cast<uint16_t>(
+        Half::encode(double{half_to_float(a.bits)} + double{half_to_float(b.bits)}))};
+  }
+  static BfloatValue go(BfloatValue a, BfloatValue b, BfloatValue) {
+    return {static_cast<uint16_t>(
+        Bfloat::encode(double{bfloat_to_float(a.bits)} + double{bfloat_to_float(b.bits)}))};
+  }
+  template <class Pair, class Part>
+  static Pair both(Pair a, Pair b) {
+    const auto part = [](uint32_t bits, int shift) {
+      return Part{static_cast<uint16_t>(bits >> shift)};
+    };
+    const Part low = go(part(a.bits, 0), part(b.bits, 0), Part{});
+    const Part high = go(part(a.bits, 16), part(b.bits, 16), Part{});
+    return {uint32_t{low.bits} | uint32_t{high.bits} << 16};
+  }
+  static HalfPair go(HalfPair a, HalfPair b, HalfPair) { return both<HalfPair, HalfValue>(a, b); }
+  static BfloatPair go(BfloatPair a, BfloatPair b, BfloatPair) {
+    return both<BfloatPair, BfloatValue>(a, b);
+  }
+};
+#define SIMGPU_ATOMIC(name, expression)                                             \
+  struct name {                                                                     \
+    template <class T>                                                              \
+    static T go([[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c) { \
+      return static_cast<T>(expression);                                            \
+    }                                                                               \
+  };
+SIMGPU_ATOMIC(AtomicMin, b < a ? b : a)
+SIMGPU_ATOMIC(AtomicMax, a < b ? b : a)
+SIMGPU_ATOMIC(AtomicAnd, a& b)
+SIMGPU_ATOMIC(AtomicOr, a | b)
+SIMGPU_ATOMIC(AtomicXor, a ^ b)
+SIMGPU_ATOMIC(AtomicExchange, b)
+SIMGPU_ATOMIC(AtomicCompare, a == b ? c : a)
+SIMGPU_ATOMIC(AtomicIncrement, a >= b ? 0 : a + 1)
+SIMGPU_ATOMIC(AtomicDecrement, a == 0 || a > b ? b : a - 1)
+#undef SIMGPU_ATOMIC
+
+void load_bytes(uint64_t& value, const std::byte* from, uint32_t bytes, bool is_signed) {
+  value = 0;
+  std::memcpy(&value, from, bytes);
+  if (is_signed && bytes < 8) {
+    const uint32_t shift = 64 - 8 * bytes;
+    value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
+  }
+}
+
+// --- mbarrier: phase, threads that are expected, and how many have still to come
+
+struct BarrierObject {
+  uint64_t bits = 0;
+  uint32_t pending() const { return static_cast<uint32_t>(bits & 0xf'ffff); }
+  uint32_t expected() const { return static_cast<uint32_t>(bits >> 20 & 0xf'ffff); }
+  uint64_t phase() const { return bits >> 63; }
+  void set(uint64_t phase, uint32_t expected, uint32_t pending) {
+    bits = phase << 63 | uint64_t{expected} << 20 | pending;
+  }
+  void arrive(uint32_t count) {
+    const uint32_t left = pending() > count ? pending() - count : 0;
+    left == 0 ? set(phase() ^ 1, expected(), expected()) : set(phase(), expected(), left);
+  }
+};
+
+template <class F>
+void each_object(Warp& warp, const Code& code, uint32_t active, F f) {
+  uint64_t at[kLanes];
+  addresses(warp, code, at);
+  check_alignment(range_of(at, active), 8);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    std::byte* const memory = at_address(warp, l, at[l], 8, code.space, Access::kBoth);
+    BarrierObject object;
+    std::memcpy(&object, memory, 8);
+    f(l, object);
+    std::memcpy(memory, &object, 8);
+  }
+}
+
+void barrier_init(Warp& warp, const Code& code, uint32_t active) {
+  const uint32_t* const count = warp.words(code.b);
+  each_object(warp, code, active,
+              [&](uint32_t l, BarrierObject& object) { object.set(0, count[l], count[l]); });
+}
+void barrier_arrive(Warp& warp, const Code& code, uint32_t active) {
+  const uint32_t* const count = warp.words(code.b);
+  uint64_t* const state = warp.longs(code.d);
+  each_object(warp, code, active, [&](uint32_t l, BarrierObject& object) {
+    state[l] = object.bits;
+    object.arrive(count[l]);
+  });
+}
+template <bool parity>
+void barrier_test(Warp& warp, const Code& code, uint32_t active) {
+  uint32_t& d = *warp.words(code.d);
+  each_object(warp, code, active, [&](uint32_t l, BarrierObject& object) {
+    const uint64_t waited_for = parity ? warp.words(code.b)[l] & 1 : warp.longs(code.b)[l] >> 63;
+    const bool done = object.phase() != waited_for;
+    d = (d & ~(1U << l)) | static_cast<uint32_t>(done) << l;
+  });
+}
+
+// --- what device code calls
+
+// A parameter of a call: `lane`'s part of the place.
+uint64_t argument(const Warp& warp, const Code& code, uint32_t index, uint32_t lane) {
+  const uint32_t place = warp.routine().lists[code.list + index];
+  return reinterpret_cast<const uint64_t*>(warp.frame + place)[lane];
+}
+std::string text_at(Warp& warp, uint32_t lane, uint64_t address) {
+  std::string text;
+  for (; text.size() < 4096; ++address) {
+    const char c =
+        static_cast<char>(*at_address(warp, lane, address, 1, Space::kGeneric, Access::kRead));
+    if (c == '\0') break;
+    text += c;
+  }
+  return text;
+}
+
+// printf's conversions, each by the C library's, with its argument from the buffer.
+void print(Warp& warp, const Code& code, uint32_t active) {
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    const std::string format = text_at(warp, l, argument(warp, code, 1, l));
+    uint64_t at = argument(warp, code, 2, l);
+    const auto next = [&](uint64_t bytes) {
+      at = (at + bytes - 1) / bytes * bytes;
+      uint64_t value = 0;
+      std::memcpy(&value, at_address(warp, l, at, bytes, Space::kGeneric, Access::kRead), bytes);
+      at += bytes;
+      return value;
+    };
+    std::string out;
+    for (size_t i = 0; i < format.size(); ++i) {
+      if (format[i] != '%') {
+        out += format[i];
+        continue;
+      }
+      std::string one = "%";
+      bool is_long = false;
+      for (++i; i < format.size() && std::strchr("-+ #0123456789.*hlzjt", format[i]) != nullptr;
+           ++i) {
+        if (format[i] == '*') {
+          one += std::to_string(static_cast<int32_t>(next(4)));
+        } else if (std::strchr("hlzjt", format[i]) != nullptr) {
+          is_long |= format[i] != 'h';
+        } else {
+          one += format[i];
+        }
+      }
+      if (i >= format.size() || one.size() > 32) break;
+      char buffer[512];
+      const char conversion = format[i];
+      if (conversion == '%') {
+        out += '%';
+        continue;
+      }
+      if (std::strchr("diouxXc", conversion) != nullptr) {
+        const uint64_t bits = next(is_long ? 8 : 4);
+        if (conversion == 'c')
+          std::snprintf(buffer, sizeof buffer, (one + "c").c_str(), static_cast<int>(bits));
+        else if (is_long || std::strchr("di", conversion) == nullptr)
+          std::snprintf(buffer, sizeof buffer, (one + "ll" + conversion).c_str(),
+                        static_cast<long long>(bits));
+        else
+          std::snprintf(buffer, sizeof buffer, (one + conversion).c_str(),
+                        static_cast<int32_t>(bits));
+      } else if (std::strchr("eEfFgGaA", conversion) != nullptr) {
+        std::snprintf(buffer, sizeof buffer, (one + conversion).c_str(),
+                      std::bit_cast<double>(next(8)));
+      } else if (conversion == 's') {
+        std::snprintf(buffer, sizeof buffer, (one + "s").c_str(),
+                      text_at(warp, l, next(8)).c_str());
+      } else if (conversion == 'p') {
+        std::snprintf(buffer, sizeof buffer, (one + "p").c_str(), reinterpret_cast<void*>(next(8)));
+      } else {
+        break;
+      }
+      out += buffer;
+    }
+    if (warp.block->launch->print) warp.block->launch->print(out);
+    reinterpret_cast<uint64_t*>(warp.frame + warp.routine().lists[code.list])[l] = 1;
+  }
+}
+
+void failed_assertion(Warp& warp, const Code& code, uint32_t active) {
+  const auto l = static_cast<uint32_t>(__builtin_ctz(active));
+  throw Fault(CUDA_ERROR_ASSERT,
+              text_at(warp, l, argument(warp, code, 1, l)) + ":" +
+                  std::to_string(static_cast<uint32_t>(argument(warp, code, 2, l))) +
+                  ": assertion '" + text_at(warp, l, argument(warp, code, 0, l)) + "' failed");
+}
+
+}  // namespace
+
+std::byte* at_address(Warp& warp, uint32_t lane, uint64_t address, uint64_t bytes, Space space,
+                      Access access) {
+  if (space == Space::kGeneric) {
+    space = space_at(address);
+    if (space != Space::kGlobal) address &= kOffset;
+  }
+  switch (space) {
+    case Space::kShared:
+      return within(warp.block->shared.data(), warp.block->shared.size(), address, bytes,
+                    "shared memory");
+    case Space::kLocal:
+      return within(warp.local.data() + size_t{warp.local_bytes} * lane, warp.local_bytes, address,
+                    bytes, "local memory");
+    case Space::kParam: {
+      const auto parameters = warp.block->launch->parameters;
+      if (access != Access::kRead)
+        throw Fault(CUDA_ERROR_ILLEGAL_ADDRESS, "parameters cannot be written");
+      return within(const_cast<std::byte*>(parameters.data()), parameters.size(), address, bytes,
+                    "parameters");
+    }
+    case Space::kConst:
+      return reinterpret_cast<std::byte*>(address);
+    default:
+      warp.memory->check(address, bytes);
+      if (access != Access::kWrite) warp.memory->read(address, static_cast<uint32_t>(bytes));
+      if (access != Access::kRead) warp.memory->written(address, static_cast<uint32_t>(bytes));
+      return reinterpret_cast<std::byte*>(address);
+  }
+}
+
+Handler load_handler(const Type& type) {
+  const bool is_signed = type.kind == Type::Kind::kSigned;
+  switch (type.bytes) {
+    case 1:
+      return is_signed ? &load<int8_t> : &load<uint8_t>;
+    case 2:
+      return is_signed ? &load<int16_t> : &load<uint16_t>;
+    case 4:
+      return is_signed ? &load<int32_t> : &load<uint32_t>;
+    default:
+      return &load<uint64_t>;
+  }
+}
+Handler store_handler(const Type& type) {
+  switch (type.bytes) {
+    case 1:
+      return &store<uint8_t>;
+    case 2:
+      return &store<uint16_t>;
+    case 4:
+      return &store<uint32_t>;
+    default:
+      return &store<uint64_t>;
+  }
+}
+
+Handler atomic_handler(const std::string& operation, const Type& type) {
+  struct RowOfAtomics {
+    std::string_view operation, type;
+    Handler handler;
+  };
+  static constexpr RowOfAtomics kRows[] = {
+      {"add", "u32", &atomic<uint32_t, AtomicAdd>},
+      {"add", "s32", &atomic<int32_t, AtomicAdd>},
+      {"add", "u64", &atomic<uint64_t, AtomicAdd>},
+      {"add", "s64", &atomic<int64_t, AtomicAdd>},
+      {"add", "f32", &atomic<float, AtomicAdd>},
+      {"add", "f64", &atomic<double, AtomicAdd>},
+      {"add", "f16", &atomic<HalfValue, AtomicAdd>},
+      {"add", "bf16", &atomic<BfloatValue, AtomicAdd>},
+      {"add", "f16x2", &atomic<HalfPair, AtomicAdd>},
+      {"add", "bf16x2", &atomic<BfloatPair, AtomicAdd>},
+      {"min", "u32", &atomic<uint32_t, AtomicMin>},
+      {"min", "s32", &atomic<int32_t, AtomicMin>},
+      {"min", "u64", &atomic<uint64_t, AtomicMin>},
+      {"min", "s64", &atomic<int64_t, AtomicMin>},
+      {"max", "u32", &atomic<uint32_t, AtomicMax>},
+      {"max", "s32", &atomic<int32_t, AtomicMax>},
+      {"max", "u64", &atomic<uint64_t, AtomicMax>},
+      {"max", "s64", &atomic<int64_t, AtomicMax>},
+      {"and", "b32", &atomic<uint32_t, AtomicAnd>},
+      {"and", "b64", &atomic<uint64_t, AtomicAnd>},
+      {"or", "b32", &atomic<uint32_t, AtomicOr>},
+      {"or", "b64", &atomic<uint64_t, AtomicOr>},
+      {"xor", "b32", &atomic<uint32_t, AtomicXor>},
+      {"xor", "b64", &atomic<uint64_t, AtomicXor>},
+      {"exch", "b32", &atomic<uint32_t, AtomicExchange>},
+      {"exch", "b64", &atomic<uint64_t, AtomicExchange>},
+      {"cas", "b16", &atomic<uint16_t, AtomicCompare>},
+      {"cas", "b32", &atomic<uint32_t, AtomicCompare>},
+      {"cas", "b64", &atomic<uint64_t, AtomicCompare>},
+      {"inc", "u32", &atomic<uint32_t, AtomicIncrement>},
+      {"dec", "u32", &atomic<uint32_t, AtomicDecrement>},
+  };
+  for (const RowOfAtomics& row : kRows)
+    if (row.operation == operation && row.type == type.name) return row.handler;
+  return nullptr;
+}
+
+// cp.async may be done at once: it is only to have ended at the wait for its group.
+void copy_async(Warp& warp, const Code& code, uint32_t active) {
+  uint64_t to[kLanes], from[kLanes];
+  addresses(warp, code, to);
+  const std::vector<uint32_t>& lists = warp.routine().lists;
+  const uint64_t offset = lists[code.list] | uint64_t{lists[code.list + 1]} << 32;
+  for (uint32_t l = 0; l < kLanes; ++l)
+    from[l] = (code.wide_b ? warp.longs(code.b)[l] : warp.words(code.b)[l]) + offset;
+  const uint32_t bytes = code.option;
+  check_alignment(range_of(to, active), bytes);
+  check_alignment(range_of(from, active), bytes);
+  const uint32_t* const read = warp.words(code.c);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    std::byte* const target = at_address(warp, l, to[l], bytes, Space::kShared, Access::kWrite);
+    std::memset(target, 0, bytes);
+    if (const uint32_t size = std::min(read[l], bytes); size != 0)
+      std::memcpy(target, at_address(warp, l, from[l], size, Space::kGlobal, Access::kRead), size);
+  }
+}
+
+void to_window(Warp& warp, const Code& code, uint32_t active) {
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    if (code.wide_d)
+      warp.longs(code.d)[l] = warp.longs(code.a)[l] + code.value;
+    else
+      warp.words(code.d)[l] = warp.words(code.a)[l];
+  }
+}
+
+void in_window(Warp& warp, const Code& code, uint32_t active) {
+  uint32_t& d = *warp.words(code.d);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    const bool is = warp.longs(code.a)[l] >> kWindowShift == code.value;
+    d = (d & ~(1U << l)) | static_cast<uint32_t>(is) << l;
+  }
+}
+
+void load_frame(Warp& warp, const Code& code, uint32_t active) {
+  const uint32_t bytes = code.option & 0x7f;
+  const uint32_t* const places = warp.routine().lists.data() + code.list;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    const std::byte* const from = warp.frame + code.a + size_t{code.b} * l + code.value;
+    for (uint32_t i = 0; i < code.list_size; ++i) {
+      uint64_t value = 0;
+      load_bytes(value, from + size_t{bytes} * i, bytes, (code.option & 0x80) != 0);
+      if (code.wide_d)
+        warp.longs(places[i])[l] = value;
+      else
+        warp.words(places[i])[l] = static_cast<uint32_t>(value);
+    }
+  }
+}
+
+void store_frame(Warp& warp, const Code& code, uint32_t active) {
+  const uint32_t bytes = code.option & 0x7f;
+  const uint32_t* const places = warp.routine().lists.data() + code.list;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    std::byte* const to = warp.frame + code.a + size_t{code.b} * l + code.value;
+    for (uint32_t i = 0; i < code.list_size; ++i) {
+      const uint64_t value = code.wide_d ? warp.longs(places[i])[l] : warp.words(places[i])[l];
+      std::memcpy(to + size_t{bytes} * i, &value, bytes);
+    }
+  }
+}
+
+void pack(Warp& warp, const Code& code, uint32_t active) {
+  const uint32_t bits = 8U * code.option;
+  const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  const uint32_t* const places = warp.routine().lists.data() + code.list;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < code.list_size; ++i)
+      value |= (uint64_t{warp.words(places[i])[l]} & mask) << (bits * i);
+    if (code.wide_d)
+      warp.longs(code.d)[l] = value;
+    else
+      warp.words(code.d)[l] = static_cast<uint32_t>(value);
+  }
+}
+
+void unpack(Warp& warp, const Code& code, uint32_t active) {
+  const uint32_t bits = 8U * code.option;
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  const uint32_t* const places = warp.routine().lists.data() + code.list;
+  uint64_t whole[kLanes];  // a part may be the register itself
+  for (uint32_t l = 0; l < kLanes; ++l)
+    whole[l] = code.wide_a ? warp.longs(code.a)[l] : warp.words(code.a)[l];
+  for (uint32_t i = 0; i < code.list_size; ++i)
+    for (uint32_t l = 0; l < kLanes; ++l)
+      if ((active >> l & 1) != 0)
+        warp.words(places[i])[l] = static_cast<uint32_t>(whole[l] >> (bits * i) & mask);
+}
+
+void add_local_base(Warp& warp, const Code& code, uint32_t active) {
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    const uint64_t address = warp.words(code.a)[l] + code.value;
+    if (code.wide_d)
+      warp.longs(code.d)[l] = address;
+    else
+      warp.words(code.d)[l] = static_cast<uint32_t>(address);
+  }
+}
+
+void read_clock(Warp& warp, const Code& code, uint32_t active) {
+  const auto now = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                         std::chrono::nanoseconds(1));
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if ((active >> l & 1) == 0) continue;
+    if (code.wide_d)
+      warp.longs(code.d)[l] = now;
+    else
+      warp.words(code.d)[l] = static_cast<uint32_t>(now);
+  }
+}
+
+void trap(Warp&, const Code&, uint32_t) { throw Fault(CUDA_ERROR_LAUNCH_FAILED, "trap"); }
+
+Handler barrier_object(const std::string& operation) {
+  if (operation == "init") return &barrier_init;
+  if (operation == "inval") return &nothing;
+  if (operation == "arrive" || operation == "arrive.noComplete") return &barrier_arrive;
+  if (operation == "test_wait" || operation == "try_wait") return &barrier_test<false>;
+  if (operation == "test_wait.parity" || operation == "try_wait.parity") return &barrier_test<true>;
+  return nullptr;
+}
+
+Handler system_call(const std::string& name) {
+  if (name == "vprintf") return &print;
+  if (name == "__assertfail") return &failed_assertion;
+  return nullptr;
+}
+
+}  // namespace simgpu::ptx
