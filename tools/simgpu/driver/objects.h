@@ -24,10 +24,12 @@ struct Function;
 
 struct Stream {
   enum class Kind { kLegacyDefault, kPerThreadDefault, kCreated };
+  static constexpr int kLeastPriority = 0, kGreatestPriority = -5;
 
   uint32_t id = 0;
   Kind kind = Kind::kCreated;
   unsigned int flags = 0;
+  int priority = 0;
   CUgreenCtx green = nullptr;  // that it belongs to
   std::shared_ptr<Context> context;
   std::atomic<uint64_t> ready_ns{

@@ -1,4 +1,5 @@
 // Streams and their capture.
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -28,18 +29,41 @@ CUstreamCaptureStatus status_of(const std::shared_ptr<Capture>& capture) {
                               : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-}  // namespace
-
-CUresult cuStreamCreate(CUstream* phStream, unsigned int Flags) {
+CUresult create(CUstream* phStream, unsigned int Flags, int priority) {
   if (phStream == nullptr || (Flags & ~static_cast<unsigned int>(CU_STREAM_NON_BLOCKING)) != 0)
     return CUDA_ERROR_INVALID_VALUE;
   const auto context = current_context();
   if (!context) return context.error;
   const auto stream = make_stream(context.object, Stream::Kind::kCreated, Flags);
+  stream->priority = priority;
   stream->green = green_of(current_handle());
   *phStream = Runtime::get().streams.insert(stream);
   tell(&Observer::stream_created, handle_of(context.object), *phStream, stream->id);
   return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult cuStreamCreate(CUstream* phStream, unsigned int Flags) {
+  return create(phStream, Flags, Stream::kLeastPriority);
+}
+
+// One kernel runs at a time: a priority is kept, and changes nothing.
+CUresult cuCtxGetStreamPriorityRange(int* leastPriority, int* greatestPriority) {
+  const auto context = current_context();
+  if (!context) return context.error;
+  if (leastPriority != nullptr) *leastPriority = Stream::kLeastPriority;
+  if (greatestPriority != nullptr) *greatestPriority = Stream::kGreatestPriority;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreateWithPriority(CUstream* phStream, unsigned int flags, int priority) {
+  return create(phStream, flags,
+                std::clamp(priority, Stream::kGreatestPriority, Stream::kLeastPriority));
+}
+
+CUresult cuStreamGetPriority(CUstream hStream, int* priority) {
+  return ask(hStream, priority, [](const Stream& stream) { return stream.priority; });
 }
 
 CUresult cuStreamDestroy_v2(CUstream hStream) {
