@@ -257,8 +257,7 @@ TEST_CASE("PTX: what lanes of a warp tell each other") {
 
 TEST_CASE("PTX: halves are rounded once, functions are as close as CUDA promises") {
   Ptx gpu;
-  // (1 + 2^-10)^2 + 2^-24: the exact sum is above the middle of two halves, but the product alone is
-  // the middle of none.
+  // From 1 on, upwards by units of the last place: most products are between two halves.
   const auto a = made<uint32_t>(32, [](size_t i) { return 0x3c00'3c00U + (i << 16 | i); });
   const Array<uint32_t> device_a(a), c(std::vector<uint32_t>(32));
   const Array<uint16_t> x(made<uint16_t>(32, [](size_t i) { return 0x3f80 + i; })),
