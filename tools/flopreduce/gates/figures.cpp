@@ -23,12 +23,6 @@ const Table* find_table(std::span<const Table> tables, std::string_view key) {
   return found == tables.end() ? nullptr : &*found;
 }
 
-std::optional<size_t> find_column(const Table& table, std::string_view key) {
-  const auto found = std::ranges::find(table.columns, key, [](const Column& c) { return c.key; });
-  if (found == table.columns.end()) return std::nullopt;
-  return static_cast<size_t>(found - table.columns.begin());
-}
-
 // Null where no row is named so, or several are.
 const TableRow* find_row(const Table& table, const std::string& name) {
   size_t number = 0;
@@ -141,7 +135,7 @@ GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
   if (is_short)
     for (const auto& [name, column] : kAlso)
       if (parts[0] == name) parts[0] = column;
-  const auto column = find_column(*table, parts.back());
+  const auto column = table->place_of(parts.back());
   const TableRow* row = nullptr;
   if (parts.size() == 3)
     row = find_row(*table, parts[1]);
