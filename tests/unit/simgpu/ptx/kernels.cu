@@ -25,8 +25,7 @@ KERNEL sgemm(int n, const float* a, const float* b, float* c) {
     tile_b[threadIdx.y][threadIdx.x] = b[(k + threadIdx.y) * n + column];
     __syncthreads();
 #pragma unroll
-    for (int j = 0; j < kTile; ++j)
-      sum = fmaf(tile_a[threadIdx.y][j], tile_b[j][threadIdx.x], sum);
+    for (int j = 0; j < kTile; ++j) sum = fmaf(tile_a[threadIdx.y][j], tile_b[j][threadIdx.x], sum);
     __syncthreads();
   }
   c[row * n + column] = sum;
@@ -113,10 +112,10 @@ KERNEL mma_16816(const __half* a, const __half* b, float* c) {
   __syncwarp();
   unsigned ra[4], rb[2];
   float d[4];
-  const auto at_a = static_cast<unsigned>(
-      __cvta_generic_to_shared(&tile_a[lane % 16][lane / 16 * 8]));
-  const auto at_b = static_cast<unsigned>(
-      __cvta_generic_to_shared(&tile_b[lane % 8][lane / 8 % 2 * 8]));
+  const auto at_a =
+      static_cast<unsigned>(__cvta_generic_to_shared(&tile_a[lane % 16][lane / 16 * 8]));
+  const auto at_b =
+      static_cast<unsigned>(__cvta_generic_to_shared(&tile_b[lane % 8][lane / 8 % 2 * 8]));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(ra[0]), "=r"(ra[1]), "=r"(ra[2]), "=r"(ra[3])
                : "r"(at_a));
@@ -221,10 +220,17 @@ KERNEL diverges(const int* x, int* out) {
     ++n;
   }
   switch (n % 4) {
-    case 0: n += 10; break;
-    case 1: n *= 3; break;
-    case 2: n = -n; break;
-    default: n ^= 5;
+    case 0:
+      n += 10;
+      break;
+    case 1:
+      n *= 3;
+      break;
+    case 2:
+      n = -n;
+      break;
+    default:
+      n ^= 5;
   }
   out[threadIdx.x] = n;
 }

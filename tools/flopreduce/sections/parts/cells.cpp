@@ -100,7 +100,6 @@ std::optional<uint32_t> pid_of(const TraceReport& trace) {
   return trace.has_header ? std::optional(trace.header.pid()) : std::nullopt;
 }
 
-
 std::string marks_text(Mark marks) {
   std::string text;
   if (has(marks, Mark::kAtLeast))
