@@ -23,50 +23,52 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using PacketField = trace_fields::TracePacketField;
 
-enum class Treatment : uint8_t {
-  kOurs,     // the recorder's or the vendor's own words, which nothing of the program gets into
-  kNames,    // a text with names in it
-  kHost,     // a pseudonym of all of it
-  kJob,      //
-  kFile,     //
-  kProgram,  // the same of the first text; no more of them
-  kHash,     // of the value; 0 and no bytes stay
-  kLeftOut,  // a text that says so
-  kPadding,  // as many zeros
+struct Treatment {
+  enum Kind : uint8_t {
+    kOurs,       // the recorder's or the vendor's own words, which nothing of the program gets into
+    kNames,      // a text with names in it
+    kPseudonym,  // of all of it
+    kFirst,      // the same of the first text; no more of them
+    kHash,       // of the value; 0 and no bytes stay
+    kLeftOut,    // a text that says so
+    kPadding,    // as many zeros
+  };
+  Kind kind;
+  const char* of = "";  // what a pseudonym is of
 };
 
 // Of each field that holds text, bytes or a number that identifies (fixed64).
 const std::map<std::string_view, Treatment>& treatments() {
-  using enum Treatment;
+  using enum Treatment::Kind;
   static const std::map<std::string_view, Treatment> kTreatments = {
-      {"Header.producer", kNames},
-      {"Header.hostname", kHost},
-      {"Header.command_line", kProgram},
-      {"Header.rank_source", kNames},
-      {"Header.session_id", kHash},
-      {"Header.mode", kOurs},
-      {"Header.choice", kLeftOut},
-      {"Header.job_id", kJob},
-      {"Header.job_id_source", kNames},
-      {"Device.name", kOurs},
-      {"Device.chip", kOurs},
-      {"Device.uuid", kHash},
-      {"Interned.String.value", kNames},
-      {"Interned.Function.code_hash", kHash},
-      {"Interned.Signature.fingerprint", kHash},
-      {"Interned.Signature.stable_hash", kHash},
-      {"MetricGroup.name", kOurs},
-      {"MetricGroup.metric", kOurs},
-      {"MetricGroup.NeededIf.metric", kOurs},
-      {"MetricGroup.NeededIf.included", kOurs},
-      {"MetricGroup.unavailable", kLeftOut},
-      {"Ledger.measuring_stopped", kLeftOut},
-      {"Ledger.Reason.reason", kOurs},
-      {"Revised.padding", kPadding},
-      {"Diagnostic.code", kOurs},
-      {"Diagnostic.message", kLeftOut},
-      {"Summary.Source.file", kFile},
-      {"Summary.Damage.kind", kOurs},
+      {"Header.producer", {kNames}},
+      {"Header.hostname", {kPseudonym, "host"}},
+      {"Header.command_line", {kFirst, "program"}},
+      {"Header.rank_source", {kNames}},
+      {"Header.session_id", {kHash}},
+      {"Header.mode", {kOurs}},
+      {"Header.choice", {kLeftOut}},
+      {"Header.job_id", {kPseudonym, "job"}},
+      {"Header.job_id_source", {kNames}},
+      {"Device.name", {kOurs}},
+      {"Device.chip", {kOurs}},
+      {"Device.uuid", {kHash}},
+      {"Interned.String.value", {kNames}},
+      {"Interned.Function.code_hash", {kHash}},
+      {"Interned.Signature.fingerprint", {kHash}},
+      {"Interned.Signature.stable_hash", {kHash}},
+      {"MetricGroup.name", {kOurs}},
+      {"MetricGroup.metric", {kOurs}},
+      {"MetricGroup.NeededIf.metric", {kOurs}},
+      {"MetricGroup.NeededIf.included", {kOurs}},
+      {"MetricGroup.unavailable", {kLeftOut}},
+      {"Ledger.measuring_stopped", {kLeftOut}},
+      {"Ledger.Reason.reason", {kOurs}},
+      {"Revised.padding", {kPadding}},
+      {"Diagnostic.code", {kOurs}},
+      {"Diagnostic.message", {kLeftOut}},
+      {"Summary.Source.file", {kPseudonym, "file"}},
+      {"Summary.Damage.kind", {kOurs}},
   };
   return kTreatments;
 }
@@ -159,41 +161,39 @@ class Rewriter {
       fields.ClearField(&message, &field);
       return;
     }
-    const Treatment treatment = found->second;
+    const Treatment& treatment = found->second;
     if (field.type() == FieldDescriptor::TYPE_FIXED64) {
-      fields.SetUInt64(&message, &field, hashed(fields.GetUInt64(message, &field)));
+      const uint64_t number = fields.GetUInt64(message, &field);
+      fields.SetUInt64(&message, &field, number == 0 ? 0 : names_.hash().of(bytes_of(number)) | 1);
       return;
     }
     if (!field.is_repeated()) {
       fields.SetString(&message, &field, text(treatment, fields.GetString(message, &field)));
       return;
     }
-    while (treatment == Treatment::kProgram && fields.FieldSize(message, &field) > 1)
+    while (treatment.kind == Treatment::kFirst && fields.FieldSize(message, &field) > 1)
       fields.RemoveLast(&message, &field);
     for (int i = 0; i < fields.FieldSize(message, &field); ++i)
       fields.SetRepeatedString(&message, &field, i,
                                text(treatment, fields.GetRepeatedString(message, &field, i)));
   }
 
-  std::string text(Treatment treatment, const std::string& value) const {
-    switch (treatment) {
+  static std::string bytes_of(uint64_t number) {
+    return {reinterpret_cast<const char*>(&number), sizeof number};
+  }
+
+  std::string text(const Treatment& treatment, const std::string& value) const {
+    switch (treatment.kind) {
       case Treatment::kOurs:
         return value;
       case Treatment::kNames:
         return names_.name(value);
-      case Treatment::kHost:
-        return names_.other("host", value);
-      case Treatment::kJob:
-        return names_.other("job", value);
-      case Treatment::kFile:
-        return names_.other("file", value);
-      case Treatment::kProgram:
-        return names_.other("program", value);
-      case Treatment::kHash: {
-        const uint64_t halves[] = {names_.hash().of("first" + value),
-                                   names_.hash().of("second" + value)};
-        return {reinterpret_cast<const char*>(halves), sizeof halves};
-      }
+      case Treatment::kPseudonym:
+      case Treatment::kFirst:
+        return names_.other(treatment.of, value);
+      case Treatment::kHash:
+        return bytes_of(names_.hash().of("first" + value)) +
+               bytes_of(names_.hash().of("second" + value));
       case Treatment::kLeftOut:
         return "(left out)";
       case Treatment::kPadding:
@@ -201,8 +201,6 @@ class Rewriter {
     }
     return {};
   }
-
-  uint64_t hashed(uint64_t number) const { return number == 0 ? 0 : names_.hash().of(number) | 1; }
 
   const AnonymousNames& names_;
   const AnonymizeOptions& options_;

@@ -1,5 +1,3 @@
-#include "anonymous/mangled.h"
-
 #include <libiberty/demangle.h>
 
 #include <algorithm>
@@ -10,6 +8,8 @@
 #include <memory>
 #include <unordered_set>
 #include <vector>
+
+#include "anonymous/names.h"
 
 namespace flopinj::reduce {
 namespace {

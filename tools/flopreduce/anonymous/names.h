@@ -5,13 +5,26 @@
 // Equal words have equal pseudonyms under one key, so a function and its gradient keep what joins
 // them, and traces that were made anonymous with one key can be compared.
 #pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "anonymous/keyed_hash.h"
-
 namespace flopinj::reduce {
+
+// SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012): who does not know
+// the key cannot find out by trial which text a hash is of.
+class KeyedHash {
+ public:
+  using Key = std::array<uint64_t, 2>;
+  explicit KeyedHash(Key key) : key_(key) {}
+  uint64_t of(std::string_view text) const;
+
+ private:
+  Key key_;
+};
 
 class AnonymousNames {
  public:
@@ -23,11 +36,17 @@ class AnonymousNames {
   const KeyedHash& hash() const { return hash_; }
 
  private:
-  std::optional<std::string> mangled(std::string_view text) const;
   std::string identifier(std::string_view text, bool sizes) const;
   std::string word(std::string_view text, bool sizes) const;
 
   KeyedHash hash_;
 };
+
+// A C++ name mangled by the rules of the Itanium ABI with each of its identifiers replaced, wherever
+// it is: in template arguments, around lambdas, as a tag or a vendor's type; and with it the length
+// before it. Nothing for a name that the demangler does not read to its end, or that holds text in
+// another form.
+std::optional<std::string> replace_identifiers(
+    std::string_view mangled, const std::function<std::string(std::string_view)>& replace);
 
 }  // namespace flopinj::reduce

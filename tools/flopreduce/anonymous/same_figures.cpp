@@ -1,60 +1,48 @@
-#include "anonymous/same_figures.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
+
+#include "anonymous/anonymize.h"
+#include "writers/cell_text.h"
 
 namespace flopinj::reduce {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using Figures = std::map<std::string, std::vector<std::string>>;  // by key without list indices
+using Figures = std::map<std::string, std::vector<std::string>>;  // by table and column
 
+// Tables and columns.
 constexpr std::array<std::string_view, 11> kNoFigures = {
     "command_line", "partial", "notices", "stable_hash", "session", "uuid",
     "code_hash",    "damage",  "errors",  "process",     "trace"};
 
-bool is_number(const Json& value) {
-  if (value.is_number() || value.is_boolean() || value.is_null()) return true;
-  if (!value.is_string()) return false;
-  const auto& text = value.get_ref<const std::string&>();
-  return !text.empty() && text.find_first_not_of("0123456789.-") == std::string::npos;
-}
+bool has_figures(std::string_view key) { return std::ranges::count(kNoFigures, key) == 0; }
 
-void collect(const std::string& key, const Json& value, Figures& figures) {
-  if (value.is_object()) {
-    for (const auto& [name, member] : value.items())
-      if (std::find(kNoFigures.begin(), kNoFigures.end(), name) == kNoFigures.end())
-        collect(key.empty() ? name : key + "." + name, member, figures);
-  } else if (value.is_array()) {
-    for (const Json& element : value) collect(key, element, figures);
-  } else if (is_number(value)) {
-    figures[key].push_back(value.dump());
-  } else {
-    figures[key].emplace_back("a text");
-  }
-}
-
-Figures figures_of(const Json& report) {
+Figures figures_of(std::span<const Table> tables) {
   Figures figures;
-  collect("", report, figures);
-  for (auto& [key, values] : figures) std::sort(values.begin(), values.end());
+  for (const Table& table : tables) {
+    if (!has_figures(table.key)) continue;
+    table.for_each_row([&](const TableRow& row) {
+      for (size_t c = 0; c < row.size(); ++c) {
+        if (!has_figures(table.columns[c].key)) continue;
+        const bool text = std::holds_alternative<std::string>(row[c].value);
+        figures[std::string(table.key) + "." + table.columns[c].key].push_back(
+            text ? "a text" : marks_text(row[c].marks) + exact(row[c]));
+      }
+    });
+  }
+  for (auto& [key, values] : figures) std::ranges::sort(values);
   return figures;
 }
 
 }  // namespace
 
-std::optional<std::string> first_difference(const Json& a, const Json& b) {
+std::optional<std::string> first_difference(std::span<const Table> a, std::span<const Table> b) {
   const Figures left = figures_of(a), right = figures_of(b);
-  for (const auto* side : {&left, &right})
-    for (const auto& [key, values] : *side) {
-      const auto l = left.find(key), r = right.find(key);
-      if (l == left.end() || r == right.end() || l->second != r->second) return key;
-    }
-  return std::nullopt;
+  const auto [l, r] = std::ranges::mismatch(left, right);
+  if (l == left.end() && r == right.end()) return std::nullopt;
+  return l == left.end() || (r != right.end() && r->first < l->first) ? r->first : l->first;
 }
 
 }  // namespace flopinj::reduce

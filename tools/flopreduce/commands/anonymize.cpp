@@ -6,15 +6,13 @@
 
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "anonymous/same_figures.h"
 #include "commands/arguments/command.h"
 #include "commands/arguments/output_file.h"
 #include "commands/run.h"
+#include "sections/sections.h"
 #include "support/text.h"
-#include "writers/writers.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -37,9 +35,7 @@ KeyedHash::Key key_from(const std::string& file) {
   return {mix.of("a" + secret), mix.of("b" + secret)};
 }
 
-using Json = nlohmann::ordered_json;
-
-Json report_of(std::unique_ptr<Input> input) {
+Report report_of(std::unique_ptr<Input> input) {
   ReduceOptions options;
   options.launch_times = true;
   Reducer reducer(options);
@@ -47,7 +43,7 @@ Json report_of(std::unique_ptr<Input> input) {
   if (!reducer.any_input())
     throw Failure(reducer.errors().empty() ? "nothing in it" : reducer.errors().front().message,
                   kExitNothing);
-  return report_json(reducer.run());
+  return reducer.run();
 }
 
 struct AnonymizeArguments {
@@ -64,10 +60,10 @@ int write_anonymous(const AnonymizeArguments& arguments) {
   auto input = std::move(std::get<std::unique_ptr<Input>>(opened));
   DamageLog damage;
   const std::string bytes = anonymize(*input, names, arguments.options, damage);
-  const Json before = report_of(std::move(input));
-  const Json after =
+  const Report before = report_of(std::move(input));
+  const Report after =
       report_of(Input::from_memory("the anonymous trace", bytes.data(), bytes.size()));
-  if (const auto key = first_difference(before, after))
+  if (const auto key = first_difference(report_tables(before), report_tables(after)))
     throw Failure("not written: without its names the report would have other figures (" + *key +
                   "); --keep-ranges and --keep-kernels keep the names that figures depend on");
   const int code = write_output(arguments.output, [&](std::ostream& out) { out << bytes; });

@@ -1,6 +1,8 @@
 // flopreduce peaks [NAME]: the table of peaks, or all about the GPUs that NAME fits.
 #include "peaks/peaks.h"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "commands/arguments/command.h"
@@ -13,88 +15,92 @@ namespace {
 
 std::string number(double value) { return value > 0 ? printed("%.6g", value) : "-"; }
 
-// One line for each GPU, in 1e12 operations per second: what is outside the tensor cores, and
-// theirs. Both together are wider than a terminal.
-void add_overview(std::vector<Section>& sections, const std::vector<const Gpu*>& gpus,
-                  const std::string& of) {
+using Gpus = std::vector<const Gpu*>;
+
+// One line for each GPU, in 1e12 operations per second: of the tensor cores, or of what is outside.
+// Both together are wider than a terminal.
+void add_overview(std::vector<Section>& sections, const Gpus& gpus, bool of_tensor,
+                  const std::string& title) {
   constexpr std::string_view kTensor = "tensor_";
-  Table plain{"peaks",
-              {{"gpu", "GPU"},
-               {"multiprocessors", "SMs"},
-               {"clock_mhz", "MHz"},
-               {"memory_gb_per_s", "GB/s"}}};
-  Table tensor{"tensor_peaks", {{"gpu", "GPU"}}};
+  Table table{of_tensor ? "tensor_peaks" : "peaks", {{"gpu", "GPU"}}};
+  if (!of_tensor)
+    for (const Column& column : {Column{"multiprocessors", "SMs"}, Column{"clock_mhz", "MHz"},
+                                 Column{"memory_gb_per_s", "GB/s"}})
+      table.columns.push_back(column);
   for (const auto name : kPrecisionNames)
-    if (name.starts_with(kTensor))
-      tensor.columns.push_back({name.data(), name.data() + kTensor.size()});
-    else
-      plain.columns.push_back({name.data(), name.data()});
+    if (name.starts_with(kTensor) == of_tensor)
+      table.columns.push_back({name.data(), name.data() + (of_tensor ? kTensor.size() : 0)});
   for (const Gpu* gpu : gpus) {
-    std::vector<Cell> of_plain = {std::string(gpu->name), number(gpu->multiprocessors),
-                                  number(gpu->clock_mhz), number(gpu->memory_gb_s)};
-    std::vector<Cell> of_tensor = {std::string(gpu->name)};
+    TableRow row = {std::string(gpu->name)};
+    if (!of_tensor)
+      for (const double value : {double(gpu->multiprocessors), gpu->clock_mhz, gpu->memory_gb_s})
+        row.emplace_back(number(value));
     double any = 0;
-    for (const auto name : kPrecisionNames) {
-      const double peak = published_peak(*gpu, name);
-      const bool is_tensor = name.starts_with(kTensor);
-      (is_tensor ? of_tensor : of_plain).emplace_back(number(peak));
-      any += is_tensor ? peak : 0;
-    }
-    plain.rows.push_back(std::move(of_plain));
-    if (any > 0) tensor.rows.push_back(std::move(of_tensor));
+    for (const auto name : kPrecisionNames)
+      if (name.starts_with(kTensor) == of_tensor) {
+        any += published_peak(*gpu, name);
+        row.emplace_back(number(published_peak(*gpu, name)));
+      }
+    if (any > 0) table.rows.push_back(std::move(row));
   }
-  if (!plain.rows.empty())
-    sections.push_back(
-        {"Peaks" + of + ", 1e12 operations per second (a fused multiply-add counts two)",
-         {},
-         std::move(plain),
-         {}});
-  if (!tensor.rows.empty())
-    sections.push_back({"Peaks of tensor cores" + of + ", dense", {}, std::move(tensor), {}});
+  if (!table.rows.empty()) sections.push_back({title, {}, std::move(table), {}});
 }
 
 // Simulated ones apart: their names are long.
-std::vector<Section> overview(const std::vector<const Gpu*>& found) {
-  std::vector<const Gpu*> real, simulated;
-  for (const Gpu* gpu : found) (is_simulated_device(gpu->name) ? simulated : real).push_back(gpu);
+std::vector<Section> overview(const Gpus& found) {
   std::vector<Section> sections;
-  add_overview(sections, real, "");
-  add_overview(sections, simulated, ", simulated");
+  for (const bool simulated : {false, true}) {
+    Gpus gpus;
+    std::ranges::copy_if(found, std::back_inserter(gpus), [&](const Gpu* gpu) {
+      return is_simulated_device(gpu->name) == simulated;
+    });
+    const std::string of = simulated ? ", simulated" : "";
+    add_overview(sections, gpus, false,
+                 "Peaks" + of + ", 1e12 operations per second (a fused multiply-add counts two)");
+    add_overview(sections, gpus, true, "Peaks of tensor cores" + of + ", dense");
+  }
   sections.back().below = {
       "  Sources, sparse peaks and CUDA's device names: flopreduce peaks NAME"};
   return sections;
 }
 
-// One row for each peak; for programs with the GPU and the source, which people read above it.
-void add_peaks(Table& table, const Gpu& gpu, bool people) {
-  for (const auto name : kPrecisionNames) {
-    const double dense = published_peak(gpu, name);
-    const double sparse = published_peak(gpu, std::string(name) + "_sparse");
-    if (dense <= 0) continue;
-    std::vector<Cell> row = {std::string(name), Figure::exact(dense * 1e12),
-                             sparse > 0 ? Cell(Figure::exact(sparse * 1e12)) : Cell::none()};
-    if (!people) {
-      row.emplace(row.begin(), std::string(gpu.name));
-      row.emplace_back(std::string(gpu.source));
+struct PeakRow {
+  const Gpu* gpu;
+  std::string_view precision;
+  Figure dense, sparse;
+};
+
+std::vector<PeakRow> peak_rows(const Gpus& gpus) {
+  std::vector<PeakRow> rows;
+  for (const Gpu* gpu : gpus)
+    for (const auto name : kPrecisionNames) {
+      const double sparse = published_peak(*gpu, std::string(name) + "_sparse");
+      if (const double dense = published_peak(*gpu, name); dense > 0)
+        rows.push_back({gpu, name, Figure::exact(dense * 1e12),
+                        sparse > 0 ? Figure::exact(sparse * 1e12) : Figure()});
     }
-    table.rows.push_back(std::move(row));
-  }
+  return rows;
 }
 
-Table peaks_table(bool people) {
-  Table table{"peaks",
-              {{"precision", "precision"},
-               {"dense_flop_per_s", "dense", Kind::kRate},
-               {"sparse_flop_per_s", "sparse", Kind::kRate}}};
-  if (people) return table;
-  table.columns.insert(table.columns.begin(), {"gpu", "GPU"});
-  table.columns.push_back({"source", "source"});
-  return table;
+// People read above the table which GPU it is of, and the source.
+Columns<PeakRow> peak_columns() {
+  Columns<PeakRow> c;
+  c.text("gpu", "GPU", through(&PeakRow::gpu, &Gpu::name)).worth(Worth::kProgram);
+  c.text("precision", "precision", &PeakRow::precision);
+  c.figure("dense_flop_per_s", "dense", Kind::kRate, &PeakRow::dense);
+  c.figure("sparse_flop_per_s", "sparse", Kind::kRate, &PeakRow::sparse);
+  c.text("source", "source", through(&PeakRow::gpu, &Gpu::source)).worth(Worth::kProgram);
+  return c;
 }
+
+TableSource peaks_of(const Gpus& gpus) {
+  return {"peaks", "published peaks",
+          peak_columns, [rows = peak_rows(gpus)](const Report&) -> const auto& {return rows;
+}
+};  // namespace
+}  // namespace flopinj::reduce
 
 Section details(const Gpu& gpu) {
-  Table table = peaks_table(true);
-  add_peaks(table, gpu, true);
   std::vector<Line> above = {
       "  CUDA names  " +
           (gpu.cuda_names.empty() ? "none: not one CUDA device" : std::string(gpu.cuda_names)),
@@ -106,10 +112,9 @@ Section details(const Gpu& gpu) {
       "  memory      " + number(gpu.memory_gb_s) + " GB/s",
       "  source      " + std::string(gpu.source) + "; prints " + std::string(gpu.printed)};
   if (!gpu.note.empty()) above.emplace_back("  note        " + std::string(gpu.note));
-  return {std::string(gpu.name), std::move(above), std::move(table), {}};
+  return {std::string(gpu.name), std::move(above), peaks_of({&gpu}).for_people({}), {}};
 }
 
-// For programs.
 Columns<const Gpu*> gpu_columns() {
   Columns<const Gpu*> c;
   const auto positive = [](auto number) {
@@ -136,14 +141,13 @@ Columns<const Gpu*> gpu_columns() {
   return c;
 }
 
-Result result_of(const std::vector<const Gpu*>& found) {
+Result result_of(const Gpus& found) {
   constexpr size_t kInDetail = 4;
-  Result result;
   const TableSource gpus(
       "gpus", "GPUs with published peaks",
       gpu_columns, [&found](const Report&) -> const auto& { return found; });
-  result.tables = {peaks_table(false), gpus.for_programs({})};
-  for (const Gpu* gpu : found) add_peaks(result.tables[0], *gpu, false);
+  Result result;
+  result.tables = {peaks_of(found).for_programs({}), gpus.for_programs({})};
   if (found.size() > kInDetail)
     result.sections = overview(found);
   else
