@@ -10,11 +10,11 @@ class Card {
     this.body = el("div", { className: "body" });
     this.element = el("details", { className: "card", id: key },
       el("summary", {}, el("h2", {}, name(title))), this.body);
-    this.link = el("a", { href: `#${key}` }, name(title));
-    this.link.addEventListener("click", (event) => {
+    const click = (event) => {
       event.preventDefault();
       this.go();
-    });
+    };
+    this.link = el("a", { href: `#${key}`, on: { click } }, name(title));
     const asked = state.list("open").includes(key) || state.get("at") === key;
     this.open(asked || (isOpen && !state.list("closed").includes(key)));
     this.element.addEventListener("toggle", () => this.toggled());
@@ -55,10 +55,8 @@ function contentsList(cards) {
   const items = cards.map((card) => el("li", {}, card.link));
   const list = el("details", { className: "contents-list" }, el("summary", {}, "Contents"),
     el("ol", {}, ...items),
-    el("div", { className: "folding" },
-      el("button", { type: "button", className: "button", on: { click: all(true) } }, "Open all"),
-      el("button", { type: "button", className: "button", on: { click: all(false) } },
-        "Fold all")));
+    el("div", { className: "folding" }, button("Open all", all(true)),
+      button("Fold all", all(false))));
   list.open = matchMedia("(min-width: 1180px)").matches;
   follow(cards);
   return el("nav", { className: "contents", "aria-label": "contents" }, list);

@@ -1,33 +1,29 @@
 // Elements. Text only ever becomes a text node: nothing here or elsewhere parses markup.
-function el(tag, options = {}, ...children) {
-  const node = document.createElement(tag);
-  const { className, on, ...attributes } = options;
-  if (className) node.className = className;
+function fill(node, { className, on, style, ...attributes }, children) {
+  if (className) node.setAttribute("class", className);
   for (const [event, handler] of Object.entries(on ?? {})) node.addEventListener(event, handler);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  for (const [key, value] of Object.entries(style ?? {})) node.style.setProperty(key, value);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   node.append(...children);
   return node;
 }
-
-function svg(tag, attributes = {}, text) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
+const el = (tag, options = {}, ...children) =>
+  fill(document.createElement(tag), options, children);
+const svg = (tag, options = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), options, children);
 
 // A name from the traced program: its direction cannot spill into what is beside it.
-function name(text) {
-  const node = document.createElement("bdi");
-  node.textContent = text;
-  return node;
-}
+const name = (text) => el("bdi", {}, text);
 
-// A coloured square and what it means.
-function legendEntry(color, label) {
-  const dot = el("i", { className: "dot" });
-  dot.style.background = color;
-  return el("span", {}, dot, name(label));
-}
-const legend = (entries) =>
-  el("span", { className: "legend" }, ...entries.map((entry) => legendEntry(...entry)));
+const button = (label, action, options = { className: "button" }) =>
+  el("button", { type: "button", on: { click: action }, ...options }, label);
+
+// A box to search in.
+const searchBox = (placeholder, label, action) =>
+  el("input", { className: "filter", type: "search", placeholder, "aria-label": label,
+                on: { input: (event) => action(event.target.value) } });
+
+// A coloured square, and what colours mean.
+const dot = (color) => el("i", { className: "dot", style: { background: color } });
+const legend = (entries) => el("span", { className: "legend" },
+  ...entries.map(([color, label]) => el("span", {}, dot(color), name(label))));

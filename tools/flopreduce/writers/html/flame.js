@@ -21,14 +21,11 @@ class FlameView {
     this.crumb = el("div", { className: "crumb", role: "status" });
     this.choices = el("div", { className: "choices", role: "group",
                                "aria-label": "width of frames" },
-      ...kWeights.map((weight, i) => el("button", { type: "button", "data-weight": weight.key,
-        on: { click: () => this.choose(i) } }, weight.label)));
-    this.back = el("button", { type: "button", className: "button reset",
-                               on: { click: () => this.zoom(this.root) } }, "Reset zoom");
-    this.box = el("input", { className: "filter", type: "search", placeholder: "search names",
-                             "aria-label": "search in the flame view" });
+      ...kWeights.map(({ key, label }, i) =>
+        button(label, () => this.choose(i), { "data-weight": key })));
+    this.back = button("Reset zoom", () => this.zoom(this.root), { className: "button reset" });
+    this.box = searchBox("search names", "search in the flame view", (text) => this.search(text));
     this.found = el("span", { className: "count", role: "status" });
-    this.box.addEventListener("input", () => this.search(this.box.value));
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.width = 0;
     new ResizeObserver(([entry]) => {
@@ -44,12 +41,14 @@ class FlameView {
 
   tools() { return [this.found, this.box, this.back, this.choices]; }
 
-  // A frame's place in the address, and back.
-  pathOf(node) {
-    const path = [];
-    for (let at = node; at.parent; at = at.parent) path.unshift(encodeURIComponent(at.name));
-    return path.join("/");
+  // The frames from below the root to this one.
+  above(node) {
+    const frames = [];
+    for (let at = node; at.parent; at = at.parent) frames.unshift(at);
+    return frames;
   }
+  // A frame's place in the address, and back.
+  pathOf(node) { return this.above(node).map((at) => encodeURIComponent(at.name)).join("/"); }
   nodeAt(path) {
     let node = path ? this.root : null;
     for (const part of path ? path.split("/") : [])
@@ -119,10 +118,8 @@ class FlameView {
     [...this.choices.children].forEach((button, i) =>
       button.setAttribute("aria-pressed", i === this.weight));
     this.back.hidden = this.focus === this.root;
-    const frames = [];
-    const above = [];
-    for (let node = this.focus.parent; node; node = node.parent) above.unshift(node);
-    for (const node of above) frames.push(this.frame(node, 0, width, "above"));
+    const frames = (this.focus === this.root ? [] : [this.root, ...this.above(this.focus.parent)])
+      .map((node) => this.frame(node, 0, width, "above"));
     this.deepest = this.focus.depth;
     this.place(this.focus, 0, width, frames);
     frames.sort((a, b) => a.depth - b.depth || a.x - b.x);
@@ -162,9 +159,11 @@ class FlameView {
   position(element, depth, x, width) {
     element.depth = depth;
     element.x = x;
-    element.style.left = `${((100 * x) / this.width).toFixed(3)}%`;
-    element.style.top = `${depth * kFrameHeight}px`;
-    element.style.width = `${((100 * Math.max(1, width - 1)) / this.width).toFixed(3)}%`;
+    Object.assign(element.style, {
+      left: `${((100 * x) / this.width).toFixed(3)}%`,
+      top: `${depth * kFrameHeight}px`,
+      width: `${((100 * Math.max(1, width - 1)) / this.width).toFixed(3)}%`,
+    });
     return element;
   }
 
@@ -175,20 +174,19 @@ class FlameView {
   }
 
   frame(node, x, width, extra) {
-    const button = el("button", {
+    const tell = () => this.tell(node);
+    const frame = el("button", {
       type: "button",
       className: `frame ${node.leaf ? "leaf " : ""}${extra} ${this.look(node)}`,
       tabindex: node === this.focus ? "0" : "-1",
       title: `${node.name}\n${this.describe(node)}`,
-      on: { click: () => this.zoom(node), mouseenter: () => this.tell(node),
-            focus: () => this.tell(node) },
-    });
-    button.node = node;
-    button.style.setProperty("--own", phaseColor(node.phase ?? ""));
-    if (node === this.focus) button.setAttribute("aria-current", "true");
-    if (width > 24) button.append(name(brief(node.name)));
-    else button.setAttribute("aria-label", node.name);
-    return this.position(button, node.depth, x, width);
+      style: { "--own": phaseColor(node.phase ?? "") },
+      on: { click: () => this.zoom(node), mouseenter: tell, focus: tell },
+      ...(node === this.focus ? { "aria-current": "true" } : {}),
+      ...(width > 24 ? {} : { "aria-label": node.name }),
+    }, ...(width > 24 ? [name(brief(node.name))] : []));
+    frame.node = node;
+    return this.position(frame, node.depth, x, width);
   }
 
   rest(nodes, sum, depth, x, width) {
@@ -198,10 +196,9 @@ class FlameView {
   }
 
   tell(node) {
-    const path = [];
-    for (let at = node; at.parent; at = at.parent) path.unshift(at.name);
+    const path = this.above(node).map((at) => at.name).join(" \u203a ");
     this.crumb.replaceChildren(el("b", {}, this.describe(node)), "  ",
-      name(path.length > 0 ? path.join(" \u203a ") : this.root.name));
+      name(path || this.root.name));
   }
 
   // Of all launches: matches inside of matches count once.

@@ -26,11 +26,9 @@ function shareBar(table, key, color) {
   table.rows.forEach((row, r) => {
     if (values[r] === 0) return;
     const share = human(values[r] / sum, "share");
-    const part = el("i", { title: `${row[0]}: ${share} of ${label}` });
-    if (values[r] / sum > 0.12) part.append(name(`${row[0]} ${share}`));
-    part.style.flexGrow = values[r];
-    part.style.background = color(row);
-    bar.append(part);
+    bar.append(el("i", { title: `${row[0]}: ${share} of ${label}`,
+                         style: { "flex-grow": values[r], background: color(row) } },
+      ...(values[r] / sum > 0.12 ? [name(`${row[0]} ${share}`)] : [])));
   });
   return sum > 0 ? [el("div", { className: "bar-row" }, el("span", {}, label), bar)] : [];
 }
@@ -66,13 +64,11 @@ function dotsOf(table) {
 function tableView(section, tools) {
   const view = new ReportTable(section.table, dotsOf(section.table));
   if (section.table.long_list) {
-    const box = el("input", { className: "filter", type: "search", placeholder: "filter",
-                              "aria-label": `filter ${section.title}` });
-    box.value = view.wanted ?? "";
-    box.addEventListener("input", () => {
-      view.filter(box.value);
-      state.set(`${section.table.key}.filter`, box.value);
+    const box = searchBox("filter", `filter ${section.title}`, (wanted) => {
+      view.filter(wanted);
+      state.set(`${section.table.key}.filter`, wanted);
     });
+    box.value = view.wanted ?? "";
     tools.append(view.count, box);
   }
   return view;
@@ -147,18 +143,15 @@ function fillFlame(body, tools) {
 
 // From a kernel on the roofline to where else it is.
 function kernelLinks(kernel) {
-  const go = (label, action) =>
-    el("button", { type: "button", className: "button", on: { click: action } }, label);
-  return [
-    ...(cardOf.has("kernels") ? [go("Row in the table of kernels", () => {
-      cardOf.get("kernels").go();
-      kernelChoice.choose(kernel);
-    })] : []),
-    ...(cardOf.has("flame") ? [go("Find in the flame view", () => {
-      cardOf.get("flame").go();
-      flame.search(brief(kernel));
-    })] : []),
-  ];
+  const places = {
+    kernels: ["Row in the table of kernels", () => kernelChoice.choose(kernel)],
+    flame: ["Find in the flame view", () => flame.search(brief(kernel))],
+  };
+  return Object.entries(places).filter(([key]) => cardOf.has(key)).map(([key, [label, find]]) =>
+    button(label, () => {
+      cardOf.get(key).go();
+      find();
+    }));
 }
 
 // Every word of the page that has a meaning, for paper and for phones.
@@ -176,17 +169,14 @@ function fillTerms(body) {
 function figures(list) {
   return el("dl", { className: "figures" }, ...list.map((figure) => {
     const { value, note, warn, meaning } = figure;
-    const number = el("dd", { className: warn ? "tone-warn" : "" }, name(value));
-    if (note) number.append(el("div", { className: "note" }, name(note)));
-    const label = el("dt", {}, figure.name);
-    return explain(el("div", { className: "figure", tabindex: "0" }, label, number), meaning);
+    const notes = note ? [el("div", { className: "note" }, name(note))] : [];
+    return explain(el("div", { className: "figure", tabindex: "0" }, el("dt", {}, figure.name),
+      el("dd", { className: warn ? "tone-warn" : "" }, name(value), ...notes)), meaning);
   }));
 }
 
 const cardOf = new Map();
-function addCard(key, title, fill, isOpen) {
-  cardOf.set(key, new Card(key, title, fill, isOpen));
-}
+const addCard = (key, ...what) => cardOf.set(key, new Card(key, ...what));
 
 function addReportCards() {
   const rest = new Map(sectionOf);

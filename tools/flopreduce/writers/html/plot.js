@@ -70,10 +70,8 @@ class Plot {
     this.draw();
   }
 
-  add(tag, attributes, text) {
-    const node = svg(tag, attributes, text);
-    this.drawing.append(node);
-    return node;
+  add(tag, options, ...text) {
+    return this.drawing.appendChild(svg(tag, options, ...text));
   }
 
   // From 0..1 to pixels.
@@ -147,11 +145,19 @@ class PhaseColumns extends Plot {
         }
         below[i] += values[i];
       }
-      const layer = this.add("path", { class: "layer", "data-phase": phase, d: up + down });
-      layer.style.fill = phaseColor(phase);
+      this.add("path", { class: "layer", "data-phase": phase, d: up + down,
+                         style: { fill: phaseColor(phase) } });
     }
     this.line = this.add("line", { class: "cursor", y1: kMarginTop, y2: this.bottom,
                                    visibility: "hidden" });
+  }
+
+  // A line at a value, with its name above.
+  drawLevel(value, roof, text) {
+    const y = this.y(value);
+    this.add("line", { class: "roof", "data-roof": roof, x1: this.left, x2: this.right, y1: y,
+                       y2: y });
+    this.add("text", { class: "roof-name", x: this.right, y: y - 5, "text-anchor": "end" }, text);
   }
 
   // The column at a place, or -1.

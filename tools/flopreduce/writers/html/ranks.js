@@ -20,12 +20,7 @@ class RankColumns extends PhaseColumns {
     this.axes(ticks, linearTicks(this.highest, 5).map((ns) => [ns, timeTick(ns)]),
       (i) => (this.edge(i) + this.edge(i + 1)) / 2, (ns) => this.y(ns), "process", "GPU time");
     this.drawColumns();
-    if (this.median === 0) return;
-    const y = this.y(this.median);
-    this.add("line", { class: "roof", "data-roof": "median", x1: this.left, x2: this.right,
-                       y1: y, y2: y });
-    this.add("text", { class: "roof-name", x: this.right, y: y - 5, "text-anchor": "end" },
-      `median ${time(this.median)}`);
+    if (this.median > 0) this.drawLevel(this.median, "median", `median ${time(this.median)}`);
   }
 
   gap() {

@@ -45,14 +45,9 @@ class RateOverTime extends PhaseColumns {
       (ns) => this.across(ns / end), (rate) => this.y(rate), "since the first of these launches",
       "FLOP/s");
     this.drawColumns();
-    for (const peak of this.peaks) {
-      if (peak.rate > this.highest) continue;
-      const y = this.y(peak.rate);
-      this.add("line", { class: "roof", "data-roof": peak.name, x1: this.left, x2: this.right,
-                         y1: y, y2: y });
-      this.add("text", { class: "roof-name", x: this.right, y: y - 5, "text-anchor": "end" },
-        `${peak.name} peak ${withPrefix(peak.rate, "FLOP/s")}`);
-    }
+    for (const { name: peak, rate } of this.peaks)
+      if (rate <= this.highest)
+        this.drawLevel(rate, peak, `${peak} peak ${withPrefix(rate, "FLOP/s")}`);
   }
 
   columnText(at) { return `${time(at * this.bin)} to ${time((at + 1) * this.bin)}`; }

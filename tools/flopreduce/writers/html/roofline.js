@@ -87,11 +87,10 @@ class Roofline extends Plot {
       dots.set(point.color, (dots.get(point.color) ?? "") + d);
     });
     for (const [color, d] of dots)
-      this.add("path", { class: "dots", d }).style.setProperty("--own", color);
-    for (const point of this.points.slice(0, kMostCircles).reverse())
-      this.add("circle", { class: `point${point.above ? " above" : ""}`, "data-row": point.index,
-                           cx: point.px, cy: point.py, r: point.r })
-        .style.setProperty("--own", point.color);
+      this.add("path", { class: "dots", d, style: { "--own": color } });
+    for (const { above, index, px, py, r, color } of this.points.slice(0, kMostCircles).reverse())
+      this.add("circle", { class: `point${above ? " above" : ""}`, "data-row": index, cx: px,
+                           cy: py, r, style: { "--own": color } });
     this.drawNames();
     this.ring = this.add("circle", { class: "ring", r: 14 });
     this.drawRing();

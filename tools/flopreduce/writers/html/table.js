@@ -51,11 +51,9 @@ class ReportTable {
   }
 
   header(column, c) {
-    const button = el("button", { type: "button", on: { click: () => this.sortBy(c) } },
-      column.heading);
     const text = column.kind === "text" ? { className: "text" } : {};
-    const th = el("th", { scope: "col", "aria-sort": "none", ...text }, button);
-    return explain(th, column.meaning);
+    return explain(el("th", { scope: "col", "aria-sort": "none", ...text },
+      button(column.heading, () => this.sortBy(c), {})), column.meaning);
   }
 
   // Numbers get the room that they need, the name gets what is left; where that is too little, the
@@ -69,11 +67,9 @@ class ReportTable {
       let longest = column.heading.length + 2;
       for (let r = 0; r < rows.length; r += step)
         longest = Math.max(longest, human(rows[r][c], column.kind).length);
-      const col = el("col");
       const width = Math.min(longest, 36) * 0.62 + 2.6;
-      if (c > 0) col.style.width = `${width}em`;
       this.leastWidth += c > 0 ? width : Math.min(width + (this.dots ? 1.4 : 0), 17);
-      group.append(col);
+      group.append(el("col", c > 0 ? { style: { width: `${width}em` } } : {}));
     });
     return group;
   }
@@ -176,9 +172,9 @@ class ReportTable {
   }
 
   space(rows) {
-    const cell = el("td", { colspan: this.table.columns.length });
-    const row = el("tr", { className: "space", "aria-hidden": "true" }, cell);
-    row.style.setProperty("--space", `${rows * kRowHeight}px`);
+    const row = el("tr", { className: "space", "aria-hidden": "true",
+                           style: { "--space": `${rows * kRowHeight}px` } },
+      el("td", { colspan: this.table.columns.length }));
     row.hidden = rows === 0;
     return row;
   }
@@ -203,11 +199,7 @@ class ReportTable {
     if (column.kind === "text") td.className = "text";
     if (value === null || value?.absent) td.className += " missing";
     const color = c === 0 && this.dots ? this.dots(this.table.rows[index]) : null;
-    if (color) {
-      const dot = el("i", { className: "dot" });
-      dot.style.background = color;
-      td.append(dot);
-    }
+    if (color) td.append(dot(color));
     if (column.kind === "share" && isNumber(value)) {
       td.className += " meter";
       td.style.setProperty("--part", Math.min(1, numberOf(value)));
