@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <charconv>
 
+#include "support/text.h"
+
 namespace flopinj::reduce {
 namespace {
 
 constexpr std::string_view kCustomNode = "torch::autograd::";
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_word(char c) { return is_digit(c) || is_upper(c) || (c >= 'a' && c <= 'z') || c == '_'; }
+bool is_word(char c) { return is_alnum(c) || c == '_'; }
 
 // Reads "[..]" and "(..)" lists of whole numbers.
 class ListReader {

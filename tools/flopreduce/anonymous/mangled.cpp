@@ -10,13 +10,12 @@
 #include <vector>
 
 #include "anonymous/names.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
 
 constexpr size_t kLongestInput = 16384;  // the demangler's stack use grows with its input
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Texts in the name by where they begin.
 using Texts = std::map<size_t, size_t>;

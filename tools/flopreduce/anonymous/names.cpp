@@ -15,6 +15,7 @@
 #include "analytic/operator_name.h"
 #include "phases/phases.h"
 #include "support/data.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -41,17 +42,8 @@ using Words = std::set<std::string, std::less<>>;
 
 constexpr size_t kShortNumber = 4;  // digits: a layer's number, and no telephone's
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z') || (c & '\x80') != 0; }
-bool is_word(char c) { return is_letter(c) || is_digit(c); }
-char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string small(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
+bool is_word(char c) { return is_alnum(c) || (c & '\x80') != 0; }
+bool is_letter(char c) { return is_word(c) && !is_digit(c); }
 
 bool all_digits(std::string_view text) { return std::all_of(text.begin(), text.end(), is_digit); }
 
@@ -88,7 +80,7 @@ void for_each_word(std::string_view name, Visit&& visit) {
 std::string plain(std::string_view name) {
   name = without_digits(name).ends_with("Backward") ? without_digits(name) : name;
   if (name.ends_with("Backward")) name.remove_suffix(8);
-  std::string out = small(name);
+  std::string out = lower(name);
   std::erase(out, '_');
   return out;
 }
@@ -113,7 +105,7 @@ struct PublicNames {
         list->insert(list == &operators ? plain(name) : name);
         if (list != &operators) continue;
         for_each_word(name, [&](std::string_view word) {
-          operator_words.insert(small(without_digits(word)));
+          operator_words.insert(lower(without_digits(word)));
         });
       }
     }
@@ -134,12 +126,12 @@ struct PublicNames {
                          rule.match == Match::kNode) &&
                         std::all_of(rule.pattern.begin(), rule.pattern.end(),
                                     [](char c) { return is_word(c) || c == '_'; });
-      if (part) parts.insert(small(rule.pattern));
+      if (part) parts.insert(lower(rule.pattern));
       if (part || rule.match == Match::kIs) continue;
       for (std::string pattern : {rule.pattern, rule.domain}) {
         if (rule.match == Match::kRegex) re2::RE2::GlobalReplace(&pattern, escape, " ");
         for_each_word(pattern, [&](std::string_view word) {
-          if (word.size() > 2) words.insert(small(word));
+          if (word.size() > 2) words.insert(lower(word));
         });
       }
     }
@@ -153,7 +145,7 @@ struct PublicNames {
   bool of_library(std::string_view name) const {
     const bool generated = name.starts_with("triton_");
     const auto known = [&](std::string_view word) {
-      const std::string letters = small(word);
+      const std::string letters = lower(word);
       return word.size() == 1 || library_words.contains(letters) ||
              (generated && operator_words.contains(letters));
     };
@@ -167,8 +159,8 @@ struct PublicNames {
       while (end < name.size() && is_letter(name[end])) ++end;
       // Some are written as one word, and some with humps: "TNT", "AllReduce".
       const std::string_view letters = name.substr(at, end - at);
-      begins = begins || libraries.contains(small(letters)) ||
-               libraries.contains(small(letters.substr(0, word_end(letters, 0))));
+      begins = begins || libraries.contains(lower(letters)) ||
+               libraries.contains(lower(letters.substr(0, word_end(letters, 0))));
       if (!known(letters))
         for_each_word(letters, [&](std::string_view word) { all = all && known(word); });
       all = all && begins;
@@ -186,7 +178,7 @@ const PublicNames& public_names() {
 // Of each character whether it is of a part that stays.
 std::vector<bool> kept_parts(std::string_view text) {
   std::vector<bool> kept(text.size());
-  const std::string letters = small(text);
+  const std::string letters = lower(text);
   const auto keep = [&](size_t at, size_t size) {
     std::fill_n(kept.begin() + static_cast<std::ptrdiff_t>(at), size, true);
   };
@@ -234,7 +226,7 @@ std::string AnonymousNames::word(std::string_view text, bool sizes) const {
     const bool stays = sizes || text.size() <= kShortNumber;
     return stays ? std::string(text) : std::to_string(hash_.of(text));
   }
-  const std::string letters = small(text);
+  const std::string letters = lower(text);
   const std::string_view stem = without_digits(letters);
   const bool numbered = letters.size() - stem.size() <= kShortNumber && words.contains(stem);
   if (numbered || words.contains(letters) || (text.size() == 1 && (text[0] & '\x80') == 0))

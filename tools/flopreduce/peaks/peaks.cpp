@@ -14,13 +14,6 @@ constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kSparseEnd = "_sparse";
 constexpr std::string_view kTensor = "tensor_";
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 // Driver's names without what old and new drivers differ in, and without a MIG profile.
 std::string_view product_name(std::string_view cuda_name) {
   constexpr std::string_view kVendor = "NVIDIA ";

@@ -1,7 +1,6 @@
 #include "phases/operators.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 
 #include "analytic/operator_flop.h"
@@ -21,12 +20,8 @@ constexpr std::string_view kAccumulateGrad = "torch::autograd::AccumulateGrad";
 // Only letters and digits, in lower case: "_log_softmax" and "LogSoftmax" are the same.
 std::string plain(std::string_view name) {
   std::string result;
-  for (const char c : name) {
-    if (c >= 'A' && c <= 'Z')
-      result += static_cast<char>(c - 'A' + 'a');
-    else if (c != '_')
-      result += c;
-  }
+  for (const char c : name)
+    if (c != '_') result += lower(c);
   return result;
 }
 
@@ -38,8 +33,7 @@ void drop_end(std::string& name, std::string_view end) {
 std::string function_named(std::string_view range, const OperatorName* name) {
   if (name == nullptr) {
     // A Python function without sizes has only its class's name.
-    const bool word = std::all_of(range.begin(), range.end(),
-                                  [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    const bool word = std::ranges::all_of(range, [](char c) { return is_alnum(c) || c == '_'; });
     return word ? plain(range) : std::string();
   }
   if (name->kind == OperatorKind::kModule) return {};

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 
+#include "support/text.h"
 #include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
@@ -20,19 +20,7 @@ using Subject = PhaseRules::Subject;
 constexpr size_t kMatchedBytes = 512;
 constexpr size_t kMatchedKernelBytes = 16384;
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-bool same_letter(char a, char b) {
-  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-}
-
-bool same_word(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_letter);
-}
-
-bool contains(std::string_view name, std::string_view part) {
-  return std::search(name.begin(), name.end(), part.begin(), part.end(), same_letter) != name.end();
-}
+bool same_letter(char a, char b) { return lower(a) == lower(b); }
 
 bool has_word(std::string_view name, std::string_view word) {
   auto from = name.begin();
@@ -40,7 +28,7 @@ bool has_word(std::string_view name, std::string_view word) {
     const auto at = std::search(from, name.end(), word.begin(), word.end(), same_letter);
     if (at == name.end()) return false;
     const auto after = at + static_cast<std::ptrdiff_t>(word.size());
-    if ((at == name.begin() || !is_word(*(at - 1))) && (after == name.end() || !is_word(*after)))
+    if ((at == name.begin() || !is_alnum(*(at - 1))) && (after == name.end() || !is_alnum(*after)))
       return true;
     from = at + 1;
   }
@@ -61,7 +49,7 @@ bool matches(const PhaseRules::Rule& rule, std::string_view name) {
     case Match::kPrefix:
       return name.starts_with(rule.pattern);
     case Match::kContains:
-      return contains(name, rule.pattern);
+      return contains_any_case(name, rule.pattern);
     case Match::kNode:
       return is_autograd_node(name, rule.pattern);
     case Match::kRegex:
@@ -96,7 +84,8 @@ uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_v
       // A number decides only where nothing else does, but for phases that its rule names.
       const bool anywhere = r.within.empty() && subject != Subject::kNumber;
       return r.subject == subject && (anywhere || r.within == within) &&
-             (r.domain.empty() || same_word(r.domain, domain)) && matches(r, name);
+             (r.domain.empty() || std::ranges::equal(r.domain, domain, same_letter)) &&
+             matches(r, name);
     };
     if (!applies(rule)) continue;
     // A lone word of another phase takes it back. The same word inside a phase is no other word.
@@ -135,9 +124,6 @@ uint32_t KnownMatches::match(Subject subject, std::string_view name, std::string
   rule_.emplace(key_, rule);
   return rule;
 }
-
-PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables)
-    : PhaseMap(rules, tables, nullptr) {}
 
 PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatches* known_matches)
     : rules_(rules),

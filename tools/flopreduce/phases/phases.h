@@ -117,10 +117,8 @@ inline constexpr size_t kMaxPatternBytes = 1024;
 // Rules applied to whole paths, each path, thread name and kernel name worked out once.
 class PhaseMap {
  public:
-  // The tables must be joined, and both must outlive the map.
-  PhaseMap(const PhaseRules& rules, const TraceTables& tables);
-  // The same with what is known of these rules already, which must outlive the map, too.
-  PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatches* known);
+  // The tables must be joined. `known` of these rules may be given; all must outlive the map.
+  PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatches* known = nullptr);
   // What passes/sequence/own_numbers.h found out of operators inside of nodes, by path; empty:
   // nothing.
   void use_again(std::vector<bool> again) { again_ = std::move(again); }

@@ -63,11 +63,9 @@ std::string_view word(std::string_view& rest) {
 // Of phases, and of NVTX domains in rules.
 bool is_name(std::string_view name) {
   constexpr size_t kLongest = 64;
-  return !name.empty() && name.size() <= kLongest &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '_' || c == '-' || c == '.';
-         });
+  return !name.empty() && name.size() <= kLongest && std::ranges::all_of(name, [](char c) {
+    return is_alnum(c) || c == '_' || c == '-' || c == '.';
+  });
 }
 
 // The regular expression of a rule; the error in `error`, or empty. RE2 matches in time linear in

@@ -1,11 +1,11 @@
 #include "report/explain.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 
 #include "edit_distance.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -13,12 +13,6 @@ namespace {
 // By FigureKind.
 constexpr const char* kWords[] = {"total", "ratio",    "utilization", "precision", "phase",
                                   "layer", "operator", "kernel",      "range"};
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 // Layers, and what they are inside of.
 std::set<std::string> layers_of(const Report& report) {

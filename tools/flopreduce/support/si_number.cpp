@@ -12,10 +12,7 @@ namespace {
 
 constexpr std::string_view kPrefixes = "kMGTPEZY";
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '.';
-}
+bool is_word(char c) { return is_alnum(c) || c == '_' || c == '.'; }
 
 double power_of_1000(size_t n) {
   constexpr std::array<double, 9> kPowers = {1, 1e3, 1e6, 1e9, 1e12, 1e15, 1e18, 1e21, 1e24};
@@ -26,7 +23,7 @@ double power_of_1000(size_t n) {
 
 std::optional<double> take_si(std::string_view& text) {
   // from_chars also takes "inf", "nan" and "-1"; a number starts with a digit or a point.
-  if (text.empty() || !((text[0] >= '0' && text[0] <= '9') || text[0] == '.')) return std::nullopt;
+  if (text.empty() || !(is_digit(text[0]) || text[0] == '.')) return std::nullopt;
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
@@ -71,7 +68,7 @@ std::optional<u128> parse_whole(std::string_view text) {
   int power = 0;
   bool fraction = false;
   size_t at = 0;
-  for (; at < text.size() && (text[at] == '.' || (text[at] >= '0' && text[at] <= '9')); ++at) {
+  for (; at < text.size() && (text[at] == '.' || is_digit(text[at])); ++at) {
     if (text[at] == '.') {
       fraction = true;
       continue;

@@ -14,6 +14,8 @@
 namespace flopinj::reduce {
 namespace {
 
+bool starts_character(char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }
+
 struct Collected {
   std::string text;
   size_t limit = 0;
@@ -54,17 +56,19 @@ std::string demangle(std::string_view mangled, size_t limit) {
   return cut(out.text, limit);
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = lower(c);
+  return out;
+}
+
 bool contains_any_case(std::string_view text, std::string_view part) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; };
   return std::search(text.begin(), text.end(), part.begin(), part.end(),
-                     [&](char a, char b) { return lower(a) == lower(b); }) != text.end();
+                     [](char a, char b) { return lower(a) == lower(b); }) != text.end();
 }
 
 size_t display_width(std::string_view text) {
-  size_t width = 0;
-  for (const char c : text)
-    if ((static_cast<uint8_t>(c) & 0xC0) != 0x80) ++width;
-  return width;
+  return static_cast<size_t>(std::ranges::count_if(text, starts_character));
 }
 
 std::string shorten(const std::string& text, size_t width) {
@@ -76,7 +80,7 @@ std::string shorten(const std::string& text, size_t width) {
   std::string out;
   size_t at = 0;
   for (const char c : text) {
-    if ((static_cast<uint8_t>(c) & 0xC0) != 0x80) {
+    if (starts_character(c)) {
       if (at == head) out += "...";
       ++at;
     }
@@ -86,8 +90,6 @@ std::string shorten(const std::string& text, size_t width) {
 }
 
 namespace {
-
-bool starts_character(char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }
 
 // Bytes of the first `points` code points.
 size_t bytes_of(std::string_view text, size_t points) {
@@ -133,7 +135,7 @@ std::vector<std::string> shorten_apart(const std::vector<std::string>& texts, si
 std::string cut(std::string_view text, size_t limit) {
   if (text.size() <= limit) return std::string(text);
   size_t end = limit >= 3 ? limit - 3 : 0;
-  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  while (end > 0 && !starts_character(text[end])) --end;
   return std::string(text.substr(0, end)) + "...";
 }
 

@@ -7,6 +7,13 @@
 
 namespace flopinj::reduce {
 
+// Letters and digits of ASCII, whatever the locale.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+constexpr char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+constexpr bool is_alnum(char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z'); }
+std::string lower(std::string_view text);
+
 // `bytes` with everything that could move a terminal's cursor, change its colours or reorder its
 // text written as \xNN (bytes) or \u{N} (code points): C0 and C1 controls, DEL, bidirectional
 // controls, line separators, and bytes that are not UTF-8.

@@ -9,7 +9,6 @@
 namespace flopinj::reduce {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool ends_word(const std::string& text, size_t at) { return at >= text.size() || text[at] == ' '; }
 
 // Whether text[at] can mean something to Markdown in its place. Numbers and most signatures of
