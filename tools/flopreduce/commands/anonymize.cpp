@@ -9,7 +9,6 @@
 #include <ostream>
 
 #include "commands/arguments/command.h"
-#include "commands/arguments/output_file.h"
 #include "commands/run.h"
 #include "sections/sections.h"
 #include "support/text.h"

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "commands/arguments/command.h"
-#include "commands/arguments/output_file.h"
 #include "passes/launches.h"
 #include "sections/sections.h"
 #include "support/text.h"

@@ -4,7 +4,6 @@
 
 #include "commands/arguments/arguments.h"
 #include "commands/arguments/command.h"
-#include "commands/arguments/output_file.h"
 
 namespace flopinj::reduce {
 namespace {

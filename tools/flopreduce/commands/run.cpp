@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "commands/arguments/command.h"
-#include "commands/arguments/output_file.h"
 #include "passes/router.h"
 #include "passes/summary/condense.h"
 #include "sections/notices.h"

@@ -1,9 +1,8 @@
-#include "peaks/peak_table.h"
-
 #include <algorithm>
 #include <charconv>
 #include <set>
 
+#include "peaks/peaks.h"
 #include "support/data.h"
 #include "support/text.h"
 

@@ -9,6 +9,7 @@
 // backbone) and evaluation with gradients on look the same. They are unclear, and so are numbers
 // between two passes.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -37,7 +38,20 @@ class ForwardNumbers {
   void add(uint32_t trace, uint32_t thread, const Pass& pass) {
     passes_[{trace, thread}].push_back(pass);
   }
-  void sort();
+  void sort() {
+    for (auto& [thread, passes] : passes_) {
+      // Of two that begin together the longer one first, so that it holds the other.
+      std::ranges::sort(passes, [](const Pass& a, const Pass& b) {
+        return a.first != b.first ? a.first < b.first : a.last > b.last;
+      });
+      uint64_t last = 0;
+      std::erase_if(passes, [&](const Pass& pass) {
+        const bool inside = pass.last <= last;
+        last = std::max(last, pass.last);
+        return inside;
+      });
+    }
+  }
   // Forgets all other threads, given as (trace, thread).
   void keep(const std::set<std::pair<uint32_t, uint32_t>>& threads) {
     std::erase_if(passes_, [&](const auto& entry) { return !threads.contains(entry.first); });
@@ -72,7 +86,11 @@ class NumberReader {
   const ForwardNumbers::Pass& pass() const { return pass_; }
 
  private:
-  void find(uint64_t number);
+  void find(uint64_t number) {
+    const auto after = std::ranges::upper_bound(*passes_, number, {}, &ForwardNumbers::Pass::first);
+    pass_ = after == passes_->begin() ? ForwardNumbers::Pass{} : *(after - 1);
+    next_first_ = after == passes_->end() ? UINT64_MAX : after->first;
+  }
 
   const ForwardNumbers::Passes* passes_;
   ForwardNumbers::Pass pass_;  // the last one that does not begin after the number

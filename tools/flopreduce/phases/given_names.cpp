@@ -60,23 +60,6 @@ uint32_t add_scopes(TraceTables& tables, uint32_t path, const std::vector<std::s
 
 }  // namespace
 
-void GivenNames::Table::add(std::string_view module, std::string_view name, const Scopes& scopes) {
-  const auto [entry, fresh] = place.try_emplace(std::string(name), names.size());
-  if (fresh) names.push_back({std::string(name), {}});
-  ByModule& modules = names[entry->second].second;
-  const auto known = std::find_if(modules.begin(), modules.end(),
-                                  [&](const auto& one) { return one.first == module; });
-  if (known == modules.end())
-    modules.emplace_back(module, scopes);
-  else
-    keep_common(known->second, scopes);
-}
-
-const GivenNames::ByModule* GivenNames::Table::of(const std::string& name) const {
-  const auto found = place.find(name);
-  return found == place.end() ? nullptr : &names[found->second].second;
-}
-
 GivenNames::Scopes GivenNames::scopes_in(const ByModule& modules, std::string_view module) {
   std::optional<Scopes> common;
   for (const auto& [of, scopes] : modules) {
@@ -114,7 +97,9 @@ std::optional<std::string> GivenNames::add_file(const std::string& name, std::st
       return fail("more than " + std::to_string(kMaxScopes) + " scopes");
     if (++all.count_ > kMaxGivenNames)
       return fail("more than " + std::to_string(kMaxGivenNames) + " names");
-    (kind == "kernel" ? all.kernels_ : all.instructions_).add(module, of, scopes);
+    ByModule& modules = (kind == "kernel" ? all.kernels_ : all.instructions_)[std::string(of)];
+    const auto [entry, fresh] = modules.try_emplace(std::string(module), scopes);
+    if (!fresh) keep_common(entry->second, scopes);
   }
   *this = std::move(all);
   return std::nullopt;
@@ -135,8 +120,9 @@ GivenNames::Applied GivenNames::apply(TraceTables& tables) const {
       place.outside = place.path;
       place.module = module;
     }
-    const ByModule* given = instructions_.of(std::string(value_of(name, "hlo_op=")));
-    const Scopes scopes = given == nullptr ? Scopes{} : scopes_in(*given, place.module);
+    const auto given = instructions_.find(value_of(name, "hlo_op="));
+    const Scopes scopes =
+        given == instructions_.end() ? Scopes{} : scopes_in(given->second, place.module);
     if (!scopes.empty()) {
       any = place.of_instruction = true;
       place.path = add_scopes(tables, place.outside, scopes, applied.full);
@@ -155,7 +141,7 @@ GivenNames::Applied GivenNames::apply(TraceTables& tables) const {
   for (uint32_t i = SignatureTable::kUndefined + 1; i < tables.signatures.size(); ++i)
     launched.insert(tables.signatures[i].name);
   size_t pairs = 0;
-  for (const auto& [kernel, modules] : kernels_.names) {
+  for (const auto& [kernel, modules] : kernels_) {
     const auto name = tables.names.find(kernel);
     if (!name || !launched.contains(*name)) continue;
     for (uint32_t i = 0; i < known; ++i) {

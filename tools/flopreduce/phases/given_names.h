@@ -2,11 +2,11 @@
 // makes one kernel of operations of several scopes, and launches it under a name of its own.
 #pragma once
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 namespace flopinj::reduce {
@@ -40,17 +40,12 @@ class GivenNames {
 
  private:
   using Scopes = std::vector<std::string>;
-  using ByModule = std::vector<std::pair<std::string, Scopes>>;
-  struct Table {
-    std::unordered_map<std::string, size_t> place;
-    std::vector<std::pair<std::string, ByModule>> names;  // in the files' order
-    void add(std::string_view module, std::string_view name, const Scopes& scopes);
-    const ByModule* of(const std::string& name) const;
-  };
+  using ByModule = std::map<std::string, Scopes, std::less<>>;
+  using Names = std::map<std::string, ByModule, std::less<>>;
   // Of launches in a module; where it is not known (""), what all modules have in common.
   static Scopes scopes_in(const ByModule& modules, std::string_view module);
 
-  Table instructions_, kernels_;
+  Names instructions_, kernels_;
   size_t count_ = 0;
 };
 

@@ -13,39 +13,29 @@ u128 whole(double value) {
 }
 
 std::string human_number(u128 value, Kind kind) {
-  switch (kind) {
-    case Kind::kFlop:
-      return to_human(value, "FLOP");
-    case Kind::kOperations:
-      return to_human(value, "OP");
-    case Kind::kNanoseconds:
-      return to_human_time(value);
-    case Kind::kBytes:
-      return to_human(value, "B");
-    case Kind::kRate:
-      return to_human(value, "FLOP/s");
-    case Kind::kBandwidth:
-      return to_human(value, "B/s");
-    case Kind::kFlag:
-      return value != 0 ? "yes" : "no";
-    default:
-      return to_grouped(value);
-  }
+  if (const char* unit = words_of(kind).human; unit != nullptr) return to_human(value, unit);
+  if (kind == Kind::kNanoseconds) return to_human_time(value);
+  if (kind == Kind::kFlag) return value != 0 ? "yes" : "no";
+  return to_grouped(value);
 }
 
 std::string human_number(double value, Kind kind) {
-  switch (kind) {
-    case Kind::kRatio:
-    case Kind::kText:
-      return fixed(value, 4);
-    case Kind::kShare:
-      return percent_text(value);
-    default:
-      return human_number(whole(value), kind);
-  }
+  if (kind == Kind::kRatio || kind == Kind::kText) return fixed(value, 4);
+  return kind == Kind::kShare ? percent_text(value) : human_number(whole(value), kind);
 }
 
 }  // namespace
+
+const KindWords& words_of(Kind kind) {
+  static constexpr KindWords kWords[] = {
+      {"text", nullptr, nullptr},      {"count", nullptr, nullptr},
+      {"flop", "FLOP", "FLOP"},        {"exact", nullptr, nullptr},
+      {"op", "operations", "OP"},      {"ns", "ns", nullptr},
+      {"bytes", "bytes", "B"},         {"rate", "FLOP/s", "FLOP/s"},
+      {"bandwidth", "bytes/s", "B/s"}, {"ratio", nullptr, nullptr},
+      {"share", "part of 1", nullptr}, {"flag", nullptr, nullptr}};  // by Kind
+  return kWords[static_cast<size_t>(kind)];
+}
 
 std::vector<std::pair<std::string, Kind>> flat_columns(const Table& table) {
   std::vector<std::pair<std::string, Kind>> columns;

@@ -9,6 +9,14 @@
 
 namespace flopinj::reduce {
 
+// Names of a kind and of its units, null where there is none.
+struct KindWords {
+  const char* key;    // for the HTML page
+  const char* unit;   // for programs
+  const char* human;  // with an SI prefix in front
+};
+const KindWords& words_of(Kind kind);
+
 // "44.05 MFLOP", "1.064 ms", "37.1 %", with marks in front: ">= ", "<= ", "~ ", "> ". Texts are
 // made fit for a terminal.
 std::string human(const Cell& cell, Kind kind);

@@ -82,32 +82,11 @@ Json type_of(Kind kind) {
   }
 }
 
-const char* unit_of(Kind kind) {
-  switch (kind) {
-    case Kind::kFlop:
-      return "FLOP";
-    case Kind::kOperations:
-      return "operations";
-    case Kind::kNanoseconds:
-      return "ns";
-    case Kind::kBytes:
-      return "bytes";
-    case Kind::kRate:
-      return "FLOP/s";
-    case Kind::kBandwidth:
-      return "bytes/s";
-    case Kind::kShare:
-      return "part of 1";
-    default:
-      return nullptr;
-  }
-}
-
 void add_schema(Json& record, const std::string& key, Kind kind, const char* meaning,
                 bool required) {
   Json type = type_of(kind);
   if (*meaning != '\0') type["description"] = meaning;
-  if (const char* unit = unit_of(kind); unit != nullptr && required) type["unit"] = unit;
+  if (const char* unit = words_of(kind).unit; unit != nullptr && required) type["unit"] = unit;
   record["properties"][key] = std::move(type);
   if (required) record["required"].push_back(key);
   if (!has_exact_text(kind)) return;

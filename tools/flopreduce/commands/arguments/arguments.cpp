@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "commands/arguments/command.h"
-#include "commands/arguments/output_file.h"
 #include "support/si_number.h"
 #include "support/text.h"
 
@@ -78,6 +77,10 @@ std::vector<std::string> lines_of(const std::string& list, const char* option) {
   return lines;
 }
 
+CLI::Option& several(CLI::Option* option, const char* type) {
+  return *option->type_name(type)->take_all()->allow_extra_args(false);
+}
+
 void add_number(manual::CommandLine& app, const char* name, std::optional<double>& value,
                 const char* help, bool may_be_zero) {
   app.add_option_function<std::string>(
@@ -117,11 +120,10 @@ void InputArguments::add_traces_to(manual::CommandLine& app) {
   app.add_option("TRACE", traces,
                  "Traces and summaries, compressed or not; a folder: all in it; '-': "
                  "standard input");
-  app.add_option("--files-from", lists,
-                 "More traces: their names from FILE, one a line; '-': from standard input")
-      ->type_name("FILE")
-      ->take_all()
-      ->allow_extra_args(false);
+  several(
+      app.add_option("--files-from", lists,
+                     "More traces: their names from FILE, one a line; '-': from standard input"),
+      "FILE");
 }
 
 void InputArguments::add_to(manual::CommandLine& app, bool positional) {
@@ -130,13 +132,11 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
   rules.add_to(app);
-  app.add_option(
-         "--names", names,
-         "Names of scopes from FILE, which flopinj.jax writes: they take the place of XLA's "
-         "ranges")
-      ->type_name("FILE")
-      ->take_all()
-      ->allow_extra_args(false);
+  several(app.add_option(
+              "--names", names,
+              "Names of scopes from FILE, which flopinj.jax writes: they take the place of XLA's "
+              "ranges"),
+          "FILE");
   app.add_option("-j,--jobs", reduce.jobs,
                  "Threads that read; without it one per core, at most " + std::to_string(kMostJobs))
       ->check(CLI::Range(1U, 256U));
@@ -144,20 +144,19 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
 }
 
 void InputArguments::add_peaks_to(manual::CommandLine& app) {
-  app.add_option_function<std::vector<std::string>>(
-         "--peak",
-         [this](const std::vector<std::string>& texts) {
-           for (const auto& text : texts) {
-             auto parsed = parse_peak(text);
-             if (!parsed.error.empty()) throw CLI::ValidationError(parsed.error);
-             reduce.utilization.peaks.push_back(std::move(parsed.value));
-           }
-         },
-         "A peak for utilization, such as tensor_bf16=989T or memory=4.8T (FLOP/s, B/s). DEVICE is "
-         "a device's whole name, or a part of it that is no other product's name")
-      ->type_name("[DEVICE:]PRECISION=VALUE")
-      ->take_all()
-      ->allow_extra_args(false);
+  several(app.add_option_function<std::vector<std::string>>(
+              "--peak",
+              [this](const std::vector<std::string>& texts) {
+                for (const auto& text : texts) {
+                  auto parsed = parse_peak(text);
+                  if (!parsed.error.empty()) throw CLI::ValidationError(parsed.error);
+                  reduce.utilization.peaks.push_back(std::move(parsed.value));
+                }
+              },
+              "A peak for utilization, such as tensor_bf16=989T or memory=4.8T (FLOP/s, B/s). "
+              "DEVICE is "
+              "a device's whole name, or a part of it that is no other product's name"),
+          "[DEVICE:]PRECISION=VALUE");
 }
 
 void InputArguments::add_utilization_to(manual::CommandLine& app) {
@@ -210,16 +209,13 @@ std::vector<std::string> InputArguments::files() const {
 }
 
 void RuleArguments::add_to(manual::CommandLine& app) {
-  app.add_option("--phase", phases,
-                 "Launches whose innermost matching range fits REGEX belong to phase NAME")
-      ->type_name("NAME=REGEX")
-      ->take_all()
-      ->allow_extra_args(false);
-  app.add_option("--rules", files,
-                 "Rules from FILE, tried before the built-in ones; `flopreduce rules` prints those")
-      ->type_name("FILE")
-      ->take_all()
-      ->allow_extra_args(false);
+  several(app.add_option("--phase", phases,
+                         "Launches whose innermost matching range fits REGEX belong to phase NAME"),
+          "NAME=REGEX");
+  several(app.add_option(
+              "--rules", files,
+              "Rules from FILE, tried before the built-in ones; `flopreduce rules` prints those"),
+          "FILE");
 }
 
 void RuleArguments::finish(PhaseRules& rules) {

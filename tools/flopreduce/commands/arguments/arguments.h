@@ -1,5 +1,7 @@
 // What commands have in common on their command lines.
 #pragma once
+#include <functional>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +19,8 @@ void complain(const std::string& text);
 // Failure.
 std::vector<std::string> lines_of(const std::string& list, const char* option);
 
+// An option that may be given several times, and takes one value each time.
+CLI::Option& several(CLI::Option* option, const char* type);
 // An option whose value is a number with an SI prefix, above 0 or 0: --examples 1.2M.
 void add_number(manual::CommandLine& app, const char* name, std::optional<double>& value,
                 const char* help, bool may_be_zero = false);
@@ -81,5 +85,16 @@ struct OutputArguments {
   // Lines fit the terminal, or $COLUMNS; where there is neither, tables have all their columns.
   TextOptions text_options() const;
 };
+
+// Calls write() with the output that the arguments name. The exit code; errors were said.
+//
+// A regular file is written beside its place under another name and moved there when it is whole,
+// so that a failure leaves what was there before. Pipes, devices and standard output are written
+// directly, as is a file whose folder takes no new file. A name that ends in .gz: compressed.
+int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write);
+
+// Fails where the output is one of the inputs, by whatever name, since to write it would destroy
+// what is read; or a file that exists, without --force.
+void refuse_to_overwrite(const OutputArguments& output);
 
 }  // namespace flopinj::reduce

@@ -10,12 +10,10 @@
 namespace flopinj::reduce {
 
 void GateArguments::add_to(manual::CommandLine& app, const char* example) {
-  app.add_option("--fail-if", texts_,
-                 "Exit with 1 when CONDITION holds, such as '" + std::string(example) +
-                     "'; may be given several times. 'list' prints the names of figures")
-      ->type_name("CONDITION")
-      ->take_all()
-      ->allow_extra_args(false);
+  several(app.add_option("--fail-if", texts_,
+                         "Exit with 1 when CONDITION holds, such as '" + std::string(example) +
+                             "'; may be given several times. 'list' prints the names of figures"),
+          "CONDITION");
 }
 
 void GateArguments::finish() {

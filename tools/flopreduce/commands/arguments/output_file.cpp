@@ -1,20 +1,22 @@
-#include "commands/arguments/output_file.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <new>
 #include <optional>
+#include <streambuf>
 
 #include "commands/arguments/arguments.h"
 #include "commands/arguments/command.h"
 #include "own_user.h"
-#include "support/gzip_stream.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -92,6 +94,48 @@ int cannot_write(const std::string& file, int code) {
            ": cannot be written: " + (code != 0 ? std::strerror(code) : "write failed"));
   return code == EACCES || code == EPERM || code == EROFS ? kExitPermission : kExitUsage;
 }
+
+// A stream that compresses into another one (gzip, RFC 1952).
+class GzipBuffer : public std::streambuf {
+ public:
+  explicit GzipBuffer(std::ostream& to) : to_(to) {
+    constexpr int kGzip = 16 + MAX_WBITS, kMemory = 8;
+    if (deflateInit2(&zlib_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, kMemory,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+      throw std::bad_alloc();
+    setp(in_.data(), in_.data() + in_.size());
+  }
+  ~GzipBuffer() override { deflateEnd(&zlib_); }
+  GzipBuffer(const GzipBuffer&) = delete;
+  GzipBuffer& operator=(const GzipBuffer&) = delete;
+  void finish() { deflate_all(Z_FINISH); }  // the last bytes; what comes after is lost
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (!deflate_all(Z_NO_FLUSH)) return traits_type::eof();
+    if (!traits_type::eq_int_type(c, traits_type::eof())) sputc(traits_type::to_char_type(c));
+    return traits_type::not_eof(c);
+  }
+  int sync() override { return 0; }  // a flush inside would cost size
+
+ private:
+  bool deflate_all(int flush) {
+    zlib_.next_in = reinterpret_cast<Bytef*>(pbase());
+    zlib_.avail_in = static_cast<uInt>(pptr() - pbase());
+    do {
+      zlib_.next_out = reinterpret_cast<Bytef*>(out_.data());
+      zlib_.avail_out = static_cast<uInt>(out_.size());
+      deflate(&zlib_, flush);
+      to_.write(out_.data(), static_cast<std::streamsize>(out_.size() - zlib_.avail_out));
+    } while (zlib_.avail_out == 0);
+    setp(in_.data(), in_.data() + in_.size());
+    return to_.good();
+  }
+
+  std::ostream& to_;
+  z_stream zlib_{};
+  std::array<char, 1U << 16> in_{}, out_{};
+};
 
 using Write = std::function<void(std::ostream&)>;
 

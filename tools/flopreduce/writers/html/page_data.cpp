@@ -19,15 +19,8 @@ Json number_json(u128 value) {
   return value <= kExactInDouble ? Json(static_cast<uint64_t>(value)) : Json(to_decimal(value));
 }
 
-const char* kind_word(Kind kind) {
-  static constexpr std::array<const char*, 12> kWords = {"text",      "count", "flop",  "exact",
-                                                         "op",        "ns",    "bytes", "rate",
-                                                         "bandwidth", "ratio", "share", "flag"};
-  return kWords[static_cast<size_t>(kind)];
-}
-
 Json column_json(const Column& column) {
-  Json j{{"key", column.key}, {"heading", column.heading}, {"kind", kind_word(column.kind)}};
+  Json j{{"key", column.key}, {"heading", column.heading}, {"kind", words_of(column.kind).key}};
   if (*column.meaning != '\0') j["meaning"] = column.meaning;
   return j;
 }
