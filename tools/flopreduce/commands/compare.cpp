@@ -27,7 +27,6 @@ Reduced reduce_one(const InputArguments& input, const std::string& trace) {
 }
 
 int run_compare(CompareArguments& a) {
-  a.gates.finish();
   a.input.traces = {a.first, a.second};
   a.output.finish(a.input.files());
   Normalization normalization;

@@ -24,7 +24,6 @@ int run_report(ReportArguments& a) {
   a.output.finish(a.input.files());
   check_report_form(a.output);
   a.output.time_range.parse();
-  a.gates.finish();
 
   WrittenLaunches written;
   const bool launches = shows_launches(a.output);

@@ -1,7 +1,6 @@
 // What commands that read traces do around their own work.
 #pragma once
 #include <optional>
-#include <set>
 
 #include "commands/arguments/arguments.h"
 #include "report/report.h"
@@ -15,9 +14,4 @@ struct Reduced {
   int exit_code = 0;
 };
 Reduced reduce_traces(InputArguments& input);
-// Writes the summary of the inputs (passes/summary/condense.h), or of these sessions in them. The
-// exit code.
-int write_summary(InputArguments& input, const OutputArguments& output,
-                  std::optional<std::set<uint64_t>> only = std::nullopt);
-
 }  // namespace flopinj::reduce

@@ -123,21 +123,23 @@ Json tables_json(std::span<const Table> tables) {
 }
 
 void write_json(std::ostream& out, const Json& json) {
+  const auto text = [](const Json& value) {
+    return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  };
   const auto write = [&](const Json& value, const std::string& margin) {
-    const std::string between = ",\n" + margin + "  ";
-    size_t written = 0;
-    if (!value.is_array() || value.empty())
-      out << value.dump(-1, ' ', true, Json::error_handler_t::replace);
-    else
-      for (const Json& row : value)
-        out << (written++ == 0 ? "[" + between.substr(1) : between)
-            << row.dump(-1, ' ', true, Json::error_handler_t::replace);
-    if (written > 0) out << "\n" << margin << "]";
+    if (!value.is_array() || value.empty()) {
+      out << text(value);
+      return;
+    }
+    const char* before = "[";
+    for (const Json& row : value)
+      out << std::exchange(before, ",") << '\n' << margin << "  " << text(row);
+    out << '\n' << margin << ']';
   };
   if (json.is_object()) {
-    const char* before = "{\n  ";
+    const char* before = "{";
     for (const auto& [key, value] : json.items()) {
-      out << std::exchange(before, ",\n  ") << Json(key) << ": ";
+      out << std::exchange(before, ",") << "\n  " << Json(key) << ": ";
       write(value, "  ");
     }
     out << "\n}";

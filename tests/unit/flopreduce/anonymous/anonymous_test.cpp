@@ -398,8 +398,8 @@ TEST_CASE("anonymous traces: 12,000 names of kernels keep their structure, and n
       CHECK(back.emplace(after[i], before[i]).first->second == before[i]);
     }
     CHECK(mangled >= kMangled - 100);  // some names are drawn twice
-    const Report before = reduce_bytes({bytes}), after = reduce_bytes({out});
-    CHECK(first_difference(report_tables(before), report_tables(after)) == std::nullopt);
+    const Report named = reduce_bytes({bytes}), nameless = reduce_bytes({out});
+    CHECK(first_difference(report_tables(named), report_tables(nameless)) == std::nullopt);
   }
 }
 

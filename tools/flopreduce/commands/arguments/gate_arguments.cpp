@@ -10,21 +10,21 @@
 namespace flopinj::reduce {
 
 void GateArguments::add_to(manual::CommandLine& app, const char* example) {
-  several(app.add_option("--fail-if", texts_,
-                         "Exit with 1 when CONDITION holds, such as '" + std::string(example) +
-                             "'; may be given several times. 'list' prints the names of figures"),
-          "CONDITION");
-}
-
-void GateArguments::finish() {
-  for (const auto& text : texts_) {
-    if (text == "list") {
-      list_ = true;
-      continue;
+  const auto read = [this](const std::vector<std::string>& texts) {
+    texts_ = texts;
+    for (const auto& text : texts) {
+      std::string error;
+      if (text == "list")
+        list_ = true;
+      else if (!Gate::parse(text, gates_.emplace_back(), error))
+        throw CLI::ValidationError("--fail-if: " + error);
     }
-    std::string error;
-    if (!Gate::parse(text, gates_.emplace_back(), error)) throw Failure("--fail-if: " + error);
-  }
+  };
+  several(app.add_option_function<std::vector<std::string>>(
+              "--fail-if", read,
+              "Exit with 1 when CONDITION holds, such as '" + std::string(example) +
+                  "'; may be given several times. 'list' prints the names of figures"),
+          "CONDITION");
 }
 
 bool GateArguments::may_name(const std::string& part) const {
@@ -53,23 +53,16 @@ std::vector<GateResult> GateArguments::results(std::span<const Table> tables) co
 int GateArguments::check(const std::vector<GateResult>& results) {
   int code = kExitFine;
   for (const GateResult& r : results) {
+    if (r.verdict == Verdict::kPassed) continue;
     const std::string text = "'" + printable(cut(r.condition, 500)) + "'";
-    switch (r.verdict) {
-      case Verdict::kPassed:
-        break;
-      case Verdict::kFailed:
-        complain("gate failed: " + text + ": " + r.message);
-        if (code == kExitFine) code = kExitGate;
-        break;
-      case Verdict::kNotKnown:
-        complain("gate failed: " + text + " cannot be decided: " + r.message);
-        if (code == kExitFine) code = kExitGate;
-        break;
-      case Verdict::kInvalid:
-        complain("--fail-if " + text + ": " + r.message);
-        code = kExitUsage;
-        break;
+    if (r.verdict == Verdict::kInvalid) {
+      complain("--fail-if " + text + ": " + r.message);
+      code = kExitUsage;
+      continue;
     }
+    complain("gate failed: " + text +
+             (r.verdict == Verdict::kNotKnown ? " cannot be decided: " : ": ") + r.message);
+    code = std::max(code, kExitGate);
   }
   return code;
 }

@@ -13,7 +13,6 @@ namespace flopinj::reduce {
 class GateArguments {
  public:
   void add_to(manual::CommandLine& app, const char* example = "ratio > 2.1 or total.flop > 1.5T");
-  void finish();  // after parsing
   bool any() const { return list_ || !gates_.empty(); }
   // The names of figures are what is asked for, and not the report.
   bool lists() const { return list_; }

@@ -55,8 +55,9 @@ string(SUBSTRING "${page}" 0 ${at} before)
 math(EXPR at "${at} + 6")
 string(SUBSTRING "${page}" ${at} -1 after)
 file(WRITE "${OUT}" "// Made by writers/html/embed.cmake from the files beside it.
-#include \"writers/html/html_page.h\"
+#include <string_view>
 namespace flopinj::reduce {
+extern const std::string_view kPageBeforeData, kPageAfterData;
 const std::string_view kPageBeforeData = R\"PAGE(${before})PAGE\";
 const std::string_view kPageAfterData = R\"PAGE(${after})PAGE\";
 }  // namespace flopinj::reduce
