@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "commands/arguments/arguments.h"
-#include "commands/arguments/command.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {

@@ -8,8 +8,7 @@
 #include <memory>
 #include <ostream>
 
-#include "commands/arguments/command.h"
-#include "commands/run.h"
+#include "commands/arguments/arguments.h"
 #include "sections/sections.h"
 #include "support/text.h"
 

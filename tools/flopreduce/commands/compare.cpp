@@ -2,10 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "commands/arguments/command.h"
-#include "commands/arguments/gate_arguments.h"
 #include "commands/forms.h"
-#include "commands/run.h"
 #include "sections/screens/comparison.h"
 #include "support/text.h"
 

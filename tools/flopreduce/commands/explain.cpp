@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "commands/arguments/command.h"
 #include "commands/forms.h"
-#include "commands/run.h"
 #include "sections/screens/explanation.h"
 #include "support/text.h"
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "commands/arguments/command.h"
 #include "passes/launches.h"
 #include "sections/sections.h"
 #include "support/text.h"

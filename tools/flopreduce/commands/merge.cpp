@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "commands/arguments/arguments.h"
-#include "commands/arguments/command.h"
 #include "passes/summary/condense.h"
 #include "support/text.h"
 

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <memory>
 
-#include "commands/arguments/command.h"
 #include "commands/forms.h"
 #include "sections/parts/columns.h"
 #include "support/text.h"

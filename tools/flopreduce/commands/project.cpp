@@ -12,9 +12,7 @@
 #include <set>
 #include <vector>
 
-#include "commands/arguments/command.h"
 #include "commands/forms.h"
-#include "commands/run.h"
 #include "peaks/peaks.h"
 #include "support/si_number.h"
 #include "support/text.h"

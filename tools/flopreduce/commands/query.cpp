@@ -3,9 +3,7 @@
 #include <cctype>
 #include <memory>
 
-#include "commands/arguments/command.h"
 #include "commands/forms.h"
-#include "commands/run.h"
 #include "sections/sections.h"
 #include "support/text.h"
 #include "writers/sqlite.h"

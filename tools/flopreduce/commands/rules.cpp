@@ -3,24 +3,23 @@
 #include <memory>
 
 #include "commands/arguments/arguments.h"
-#include "commands/arguments/command.h"
 
 namespace flopinj::reduce {
 namespace {
 
 Action define_rules(manual::CommandLine& app) {
   struct Arguments {
-    RuleArguments rules;
+    PhaseRules rules;
+    RuleArguments arguments;
     OutputArguments output;
   };
   const auto a = std::make_shared<Arguments>();
-  a->rules.add_to(app);
+  a->arguments.add_to(app, a->rules);
   a->output.add_file_to(app);
   app.examples = {{"flopreduce rules > my.rules", "a rule file to begin with"}};
   return [a] {
-    a->output.finish(a->rules.files);
-    PhaseRules rules;
-    a->rules.finish(rules);
+    a->output.finish(a->arguments.files);
+    const PhaseRules& rules = a->rules;
     return write_output(a->output, [&](std::ostream& out) {
       for (uint32_t i = 0; i < rules.user_rules(); ++i)
         out << PhaseRules::line_of(rules.rules()[i]) << "\n";

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/arguments/arguments.h"
-#include "commands/arguments/command.h"
 #include "writers/writers.h"
 
 namespace flopinj::reduce {

@@ -15,7 +15,9 @@
 #include <optional>
 #include <utility>
 
-#include "commands/arguments/command.h"
+#include "passes/router.h"
+#include "passes/summary/condense.h"
+#include "sections/notices.h"
 #include "support/si_number.h"
 #include "support/text.h"
 
@@ -131,7 +133,7 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
   app.add_option("--fma", reduce.fma, "What one fused multiply-add counts, 1 or 2")
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
-  rules.add_to(app);
+  rules.add_to(app, reduce.rules);
   several(app.add_option(
               "--names", names,
               "Names of scopes from FILE, which flopinj.jax writes: they take the place of XLA's "
@@ -182,7 +184,6 @@ void InputArguments::finish() {
   if (reduce.utilization.parameters && !reduce.utilization.tokens_per_step)
     throw Failure("--parameters needs --tokens-per-step: 6ND is of the tokens of a step");
   reduce.progress = !quiet;
-  rules.finish(reduce.rules);
   for (const std::string& name : names)
     if (const auto error = reduce.names.add_file(name, text_of(name, kMaxNamesFileBytes)))
       throw Failure(*error);
@@ -208,22 +209,26 @@ std::vector<std::string> InputArguments::files() const {
   return all;
 }
 
-void RuleArguments::add_to(manual::CommandLine& app) {
-  several(app.add_option("--phase", phases,
-                         "Launches whose innermost matching range fits REGEX belong to phase NAME"),
+void RuleArguments::add_to(manual::CommandLine& app, PhaseRules& rules) {
+  using Texts = std::vector<std::string>;
+  const auto add_rules = [&rules](const Texts& texts) {
+    for (const auto& text : texts)
+      if (const auto error = rules.add_user_rule(text)) throw Failure(*error);
+  };
+  several(app.add_option_function<Texts>(
+              "--phase", add_rules,
+              "Launches whose innermost matching range fits REGEX belong to phase NAME"),
           "NAME=REGEX");
-  several(app.add_option(
-              "--rules", files,
+  const auto add_files = [this, &rules](const Texts& names) {
+    files = names;
+    for (const auto& name : names)
+      if (const auto error = rules.add_rule_file(name, text_of(name, kMaxRuleFileBytes)))
+        throw Failure(*error);
+  };
+  several(app.add_option_function<Texts>(
+              "--rules", add_files,
               "Rules from FILE, tried before the built-in ones; `flopreduce rules` prints those"),
           "FILE");
-}
-
-void RuleArguments::finish(PhaseRules& rules) {
-  for (const auto& rule : phases)
-    if (const auto error = rules.add_user_rule(rule)) throw Failure(*error);
-  for (const auto& name : files)
-    if (const auto error = rules.add_rule_file(name, text_of(name, kMaxRuleFileBytes)))
-      throw Failure(*error);
 }
 
 namespace {
@@ -289,6 +294,57 @@ TextOptions OutputArguments::text_options() const {
   const size_t width = terminal_width(*this);
   const bool known = width > 0 && width <= kMost;
   return {use_color(*this), known ? std::max(width, kLeast) : kDefault, top, known};
+}
+
+namespace {
+
+// The exit code for the case that one could not be used, which was said.
+int open_traces(Reducer& reducer, const InputArguments& input) {
+  for (const auto& path : input.traces) reducer.add(path);
+  bool permission = false;
+  for (const auto& error : reducer.errors()) {
+    complain(error.message);
+    permission = permission || error.permission;
+  }
+  return permission ? kExitPermission : kExitPartial;
+}
+
+// Fails where a --peak is of no device in the report.
+void check_peaks(const Report& report) {
+  const auto& unused = report.utilization.unused_overrides;
+  if (unused.empty()) return;
+  std::string names;
+  for (const auto& device : report.utilization.devices)
+    names += (names.empty() ? "" : ", ") + printable(cut(device.name, 100));
+  throw Failure("--peak '" + printable(cut(unused[0], 100)) +
+                ":...': no device in these traces is named so; they have " +
+                (names.empty() ? "none" : names));
+}
+
+}  // namespace
+
+Reduced reduce_traces(InputArguments& input) {
+  input.reduce.choose_copies = most_complete;
+  Reducer reducer(std::move(input.reduce));
+  const int trouble = open_traces(reducer, input);
+  if (!reducer.any_input()) return {std::nullopt, kExitNothing};
+  size_t said = reducer.errors().size();
+  Reduced result{reducer.run(), kExitFine};
+  for (; said < reducer.errors().size(); ++said) complain(reducer.errors()[said].message);
+  if (const uint64_t missing = result.report->fact_launches_left_out; missing > 0)
+    complain(to_grouped(missing) + " launches are in no row of table rows, which is full");
+  if (const std::string runs = runs_notice(*result.report); !runs.empty())
+    complain(printable(runs));
+  if (result.report->given_names_unused)
+    complain("--names: no launch has one of the names: are they of this program?");
+  if (!result.report->errors.empty()) {
+    result.exit_code = trouble;
+  } else if (result.report->partial) {
+    complain("the report is partial: " + printable(damage_words(*result.report, 4)));
+    result.exit_code = kExitPartial;
+  }
+  check_peaks(*result.report);
+  return result;
 }
 
 }  // namespace flopinj::reduce

@@ -1,16 +1,71 @@
-// What commands have in common on their command lines.
+// The commands of flopreduce, `flopreduce COMMAND ...`, and what they have in common on their
+// command lines. Without one, `report` is meant.
 #pragma once
 #include <functional>
 #include <iosfwd>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "gates/gate.h"
 #include "manual/command_line.h"
 #include "passes/reducer.h"
+#include "report/report.h"
+#include "sections/parts/table.h"
 #include "writers/writers.h"
 
 namespace flopinj::reduce {
+
+// What a form of output says that it was made by.
+inline constexpr const char* kProgram = "flopreduce " FLOPINJ_VERSION;
+
+// Exit codes, where they mean something the same in every tool of the project.
+inline constexpr int kExitFine = 0;
+inline constexpr int kExitGate = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitPartial = 3;
+inline constexpr int kExitPermission = 4;
+inline constexpr int kExitNothing = 5;
+struct ExitCode {
+  int code;
+  const char* meaning;
+};
+// What help, manual pages and docs/formats.md say of them.
+inline constexpr ExitCode kExitCodes[] = {
+    {kExitFine, "fine"},
+    {kExitGate, "a gate (--fail-if) failed, even where the report is partial"},
+    {kExitUsage, "the command line is wrong, or the output cannot be written"},
+    {kExitPartial, "a trace is damaged or cannot be read; the rest is reported"},
+    {kExitPermission, "no permission to read a trace; the rest is reported"},
+    {kExitNothing, "no trace can be used: nothing is reported"}};
+
+// What ends a command before it has a result. main() says it on standard error.
+class Failure : public std::runtime_error {
+ public:
+  explicit Failure(const std::string& what, int code = kExitUsage)
+      : std::runtime_error(what), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
+// Adds a command to the command line: its options, and what its help says. What comes back runs
+// after parsing, and gives the exit code; it owns what the options write to. Errors are thrown as
+// Failure, or were said. Any other exception ends the program with kExitNothing and one line.
+using Action = std::function<int()>;
+struct Command {
+  const char* name;
+  const char* purpose;  // one line
+  const char* text;     // what its help begins with
+  Action (*define)(manual::CommandLine&);
+  std::span<const Command* const> words = {};  // commands below it; then `define` is null
+};
+// One for each file of commands/; main.cpp has the list.
+extern const Command kReport, kAnonymize, kCompare, kExplain, kMerge, kPeaks, kProject, kQuery,
+    kRules, kSchema;
 
 // One line on standard error, "flopreduce: " in front.
 void complain(const std::string& text);
@@ -27,11 +82,9 @@ void add_number(manual::CommandLine& app, const char* name, std::optional<double
 
 // Rules for phases: --phase and --rules.
 struct RuleArguments {
-  std::vector<std::string> phases;
   std::vector<std::string> files;
 
-  void add_to(manual::CommandLine& app);
-  void finish(PhaseRules& rules);  // after parsing
+  void add_to(manual::CommandLine& app, PhaseRules& rules);
 };
 
 // Traces, and how they are to be read.
@@ -52,6 +105,14 @@ struct InputArguments {
   void finish();                           // after parsing: a folder's traces take its place
   std::vector<std::string> files() const;  // traces and rule files
 };
+
+// The report of the traces, and the exit code that their state asks for; no report where none could
+// be used. What is wrong with them was said on standard error.
+struct Reduced {
+  std::optional<Report> report;
+  int exit_code = 0;
+};
+Reduced reduce_traces(InputArguments& input);
 
 // --time-range A..B, in nanoseconds since the first recording began.
 struct TimeRange {
@@ -96,5 +157,26 @@ int write_output(const OutputArguments& output, const std::function<void(std::os
 // Fails where the output is one of the inputs, by whatever name, since to write it would destroy
 // what is read; or a file that exists, without --force.
 void refuse_to_overwrite(const OutputArguments& output);
+
+// Gates on a command's tables: --fail-if CONDITION. The grammar is in gates/gate.h.
+class GateArguments {
+ public:
+  void add_to(manual::CommandLine& app, const char* example = "ratio > 2.1 or total.flop > 1.5T");
+  bool any() const { return list_ || !gates_.empty(); }
+  // The names of figures are what is asked for, and not the report.
+  bool lists() const { return list_; }
+  // Whether a condition may be on a figure with this part in its name, or names are listed.
+  bool may_name(const std::string& part) const;
+  // Prints the names of figures, where they are asked for, and what each gate comes to.
+  std::vector<GateResult> results(std::span<const Table> tables) const;
+  // Says on standard error which gates failed. kExitGate for a failed gate, and for one that is
+  // decided by a figure that is not known; kExitUsage for a name that the result does not have.
+  static int check(const std::vector<GateResult>& results);
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<Gate> gates_;
+  bool list_ = false;
+};
 
 }  // namespace flopinj::reduce

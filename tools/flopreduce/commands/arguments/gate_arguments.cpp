@@ -1,9 +1,8 @@
-#include "commands/arguments/gate_arguments.h"
 
 #include <algorithm>
 #include <iostream>
 
-#include "commands/arguments/command.h"
+#include "commands/arguments/arguments.h"
 #include "gates/figures.h"
 #include "support/text.h"
 

@@ -15,7 +15,6 @@
 #include <streambuf>
 
 #include "commands/arguments/arguments.h"
-#include "commands/arguments/command.h"
 #include "own_user.h"
 #include "support/text.h"
 

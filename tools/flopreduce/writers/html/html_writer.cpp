@@ -43,17 +43,6 @@ class PageData {
 
   // A text of the page by its number: long names are in many tables, and in the page once.
   Json text(std::string_view raw) { return number_of(raw); }
-
-  Json PageData::kernel(std::string_view raw) {
-    const size_t number = number_of(raw);
-    Json& text = texts_[number];
-    if (!text.is_string()) return number;
-    // Where in the name the short one begins and ends. Nothing where it is no part of it.
-    const std::string whole = text, brief = printable(short_kernel_name(raw));
-    const size_t begin = whole.find(brief);
-    if (brief != whole && begin != whole.npos) text = {whole, begin, begin + brief.size()};
-    return number;
-  }
   // The same of a kernel; people see it without what all names share.
   Json kernel(std::string_view raw) {
     const size_t number = number_of(raw);

@@ -130,11 +130,14 @@ class Roofline extends Plot {
     let last = 0;
     for (const { at, text, used } of labels.sort((a, b) => a.at - b.at)) {
       last = Math.max(at, last + 13);
-      this.add("text", { class: used ? "roof-name" : "roof-name unused", x: this.right, y: last,
-                         "text-anchor": "end" }, text);
-      this.boxes.push({ left: this.right - text.length * 6.2, right: this.right, top: last - 11,
-                        bottom: last + 3 });
+      this.label(used ? "roof-name" : "roof-name unused", this.right, last, "end", text);
     }
+  }
+  // Text that names of points keep clear of.
+  label(className, x, y, anchor, text) {
+    const width = text.length * 6.2, left = anchor === "end" ? x - width : x;
+    this.boxes.push({ left, right: left + width, top: y - 11, bottom: y + 3 });
+    this.add("text", { class: className, x, y, "text-anchor": anchor }, text);
   }
 
   // A precision that did not run has its peak's level only, where it is in view.
@@ -163,10 +166,8 @@ class Roofline extends Plot {
                              points: `${this.x(left)},${this.y(memory * left)} ` +
                                `${this.x(right)},${this.y(memory * right)}` });
     const middle = Math.sqrt(left * right);
-    const text = `${of}memory ${withPrefix(memory, "B/s")}`;
-    const [x, y] = [this.x(middle) + 10, this.y(memory * middle) + 12];
-    this.add("text", { class: "roof-name", x, y }, text);
-    this.boxes.push({ left: x, right: x + text.length * 6.2, top: y - 11, bottom: y + 3 });
+    this.label("roof-name", this.x(middle) + 10, this.y(memory * middle) + 12, "start",
+      `${of}memory ${withPrefix(memory, "B/s")}`);
   }
 
   nearest(x, y) {
