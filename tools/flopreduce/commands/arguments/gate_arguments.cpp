@@ -16,7 +16,7 @@ void GateArguments::add_to(manual::CommandLine& app, const char* example) {
       if (text == "list")
         list_ = true;
       else if (!Gate::parse(text, gates_.emplace_back(), error))
-        throw CLI::ValidationError("--fail-if: " + error);
+        throw Failure("--fail-if: " + error);
     }
   };
   several(app.add_option_function<std::vector<std::string>>(
