@@ -42,10 +42,10 @@ class AnonymousNames {
   KeyedHash hash_;
 };
 
-// A C++ name mangled by the rules of the Itanium ABI with each of its identifiers replaced, wherever
-// it is: in template arguments, around lambdas, as a tag or a vendor's type; and with it the length
-// before it. Nothing for a name that the demangler does not read to its end, or that holds text in
-// another form.
+// A C++ name mangled by the rules of the Itanium ABI with each of its identifiers replaced,
+// wherever it is: in template arguments, around lambdas, as a tag or a vendor's type; and with it
+// the length before it. Nothing for a name that the demangler does not read to its end, or that
+// holds text in another form.
 std::optional<std::string> replace_identifiers(
     std::string_view mangled, const std::function<std::string(std::string_view)>& replace);
 

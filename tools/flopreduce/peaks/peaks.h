@@ -1,6 +1,6 @@
 // The peaks a device is measured against: from a table of published ones, by the name that CUDA
-// gives the device, or from the user. The table is data, peaks.tsv: a GPU that is missing gets a row
-// there.
+// gives the device, or from the user. The table is data, peaks.tsv: a GPU that is missing gets a
+// row there.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -15,8 +15,8 @@ std::optional<double> parse_si(std::string_view text);
 // Seconds of "1.5", "12s", "5ms", "3us", "7ns", "2m", "30min", "84h" and "3.5d".
 std::optional<double> parse_seconds(std::string_view text);
 
-// As parse_si(), read from the front of `text`, which loses what was read. Letters that follow directly
-// make it no number.
+// As parse_si(), read from the front of `text`, which loses the number. Letters that follow
+// directly make it none.
 std::optional<double> take_si(std::string_view& text);
 
 // What parse_si() takes, where it is an integer below 2^128, to its last digit.

@@ -12,8 +12,8 @@
 namespace flopinj::reduce {
 
 // One SQL table for each table, named by its key, with the columns of its CSV form. Integers up to
-// 2^63 - 1 are INTEGER, larger ones decimal TEXT; other numbers are REAL; what is not known is NULL.
-// Throws std::runtime_error where SQLite fails.
+// 2^63 - 1 are INTEGER, larger ones decimal TEXT; other numbers are REAL; unknown
+// ones are NULL. Throws std::runtime_error where SQLite fails.
 
 // `about` becomes the one row of table "about".
 void write_sqlite(std::ostream& out, std::span<const Table> tables, std::string_view about);

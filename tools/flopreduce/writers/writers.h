@@ -52,7 +52,7 @@ nlohmann::ordered_json report_schema();
 void write_json(std::ostream& out, const nlohmann::ordered_json& json);
 
 // RFC 4180, for programs and spreadsheets: a header of the columns' keys, then the rows; lines end
-// in CR LF. Numbers are exact, in the unit of their key; what is not known is empty. Every column of
+// in CR LF. Numbers are exact, in the unit of their key; unknown ones are empty. Every column of
 // numbers but those of plain counts has a column KEY_mark after it: ">=", "<=", "~" or nothing.
 // Columns of kind kExactFlop are left out: they repeat another.
 //
@@ -74,9 +74,9 @@ void write_folded(std::ostream& out, const Report& report, StackWeight weight);
 // One process of the format for each device of each recorded process: counters of FLOP/s and, where
 // peaks are known, of HFU; a track of training steps; and for each of its streams three tracks,
 // NVTX ranges as their kernels lie on the GPU, phases, and launches, each one complete event ("X").
-// Launches of a track never overlap: what ran beside another launch of its stream (nodes of a graph)
-// goes to further tracks of that stream. Written as read: memory is bounded, whatever the number of
-// launches.
+// Launches of a track never overlap: those that ran beside another of their stream (nodes of a
+// graph) are on further tracks of that stream. Written as read: memory is bounded, whatever the
+// number of launches.
 //
 // Times are microseconds since the first recording began, with three decimals: exact nanoseconds.
 // FLOP above 2^53 are decimal strings. Returns how many launches were written.

@@ -557,7 +557,8 @@ class Compare(Base):
             for side in "ab":
                 self.assertEqual(row[f"launches_{side}"], str(k[f"launches_{side}"] or ""))
         self.refused(2, "compared_phases, compared_kernels", "compare", *both, "--format", "csv")
-        self.refused(2, "--format csv and json only", "compare", *both, "--table", "compared_phases")
+        self.refused(2, "--format csv and json only", "compare", *both, "--table",
+                     "compared_phases")
         table = self.json("compare", *both, "--table", "compared_kernels")
         self.assertEqual(table["compared_kernels"], kernels)
         self.assertNotIn("compared_phases", table)
