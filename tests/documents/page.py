@@ -132,6 +132,8 @@ VOLATILE = ((r"(?:[<>]=? )?\d[\d.,]* (?:[num]?s|%|k?B|MB)(?!\w)", "..."),
             (r"\b(pid|process|detach) \d+", r"\1 ..."),
             (r"\bpid\d+", "pid..."), (r"\bflop-\d+", "flop-..."),
             (r"[\d,]+ (measured|extrapolated|samples?|windows?)\b", r"... \1"),
+            (r"\d+ (launches have an estimated time)", r"... \1"),
+            (r"(FLOP) \d+ (\d+x\d+x\d+)\b", r"\1 ... \2"),  # samples of a signature
             (r"\bsignature [0-9a-f]{16}", "signature ..."),
             (r"let go of: [\d,]+", "let go of: ..."),
             (r"(all devices [\d,]+) [\d,]+ [\d,]+", r"\1 ... ..."),
