@@ -408,6 +408,37 @@ TEST_CASE("PTX: text that cannot be run is refused when it is loaded") {
   CHECK(load(head + ".global .align 8 .b8 x[0x10000000000];") == CUDA_ERROR_INVALID_PTX);
 }
 
+TEST_CASE("PTX: a signed value in a wider register is extended") {
+  const Ptx gpu;
+  const char text[] = R"(.version 9.0
+    .target sm_90
+    .address_size 64
+    .visible .entry narrow(.param .u64 p) {
+      .reg .b32 %r<4>; .reg .b16 %h<3>; .reg .b64 %rd<3>; .reg .pred %p;
+      ld.param.u64 %rd1, [p];
+      ld.global.u32 %r1, [%rd1];
+      cvt.s8.s32 %r2, %r1;
+      st.global.u32 [%rd1+4], %r2;
+      cvt.s8.u32 %h1, %r1;
+      setp.lt.s16 %p, %h1, 0;
+      selp.u32 %r3, 1, 0, %p;
+      st.global.u32 [%rd1+8], %r3;
+      cvt.s8.s32 %rd2, %r1;
+      st.global.u64 [%rd1+16], %rd2;
+      ret;
+    })";
+  CUmodule module = nullptr;
+  CUfunction narrow = nullptr;
+  check(cuModuleLoadData(&module, text));
+  check(cuModuleGetFunction(&narrow, module, "narrow"));
+  const Array<int> memory(std::vector<int>{200, 0, 0, 0, 0, 0});
+  CUdeviceptr address = memory.address();
+  void* params[] = {&address};
+  check(cuLaunchKernel(narrow, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr));
+  check(cuCtxSynchronize());
+  CHECK(memory.read() == std::vector<int>{200, -56, 1, 0, -56, -1});
+}
+
 TEST_CASE("PTX: modules that come and go leave memory as it was") {
   const Ptx gpu;
   size_t before = 0, after = 0, total = 0;

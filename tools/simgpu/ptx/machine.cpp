@@ -340,7 +340,7 @@ class BlockRun {
         give_back(warp);
         continue;
       }
-      Group* const chosen = choose(frame.groups, rotate_after == kNoRotation ? 0 : rotate_after);
+      Group* const chosen = choose(frame.groups, rotate_after);
       if (chosen == nullptr) return Stop::kWaits;
       Group group = *chosen;
       frame.groups.erase(frame.groups.begin() + (chosen - frame.groups.data()));
