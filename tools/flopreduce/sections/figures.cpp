@@ -1,5 +1,6 @@
 // The whole run in one row: what people ask for first, by short names. Programs and gates have the
 // figures from here.
+#include "sections/notices.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 

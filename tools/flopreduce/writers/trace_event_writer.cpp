@@ -141,10 +141,12 @@ class Writer {
       return out_.good();
     });
     write_pending(0);
-    for (auto& [stream, lanes] : lanes_)
+    for (auto& [stream, lanes] : lanes_) {
+      const auto device = stream.first;  // clang 14 captures no binding
       for (Lane& lane : lanes)
         for (Track* track : {&lane.ranges, &lane.phases})
-          track->close(0, [&](uint64_t ns) { end(stream.first, track->number, ns); });
+          track->close(0, [&](uint64_t ns) { end(device, track->number, ns); });
+    }
     for (const auto& [device, steps] : steps_) step_tracks(device, steps);
     for (auto& [device, series] : flop_) counter(device, "FLOP/s", series, 1e9);
     // The least time that the peaks allow / time, in per cent.

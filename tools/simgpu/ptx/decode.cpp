@@ -129,8 +129,8 @@ Words words_of(const Instruction& instruction) {
 
 class FunctionDecoder {
  public:
-  FunctionDecoder(const Module& module, const Function& function, const Addresses& addresses)
-      : module_(module), function_(function), addresses_(addresses) {}
+  FunctionDecoder(const Function& function, const Addresses& addresses)
+      : function_(function), addresses_(addresses) {}
 
   Routine decode(uint64_t& shared_bytes) {
     routine_.name = function_.name;
@@ -1167,7 +1167,6 @@ class FunctionDecoder {
     add(code);
   }
 
-  const Module& module_;
   const Function& function_;
   const Addresses& addresses_;
   const Instruction* instruction_ = nullptr;
@@ -1266,7 +1265,7 @@ Program decode(const Module& module, const std::function<uint64_t(uint64_t bytes
   for (const auto& function : module.functions) {
     if (!function->has_body) continue;
     uint64_t kernel_end = called;
-    FunctionDecoder decoder(module, *function, addresses);
+    FunctionDecoder decoder(*function, addresses);
     const uint32_t number = addresses.routines.at(function->name);
     program.routines[number] = decoder.decode(function->is_entry ? kernel_end : functions_end);
     if (!function->is_entry) continue;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -155,7 +154,8 @@ Recording Merge::condensed(std::span<const Found> parts, DamageLog& damage) {
   Segments segments;
   Bodies definitions, steps;
   uint32_t last_sequence = 0;
-  for (const auto& [index, begin, end] : std::views::transform(parts, &Found::at)) {
+  for (const Found& part : parts) {
+    const auto& [index, begin, end] = part.at;
     Input& input = *inputs_[index];
     PacketReader reader(input, damage, Batches::kSkip, begin, end);
     Packet packet;

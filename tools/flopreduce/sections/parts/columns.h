@@ -68,6 +68,15 @@ auto of_one(F get) {
   return [get](const auto& row) { return std::invoke(get, row.one); };
 }
 
+// The rows of a list that `is` holds for, in their order.
+template <typename Row, typename Is>
+std::vector<std::reference_wrapper<const Row>> only(const std::vector<Row>& list, Is is) {
+  std::vector<std::reference_wrapper<const Row>> rows;
+  for (const Row& row : list)
+    if (std::invoke(is, row)) rows.push_back(std::cref(row));
+  return rows;
+}
+
 // The rows of a list, largest first. `by`: a member, or a function.
 template <typename Row, typename By>
 std::vector<const Row*> largest_first(const std::vector<Row>& list, By by) {

@@ -1,7 +1,6 @@
 // How counters were read: what the user asked of each process, and how much of its work had
 // complete counts, as the recorder saw it grow.
 #include <algorithm>
-#include <ranges>
 
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
@@ -45,7 +44,7 @@ std::string growth_text(const std::vector<CoveragePoint>& growth) {
   return text;
 }
 
-auto traces_that_say(const Report& report) { return report.traces | std::views::filter(says); }
+auto traces_that_say(const Report& report) { return only(report.traces, says); }
 
 // Of the recorder's last ledger.
 auto covered(uint64_t CoveragePoint::*get) {

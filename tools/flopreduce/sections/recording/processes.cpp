@@ -1,6 +1,5 @@
 // Each recorded process: where it ran, how its recording ended, and what the profiler cost it.
 #include <array>
-#include <ranges>
 
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
@@ -14,7 +13,7 @@ auto of_overhead(auto get) { return through(&TraceReport::overhead, get); }
 auto of_recorder(auto get) { return through(&TraceReport::ledger, get); }
 
 auto traces_with_overhead(const Report& report) {
-  return report.traces | std::views::filter(&TraceReport::has_overhead);
+  return only(report.traces, &TraceReport::has_overhead);
 }
 
 Figure cost_share(const TraceReport& t) {

@@ -1,5 +1,4 @@
 // The rules that decide phases, and how much each decided.
-#include <ranges>
 
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
@@ -23,8 +22,7 @@ Columns<RuleReport> rule_columns() {
 }
 
 auto used_rules(const Report& report) {
-  return report.rules |
-         std::views::filter([](const RuleReport& rule) { return rule.work.launches > 0; });
+  return only(report.rules, [](const RuleReport& rule) { return rule.work.launches > 0; });
 }
 
 // People find the other rules in `flopreduce rules`.

@@ -209,7 +209,7 @@ class Join {
     Side left = sides_of(of_, a).front(), right = sides_of(of_, b).front();
     left.names[0] = right.names[0] = "total";
     add(&left, &right);
-    std::ranges::rotate(rows_, rows_.end() - 1);
+    std::rotate(rows_.begin(), rows_.end() - 1, rows_.end());
   }
   Table table() && {
     table_.long_list = true;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <span>
 
 #include "sections/notices.h"
@@ -159,8 +158,9 @@ Section shown(const char* title, const char* key, std::string_view columns, cons
   const Table all = report_table(report, key);
   Table table{key, {}, {}, true};
   std::vector<size_t> places;
-  for (const auto& word : columns | std::views::split(' ')) {
-    const size_t place = *all.place_of({word.begin(), word.end()});
+  for (size_t from = 0, end = 0; from < columns.size(); from = end + 1) {
+    end = std::min(columns.find(' ', from), columns.size());
+    const size_t place = *all.place_of(columns.substr(from, end - from));
     Column column = all.columns[place];
     column.worth = places.size() < 2 ? Worth::kMain : Worth::kUsual;
     if (!places.empty() && places.back() == place) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "sections/notices.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/short_name.h"
 #include "sections/sections.h"
