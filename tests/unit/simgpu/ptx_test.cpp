@@ -408,6 +408,31 @@ TEST_CASE("PTX: text that cannot be run is refused when it is loaded") {
   CHECK(load(head + ".global .align 8 .b8 x[0x10000000000];") == CUDA_ERROR_INVALID_PTX);
 }
 
+TEST_CASE("PTX: an address beyond the end of all addresses is none") {
+  const char* const spaces[] = {"shared", "local", "global"};
+  for (const char* const space : spaces) {
+    CAPTURE(space);
+    const Ptx gpu;
+    const std::string text = std::string(R"(.version 9.0
+      .target sm_90
+      .address_size 64
+      .visible .entry beyond() {
+        .reg .b32 %r<5>; .reg .b64 %rd<2>;
+        .shared .align 16 .b8 here[64];
+        .local .align 16 .b8 there[64];
+        mov.u64 %rd1, 0xfffffffffffffff0;
+        ld.)") + space + R"(.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];
+        ret;
+      })";
+    CUmodule module = nullptr;
+    CUfunction beyond = nullptr;
+    check(cuModuleLoadData(&module, text.c_str()));
+    check(cuModuleGetFunction(&beyond, module, "beyond"));
+    check(cuLaunchKernel(beyond, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr));
+    CHECK(cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS);
+  }
+}
+
 TEST_CASE("PTX: a signed value in a wider register is extended") {
   const Ptx gpu;
   const char text[] = R"(.version 9.0

@@ -32,9 +32,13 @@ Space space_at(uint64_t address) {
 }
 constexpr uint64_t kOffset = (uint64_t{1} << kWindowShift) - 1;
 
+// Whether [offset, offset + bytes) is below `size`, whatever the sum.
+bool fits(uint64_t offset, uint64_t bytes, uint64_t size) {
+  return offset <= size && bytes <= size - offset;
+}
 std::byte* within(std::byte* memory, uint64_t size, uint64_t offset, uint64_t bytes,
                   const char* what) {
-  if (offset > size || bytes > size - offset)
+  if (!fits(offset, bytes, size))
     throw Fault(CUDA_ERROR_ILLEGAL_ADDRESS, hexadecimal(offset) + " is not in the " +
                                                 std::to_string(size) + " bytes of " + what);
   return memory + offset;
@@ -111,11 +115,11 @@ std::byte* resolve(Warp& warp, const Code& code, uint64_t (&at)[kLanes], uint32_
     return nullptr;
   }
   std::vector<std::byte>& shared = warp.block->shared;
-  if (space == Space::kShared && range.most - window + bytes <= shared.size()) {
+  if (space == Space::kShared && fits(range.most - window, bytes, shared.size())) {
     for (uint64_t& one : at) one -= window;
     return shared.data();
   }
-  if (space == Space::kLocal && range.most - window + bytes <= warp.local_bytes) {
+  if (space == Space::kLocal && fits(range.most - window, bytes, warp.local_bytes)) {
     for (uint32_t l = 0; l < kLanes; ++l) at[l] += uint64_t{warp.local_bytes} * l - window;
     return warp.local.data();
   }
@@ -444,8 +448,6 @@ std::byte* at_address(Warp& warp, uint32_t lane, uint64_t address, uint64_t byte
       return within(const_cast<std::byte*>(parameters.data()), parameters.size(), address, bytes,
                     "parameters");
     }
-    case Space::kConst:
-      return reinterpret_cast<std::byte*>(address);
     default:
       warp.memory->check(address, bytes);
       if (access != Access::kWrite) warp.memory->read(address, static_cast<uint32_t>(bytes));
