@@ -167,7 +167,7 @@ struct User {
   gid_t group = 0;
 };
 
-// False: it is not one user alone, as in a set-user-id program.
+// False: the process has several users, as a set-user-id program has.
 bool user_of(std::string_view status, User& found) {
   const auto only = [&](std::string_view key, auto& id) {
     std::istringstream ids{std::string(value_of(status, key))};

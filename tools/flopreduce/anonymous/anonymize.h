@@ -30,10 +30,9 @@ std::string anonymize(Input& input, const AnonymousNames& names, const Anonymize
 // Whether it is said what becomes of the field. One of text without a treatment is left out.
 bool has_treatment(const google::protobuf::FieldDescriptor& field);
 
-// Whether two reports say the same numbers, whatever the names. Of all their tables the first
-// column of which one has others, as "kernels.flop"; nothing where all are equal. Rows may have
-// another order, as rows of equal work are in that of their names. Identifiers are not compared,
-// nor what damage took from the file.
+// Whether two reports have the same numbers, whatever the names: the first column that differs, as
+// "kernels.flop", or nothing. Rows may be in another order, since rows of equal work are sorted by
+// name. Identifiers are not compared, nor the bytes that damage took.
 std::optional<std::string> first_difference(std::span<const Table> a, std::span<const Table> b);
 
 }  // namespace flopinj::reduce

@@ -21,7 +21,7 @@ inline constexpr uint32_t kMostInSummary = 1U << 17;
 inline constexpr uint32_t kFormatMajor = 1;
 std::string other_version(uint32_t format_major);
 
-// Whether a summary's header replaces one that is lost: then it says nothing of the process.
+// Whether a summary's header replaces one that is lost: then nothing is known of the process.
 inline bool stands_for_lost(const trace::Header& header) {
   return header.summary() && header.pid() == 0 && header.hostname().empty() &&
          header.producer().empty();

@@ -18,7 +18,7 @@ class BatchFields {
   };
   explicit BatchFields(Kinds kinds) : kinds_(kinds) {}
 
-  // False where the bytes are no Message; then what was taken says nothing. Protobuf allows a
+  // False where the bytes are no Message; then the views are not to be used. Protobuf allows a
   // column to come unpacked or in pieces, and our writer never does it: such a batch is written
   // anew, through the generated code, and read from there. `body` must outlive the views.
   template <typename Message>

@@ -122,8 +122,6 @@ struct Kernel {
   uint32_t parameter_bytes = 0;
   uint32_t shared_bytes = 0;   // static
   uint32_t dynamic_begin = 0;  // where dynamic shared memory begins: behind every kernel's static
-  uint32_t required_threads[3] = {0, 0, 0};
-  uint32_t most_threads = 0;
   uint32_t cluster[3] = {0, 0, 0};
 };
 

@@ -19,50 +19,20 @@ using CodeKind = Code::Kind;
 
 constexpr uint32_t kNowhere = ~uint32_t{0};
 
-uint64_t align(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
-
 std::optional<Special> special_of(std::string_view name) {
-  static constexpr std::array<std::string_view, 41> kNames{"%tid.x",
-                                                           "%tid.y",
-                                                           "%tid.z",
-                                                           "%ntid.x",
-                                                           "%ntid.y",
-                                                           "%ntid.z",
-                                                           "%ctaid.x",
-                                                           "%ctaid.y",
-                                                           "%ctaid.z",
-                                                           "%nctaid.x",
-                                                           "%nctaid.y",
-                                                           "%nctaid.z",
-                                                           "%laneid",
-                                                           "%warpid",
-                                                           "%nwarpid",
-                                                           "%smid",
-                                                           "%nsmid",
-                                                           "%gridid",
-                                                           "%lanemask_eq",
-                                                           "%lanemask_le",
-                                                           "%lanemask_lt",
-                                                           "%lanemask_ge",
-                                                           "%lanemask_gt",
-                                                           "%dynamic_smem_size",
-                                                           "%total_smem_size",
-                                                           "%clusterid.x",
-                                                           "%clusterid.y",
-                                                           "%clusterid.z",
-                                                           "%nclusterid.x",
-                                                           "%nclusterid.y",
-                                                           "%nclusterid.z",
-                                                           "%cluster_ctaid.x",
-                                                           "%cluster_ctaid.y",
-                                                           "%cluster_ctaid.z",
-                                                           "%cluster_nctaid.x",
-                                                           "%cluster_nctaid.y",
-                                                           "%cluster_nctaid.z",
-                                                           "%cluster_ctarank",
-                                                           "%cluster_nctarank",
-                                                           "%is_explicit_cluster",
-                                                           "%aggr_smem_size"};
+  // In the order of Special.
+  // clang-format off
+  static constexpr std::array<std::string_view, 41> kNames{
+      "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z", "%ctaid.x", "%ctaid.y",
+      "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%warpid", "%nwarpid", "%smid",
+      "%nsmid", "%gridid", "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge",
+      "%lanemask_gt", "%dynamic_smem_size", "%total_smem_size", "%clusterid.x", "%clusterid.y",
+      "%clusterid.z", "%nclusterid.x", "%nclusterid.y", "%nclusterid.z", "%cluster_ctaid.x",
+      "%cluster_ctaid.y", "%cluster_ctaid.z", "%cluster_nctaid.x", "%cluster_nctaid.y",
+      "%cluster_nctaid.z", "%cluster_ctarank", "%cluster_nctarank", "%is_explicit_cluster",
+      "%aggr_smem_size"};
+  // clang-format on
+  static_assert(kNames.size() == static_cast<size_t>(Special::kZero) + 1);
   const auto it = std::ranges::find(kNames, name);
   if (it == kNames.end()) return std::nullopt;
   return static_cast<Special>(it - kNames.begin());
@@ -70,11 +40,7 @@ std::optional<Special> special_of(std::string_view name) {
 
 // Where the names of a module are.
 struct Addresses {
-  struct Symbol {
-    Space space = Space::kGlobal;
-    uint64_t address = 0;
-  };
-  std::map<std::string, Symbol> variables;
+  std::map<std::string, uint64_t> variables;
   std::map<std::string, uint32_t> routines;  // numbers
   uint64_t shared_bytes = 0;                 // of the module's own .shared variables
 };
@@ -174,7 +140,7 @@ class FunctionDecoder {
   }
 
   void lay_out(uint64_t& shared_bytes) {
-    for (const Register& one : function_.registers) registers_.push_back(room_for(one.type));
+    for (const Type& one : function_.registers) registers_.push_back(room_for(one));
     uint64_t local = 0;
     for (const Variable& one : function_.variables) {
       if (one.space == Space::kShared) {
@@ -252,7 +218,7 @@ class FunctionDecoder {
   }
 
   const Type& register_type(const Operand& operand) const {
-    return function_.registers[operand.index].type;
+    return function_.registers[operand.index];
   }
   static bool same_place(const Type& a, const Type& b) {
     const auto width = [](const Type& t) {
@@ -269,7 +235,7 @@ class FunctionDecoder {
       return variables_[operand.index] + operand.value;
     }
     if (const auto it = addresses_.variables.find(operand.name); it != addresses_.variables.end())
-      return it->second.address + operand.value;
+      return it->second + operand.value;
     if (const auto it = addresses_.routines.find(operand.name); it != addresses_.routines.end())
       return kCodeWindow | it->second;
     fail("'" + operand.name + "' is not known");
@@ -389,20 +355,23 @@ class FunctionDecoder {
     return at;
   }
 
-  // d, a, b, c by a row of the table.
-  void by_row(const Row& found, const Words& words, size_t last_source = 0) {
-    const size_t sources = 1 + static_cast<size_t>(static_cast<bool>(found.b)) +
-                           static_cast<size_t>(static_cast<bool>(found.c));
-    if (last_source == 0) expect_operands(1 + sources);
+  // d, a, b, c of the row, which `further` operands follow.
+  Code code_of(const Row& found, size_t further = 0) {
+    expect_operands(2 + static_cast<size_t>(static_cast<bool>(found.b)) +
+                    static_cast<size_t>(static_cast<bool>(found.c)) + further);
     Code code = plain(CodeKind::kPlain);
     code.handler = found.handler;
-    code.count = found.count;
-    code.mode = words.mode;
-    code.option = words.whole;
     code.a = source(operand(1), found.a);
     if (found.b) code.b = source(operand(2), found.b);
     if (found.c) code.c = source(operand(3), found.c);
     code.d = destination(operand(0), found.d);
+    return code;
+  }
+  void by_row(const Row& found, const Words& words) {
+    Code code = code_of(found);
+    code.count = found.count;
+    code.mode = words.mode;
+    code.option = words.whole;
     finish(code, found.d, words);
   }
 
@@ -879,12 +848,7 @@ class FunctionDecoder {
 
   void sum(const Words& words) {
     if (!words.has("cc") && words.rest[0].size() == 3) return by_name(words);
-    const Row& found = row(words.joined());
-    Code code = plain(CodeKind::kPlain);
-    code.handler = found.handler;
-    code.a = source(operand(1), found.a);
-    code.b = source(operand(2), found.b);
-    code.d = destination(operand(0), found.d);
+    Code code = code_of(row(words.joined()));
     code.e = carry();
     add(code);
   }
@@ -917,29 +881,16 @@ class FunctionDecoder {
   }
 
   void insert_bits(const Words& words) {
-    expect_operands(5);
     const Row& found = row(words.joined());
-    Code code = plain(CodeKind::kPlain);
-    code.handler = found.handler;
-    code.a = source(operand(1), found.a);
-    code.b = source(operand(2), found.b);
-    code.c = source(operand(3), found.c);
+    Code code = code_of(found, 1);
     code.e = source(operand(4), found.c);
-    code.d = destination(operand(0), found.d);
     add(code);
   }
 
   void logic(const Words& words) {
-    expect_operands(5);
-    const Row& found = row(words.joined());
+    Code code = code_of(row(words.joined()), 1);
     if (operand(4).kind != OperandKind::kInteger) unknown();
-    Code code = plain(CodeKind::kPlain);
-    code.handler = found.handler;
-    code.a = source(operand(1), found.a);
-    code.b = source(operand(2), found.b);
-    code.c = source(operand(3), found.c);
     code.option = static_cast<uint8_t>(operand(4).value);
-    code.d = destination(operand(0), found.d);
     add(code);
   }
 
@@ -1203,19 +1154,19 @@ void place_variables(const Module& module, const std::function<uint64_t(uint64_t
       default:
         throw TextError(one.line, "a variable of a module is .global, .const or .shared");
     }
-    addresses.variables[one.name] = {one.space, address};
+    addresses.variables[one.name] = address;
   }
 }
 
 void fill_variables(const Module& module, const Addresses& addresses) {
   for (const Variable& one : module.variables) {
     if (one.initial.empty() || one.space == Space::kShared) continue;
-    auto* const memory = reinterpret_cast<std::byte*>(addresses.variables.at(one.name).address);
+    auto* const memory = reinterpret_cast<std::byte*>(addresses.variables.at(one.name));
     for (const Initial& part : one.initial) {
       uint64_t value = part.value;
       if (!part.name.empty()) {
         if (const auto it = addresses.variables.find(part.name); it != addresses.variables.end())
-          value += it->second.address;
+          value += it->second;
         else if (const auto routine = addresses.routines.find(part.name);
                  routine != addresses.routines.end())
           value += kCodeWindow | routine->second;
@@ -1257,8 +1208,7 @@ Program decode(const Module& module, const std::function<uint64_t(uint64_t bytes
       dynamic_alignment = std::max<uint64_t>(dynamic_alignment, one.alignment);
   dynamic = align(dynamic, dynamic_alignment);
   for (const Variable& one : module.variables)
-    if (one.space == Space::kShared && one.bytes == 0)
-      addresses.variables[one.name] = {Space::kShared, dynamic};
+    if (one.space == Space::kShared && one.bytes == 0) addresses.variables[one.name] = dynamic;
 
   program.routines.resize(addresses.routines.size());
   uint64_t functions_end = addresses.shared_bytes;
@@ -1276,8 +1226,6 @@ Program decode(const Module& module, const std::function<uint64_t(uint64_t bytes
     kernel.parameter_bytes = static_cast<uint32_t>(function->parameter_bytes());
     kernel.shared_bytes = static_cast<uint32_t>(kernel_end);
     kernel.dynamic_begin = static_cast<uint32_t>(dynamic);
-    std::ranges::copy(function->required_threads, kernel.required_threads);
-    kernel.most_threads = function->most_threads;
     std::ranges::copy(function->cluster, kernel.cluster);
     program.kernels.push_back(std::move(kernel));
   }

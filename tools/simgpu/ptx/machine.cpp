@@ -113,18 +113,12 @@ class BlockRun {
                    bool constants) {
     if (constants)
       for (const Routine::Constant& one : routine.constants)
-        for (uint32_t l = 0; l < one.lanes; ++l) store(frame, one.place, one.wide, l, one.value);
+        for (uint32_t l = 0; l < one.lanes; ++l)
+          Warp::put(frame, one.place, one.wide, l, one.value);
     for (const Routine::SpecialPlace& one : routine.specials)
       for (uint32_t l = 0; l < kLanes; ++l)
-        store(frame, one.place, one.wide, l, special(warp, one.which, l, local_base));
+        Warp::put(frame, one.place, one.wide, l, special(warp, one.which, l, local_base));
   }
-  static void store(std::byte* frame, uint32_t place, bool wide, uint32_t lane, uint64_t value) {
-    if (wide)
-      reinterpret_cast<uint64_t*>(frame + place)[lane] = value;
-    else
-      reinterpret_cast<uint32_t*>(frame + place)[lane] = static_cast<uint32_t>(value);
-  }
-
   static uint64_t special(const Warp& warp, Special which, uint32_t lane, uint32_t local_base) {
     const Block& block = *warp.block;
     const Launch& launch = *block.launch;
@@ -583,7 +577,7 @@ class BlockRun {
       } else if (use == kAnd || use == kOr) {
         const bool result = use == kAnd ? barrier.zeros == 0 : barrier.votes != 0;
         uint32_t& d = *warp.words(code.d);
-        d = (d & ~one.lanes) | (result ? one.lanes : 0);
+        set_bits(d, one.lanes, result ? one.lanes : 0);
       }
       add(frame.groups, {one.at + 1, one.lanes, Group::Wait::kNone, 0});
     }

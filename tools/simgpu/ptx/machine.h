@@ -118,6 +118,19 @@ struct Warp {
   std::vector<std::byte> storage;
   std::vector<Frame> frames;
 
+  // Of a place with 4 or 8 bytes a lane.
+  uint64_t get(uint32_t place, bool wide, uint32_t lane) const {
+    return wide ? longs(place)[lane] : words(place)[lane];
+  }
+  void put(uint32_t place, bool wide, uint32_t lane, uint64_t value) const {
+    put(frame, place, wide, lane, value);
+  }
+  static void put(std::byte* frame, uint32_t place, bool wide, uint32_t lane, uint64_t value) {
+    if (wide)
+      reinterpret_cast<uint64_t*>(frame + place)[lane] = value;
+    else
+      reinterpret_cast<uint32_t*>(frame + place)[lane] = static_cast<uint32_t>(value);
+  }
   uint32_t* words(uint32_t place) const { return reinterpret_cast<uint32_t*>(frame + place); }
   uint64_t* longs(uint32_t place) const { return reinterpret_cast<uint64_t*>(frame + place); }
   const Routine& routine() const { return *frames.back().routine; }
@@ -140,6 +153,16 @@ struct Block {
 };
 
 enum class Access { kRead, kWrite, kBoth };
+
+template <class F>
+void for_each_lane(uint32_t active, F f) {
+  for (uint32_t left = active; left != 0; left &= left - 1)
+    f(static_cast<uint32_t>(__builtin_ctz(left)));
+}
+// The bits of `active` in a predicate become those of `value`.
+[[gnu::always_inline]] inline void set_bits(uint32_t& predicate, uint32_t active, uint32_t value) {
+  predicate = (predicate & ~active) | (value & active);
+}
 
 // Where the bytes at a lane's address are. Throws Fault where it may not use them.
 std::byte* at_address(Warp& warp, uint32_t lane, uint64_t address, uint64_t bytes, Space space,

@@ -267,7 +267,7 @@ void multiply(Warp& warp, const Code& code, uint32_t) {
 // --- wmma.load and store
 
 uint64_t base_address(const Warp& warp, const Code& code, uint32_t lane) {
-  return (code.wide_a ? warp.longs(code.a)[lane] : warp.words(code.a)[lane]) + code.value;
+  return warp.get(code.a, code.wide_a, lane) + code.value;
 }
 
 template <bool is_load>

@@ -82,16 +82,14 @@ void check_alignment(const Range& range, uint64_t bytes) {
 void use_global(GlobalMemory& memory, const uint64_t (&at)[kLanes], uint32_t active,
                 const Range& range, uint32_t bytes, Access access) {
   if (!memory.covers(range.least, range.most + bytes))
-    for (uint32_t l = 0; l < kLanes; ++l)
-      if ((active >> l & 1) != 0) memory.check(at[l], bytes);
+    for_each_lane(active, [&](uint32_t l) { memory.check(at[l], bytes); });
   uint64_t last = ~uint64_t{0};
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     const uint64_t sector = at[l] / kSectorBytes;
-    if (sector == last && at[l] % kSectorBytes + bytes <= kSectorBytes) continue;
+    if (sector == last && at[l] % kSectorBytes + bytes <= kSectorBytes) return;
     last = sector;
     access == Access::kWrite ? memory.written(at[l], bytes) : memory.read(at[l], bytes);
-  }
+  });
 }
 
 // Makes of addresses what is to be added to the pointer that comes back.
@@ -106,8 +104,7 @@ std::byte* resolve(Warp& warp, const Code& code, uint64_t (&at)[kLanes], uint32_
     if (space != Space::kGlobal) window = range.least & ~kOffset;
   }
   if (space == Space::kConst) {  // has a cache of its own: no DRAM is counted
-    for (uint32_t l = 0; l < kLanes; ++l)
-      if ((active >> l & 1) != 0) warp.memory->check(at[l], bytes);
+    for_each_lane(active, [&](uint32_t l) { warp.memory->check(at[l], bytes); });
     return nullptr;
   }
   if (space == Space::kGlobal && range.most >> kWindowShift == 0) {
@@ -123,9 +120,9 @@ std::byte* resolve(Warp& warp, const Code& code, uint64_t (&at)[kLanes], uint32_
     for (uint32_t l = 0; l < kLanes; ++l) at[l] += uint64_t{warp.local_bytes} * l - window;
     return warp.local.data();
   }
-  for (uint32_t l = 0; l < kLanes; ++l)  // of several spaces, or an error
-    if ((active >> l & 1) != 0)
-      at[l] = reinterpret_cast<uint64_t>(at_address(warp, l, at[l], bytes, code.space, access));
+  for_each_lane(active, [&](uint32_t l) {
+    at[l] = reinterpret_cast<uint64_t>(at_address(warp, l, at[l], bytes, code.space, access));
+  });
   return nullptr;
 }
 
@@ -142,8 +139,7 @@ void load_into(Place* to, const std::byte* from, const uint64_t (&at)[kLanes], u
   if (active == kAllLanes)
     for (uint32_t l = 0; l < kLanes; ++l) one(l);
   else
-    for (uint32_t left = active; left != 0; left &= left - 1)
-      one(static_cast<uint32_t>(__builtin_ctz(left)));
+    for_each_lane(active, one);
 }
 
 template <class T>
@@ -169,12 +165,10 @@ void store(Warp& warp, const Code& code, uint32_t active) {
   std::byte* const to = resolve(warp, code, at, active, bytes, Access::kWrite);
   const uint32_t* const places = warp.routine().lists.data() + code.list;
   for (uint32_t i = 0; i < code.list_size; ++i)
-    for (uint32_t left = active; left != 0; left &= left - 1) {
-      const auto l = static_cast<uint32_t>(__builtin_ctz(left));
-      const T value = code.wide_d ? static_cast<T>(warp.longs(places[i])[l])
-                                  : static_cast<T>(warp.words(places[i])[l]);
+    for_each_lane(active, [&](uint32_t l) {
+      const auto value = static_cast<T>(warp.get(places[i], code.wide_d, l));
       std::memcpy(to + at[l] + sizeof(T) * i, &value, sizeof(T));
-    }
+    });
 }
 
 // --- atomics
@@ -195,8 +189,7 @@ void atomic(Warp& warp, const Code& code, uint32_t active) {
   const auto* const b = reinterpret_cast<const Stored*>(warp.frame + code.b);
   const auto* const c = reinterpret_cast<const Stored*>(warp.frame + code.c);
   auto* const d = reinterpret_cast<Stored*>(warp.frame + code.d);
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     std::byte* const memory = at_address(warp, l, at[l], sizeof(T), code.space, Access::kBoth);
     const std::atomic_ref<Bits> word(*reinterpret_cast<Bits*>(memory));
     Bits before = word.load();
@@ -206,7 +199,7 @@ void atomic(Warp& warp, const Code& code, uint32_t active) {
       if (word.compare_exchange_weak(before, std::bit_cast<Bits>(after))) break;
     }
     if (code.option == 1) d[l] = before;
-  }
+  });
 }
 
 struct HalfValue {
@@ -301,14 +294,13 @@ void each_object(Warp& warp, const Code& code, uint32_t active, F f) {
   uint64_t at[kLanes];
   addresses(warp, code, at);
   check_alignment(range_of(at, active), 8);
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     std::byte* const memory = at_address(warp, l, at[l], 8, code.space, Access::kBoth);
     BarrierObject object;
     std::memcpy(&object, memory, 8);
     f(l, object);
     std::memcpy(memory, &object, 8);
-  }
+  });
 }
 
 void barrier_init(Warp& warp, const Code& code, uint32_t active) {
@@ -330,7 +322,7 @@ void barrier_test(Warp& warp, const Code& code, uint32_t active) {
   each_object(warp, code, active, [&](uint32_t l, BarrierObject& object) {
     const uint64_t waited_for = parity ? warp.words(code.b)[l] & 1 : warp.longs(code.b)[l] >> 63;
     const bool done = object.phase() != waited_for;
-    d = (d & ~(1U << l)) | static_cast<uint32_t>(done) << l;
+    set_bits(d, 1U << l, static_cast<uint32_t>(done) << l);
   });
 }
 
@@ -354,8 +346,7 @@ std::string text_at(Warp& warp, uint32_t lane, uint64_t address) {
 
 // printf's conversions, each by the C library's, with its argument from the buffer.
 void print(Warp& warp, const Code& code, uint32_t active) {
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     const std::string format = text_at(warp, l, argument(warp, code, 1, l));
     uint64_t at = argument(warp, code, 2, l);
     const auto next = [&](uint64_t bytes) {
@@ -415,7 +406,7 @@ void print(Warp& warp, const Code& code, uint32_t active) {
     }
     if (warp.block->launch->print) warp.block->launch->print(out);
     reinterpret_cast<uint64_t*>(warp.frame + warp.routine().lists[code.list])[l] = 1;
-  }
+  });
 }
 
 void failed_assertion(Warp& warp, const Code& code, uint32_t active) {
@@ -531,84 +522,68 @@ void copy_async(Warp& warp, const Code& code, uint32_t active) {
   addresses(warp, code, to);
   const std::vector<uint32_t>& lists = warp.routine().lists;
   const uint64_t offset = lists[code.list] | uint64_t{lists[code.list + 1]} << 32;
-  for (uint32_t l = 0; l < kLanes; ++l)
-    from[l] = (code.wide_b ? warp.longs(code.b)[l] : warp.words(code.b)[l]) + offset;
+  for (uint32_t l = 0; l < kLanes; ++l) from[l] = warp.get(code.b, code.wide_b, l) + offset;
   const uint32_t bytes = code.option;
   check_alignment(range_of(to, active), bytes);
   check_alignment(range_of(from, active), bytes);
   const uint32_t* const read = warp.words(code.c);
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     std::byte* const target = at_address(warp, l, to[l], bytes, Space::kShared, Access::kWrite);
     std::memset(target, 0, bytes);
     if (const uint32_t size = std::min(read[l], bytes); size != 0)
       std::memcpy(target, at_address(warp, l, from[l], size, Space::kGlobal, Access::kRead), size);
-  }
+  });
 }
 
 void to_window(Warp& warp, const Code& code, uint32_t active) {
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
-    if (code.wide_d)
-      warp.longs(code.d)[l] = warp.longs(code.a)[l] + code.value;
-    else
-      warp.words(code.d)[l] = warp.words(code.a)[l];
-  }
+  for_each_lane(active, [&](uint32_t l) {
+    warp.put(code.d, code.wide_d, l, warp.get(code.a, code.wide_d, l) + code.value);
+  });
 }
 
 void in_window(Warp& warp, const Code& code, uint32_t active) {
   uint32_t& d = *warp.words(code.d);
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     const bool is = warp.longs(code.a)[l] >> kWindowShift == code.value;
-    d = (d & ~(1U << l)) | static_cast<uint32_t>(is) << l;
-  }
+    set_bits(d, 1U << l, static_cast<uint32_t>(is) << l);
+  });
 }
 
 void load_frame(Warp& warp, const Code& code, uint32_t active) {
   const uint32_t bytes = code.option & 0x7f;
   const uint32_t* const places = warp.routine().lists.data() + code.list;
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     const std::byte* const from = warp.frame + code.a + size_t{code.b} * l + code.value;
     for (uint32_t i = 0; i < code.list_size; ++i) {
       uint64_t value = 0;
       load_bytes(value, from + size_t{bytes} * i, bytes, (code.option & 0x80) != 0);
-      if (code.wide_d)
-        warp.longs(places[i])[l] = value;
-      else
-        warp.words(places[i])[l] = static_cast<uint32_t>(value);
+      warp.put(places[i], code.wide_d, l, value);
     }
-  }
+  });
 }
 
 void store_frame(Warp& warp, const Code& code, uint32_t active) {
   const uint32_t bytes = code.option & 0x7f;
   const uint32_t* const places = warp.routine().lists.data() + code.list;
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     std::byte* const to = warp.frame + code.a + size_t{code.b} * l + code.value;
     for (uint32_t i = 0; i < code.list_size; ++i) {
-      const uint64_t value = code.wide_d ? warp.longs(places[i])[l] : warp.words(places[i])[l];
+      const uint64_t value = warp.get(places[i], code.wide_d, l);
       std::memcpy(to + size_t{bytes} * i, &value, bytes);
     }
-  }
+  });
 }
 
 void pack(Warp& warp, const Code& code, uint32_t active) {
   const uint32_t bits = 8U * code.option;
   const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
   const uint32_t* const places = warp.routine().lists.data() + code.list;
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     uint64_t value = 0;
     for (uint32_t i = 0; i < code.list_size; ++i)
       value |= (uint64_t{warp.words(places[i])[l]} & mask) << (bits * i);
-    if (code.wide_d)
-      warp.longs(code.d)[l] = value;
-    else
-      warp.words(code.d)[l] = static_cast<uint32_t>(value);
-  }
+    warp.put(code.d, code.wide_d, l, value);
+  });
 }
 
 void unpack(Warp& warp, const Code& code, uint32_t active) {
@@ -616,35 +591,24 @@ void unpack(Warp& warp, const Code& code, uint32_t active) {
   const uint64_t mask = (uint64_t{1} << bits) - 1;
   const uint32_t* const places = warp.routine().lists.data() + code.list;
   uint64_t whole[kLanes];  // a part may be the register itself
-  for (uint32_t l = 0; l < kLanes; ++l)
-    whole[l] = code.wide_a ? warp.longs(code.a)[l] : warp.words(code.a)[l];
+  for (uint32_t l = 0; l < kLanes; ++l) whole[l] = warp.get(code.a, code.wide_a, l);
   for (uint32_t i = 0; i < code.list_size; ++i)
-    for (uint32_t l = 0; l < kLanes; ++l)
-      if ((active >> l & 1) != 0)
-        warp.words(places[i])[l] = static_cast<uint32_t>(whole[l] >> (bits * i) & mask);
+    for_each_lane(active, [&](uint32_t l) {
+      warp.words(places[i])[l] = static_cast<uint32_t>(whole[l] >> (bits * i) & mask);
+    });
 }
 
 void add_local_base(Warp& warp, const Code& code, uint32_t active) {
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     const uint64_t address = warp.words(code.a)[l] + code.value;
-    if (code.wide_d)
-      warp.longs(code.d)[l] = address;
-    else
-      warp.words(code.d)[l] = static_cast<uint32_t>(address);
-  }
+    warp.put(code.d, code.wide_d, l, address);
+  });
 }
 
 void read_clock(Warp& warp, const Code& code, uint32_t active) {
   const auto now = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
                                          std::chrono::nanoseconds(1));
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
-    if (code.wide_d)
-      warp.longs(code.d)[l] = now;
-    else
-      warp.words(code.d)[l] = static_cast<uint32_t>(now);
-  }
+  for_each_lane(active, [&](uint32_t l) { warp.put(code.d, code.wide_d, l, now); });
 }
 
 void trap(Warp&, const Code&, uint32_t) { throw Fault(CUDA_ERROR_LAUNCH_FAILED, "trap"); }

@@ -148,8 +148,6 @@ std::optional<Space> space_of(std::string_view word) {
   return std::nullopt;
 }
 
-uint64_t align(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
-
 class Parser {
  public:
   explicit Parser(std::string_view text) : tokens_(text) {}
@@ -421,21 +419,12 @@ class Parser {
 
   void performance_directive(Function& made) {
     const std::string_view word = tokens_.word();
-    const auto three = [&](uint32_t(&to)[3]) {
-      for (size_t i = 0; i < 3; ++i) {
-        to[i] = static_cast<uint32_t>(integer_of(tokens_.take().text));
-        if (!tokens_.accept(",")) {
-          for (++i; i < 3; ++i) to[i] = 1;
-          return;
-        }
-      }
-    };
-    if (word == ".reqntid") return three(made.required_threads);
-    if (word == ".reqnctapercluster") return three(made.cluster);
-    if (word == ".maxntid") {
-      uint32_t most[3];
-      three(most);
-      made.most_threads = most[0] * most[1] * most[2];
+    if (word == ".reqnctapercluster" || word == ".reqntid" || word == ".maxntid") {
+      uint32_t sizes[3] = {1, 1, 1};
+      size_t count = 0;
+      do sizes[count++] = static_cast<uint32_t>(integer_of(tokens_.take().text));
+      while (count < 3 && tokens_.accept(","));
+      if (word == ".reqnctapercluster") std::ranges::copy(sizes, made.cluster);
     } else if (word == ".minnctapersm" || word == ".maxnreg" || word == ".maxclusterrank" ||
                word == ".maxnctapersm") {
       tokens_.take();
@@ -484,7 +473,7 @@ class Parser {
   uint32_t add_register(const std::string& name, const Type& type) {
     if (function_->registers.size() >= kMostRegisters) tokens_.fail("there are too many registers");
     const auto index = static_cast<uint32_t>(function_->registers.size());
-    function_->registers.push_back({type});
+    function_->registers.push_back(type);
     scopes_.back().names[name] = {true, index};
     return index;
   }
@@ -581,7 +570,7 @@ class Parser {
     const std::string_view name = tokens_.word();
     const Named* const named = find(name);
     if (named == nullptr || !named->is_register ||
-        function_->registers[named->index].type.kind != Type::Kind::kPredicate)
+        function_->registers[named->index].kind != Type::Kind::kPredicate)
       tokens_.fail("'" + std::string(name) + "' is no predicate");
     instruction(line, tokens_.word(), static_cast<int>(named->index), negated);
   }

@@ -53,10 +53,6 @@ struct Variable {
   int line = 0;
 };
 
-struct Register {
-  Type type;
-};
-
 struct Operand {
   enum class Kind {
     kRegister,  // `index` of the function's registers
@@ -105,14 +101,12 @@ struct Function {
   std::string name;
   bool is_entry = false, has_body = false;
   std::vector<Parameter> results, parameters;
-  std::vector<Register> registers;
+  std::vector<Type> registers;      // their types
   std::vector<Variable> variables;  // .shared, .local and .param of the body
   std::vector<Instruction> instructions;
   std::map<std::string, uint32_t> labels;  // "scope name" to the index of an instruction
   std::vector<uint32_t> parent_scopes;     // of scope i
   std::map<std::string, std::vector<std::string>> branch_targets;  // .branchtargets
-  uint32_t required_threads[3] = {0, 0, 0};                        // .reqntid
-  uint32_t most_threads = 0;                                       // .maxntid
   uint32_t cluster[3] = {0, 0, 0};                                 // .reqnctapercluster
   int line = 0;
 
@@ -127,6 +121,9 @@ struct Module {
   std::vector<Variable> variables;
   std::vector<std::unique_ptr<Function>> functions;
 };
+
+// The next multiple of `to`, a power of two.
+constexpr uint64_t align(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
 
 // Throws TextError.
 Module parse(std::string_view text);

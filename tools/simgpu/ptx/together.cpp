@@ -11,14 +11,13 @@ void match(Warp& warp, const Code& code, uint32_t active) {
   const T* const a = reinterpret_cast<const T*>(warp.frame + code.a);
   uint32_t* const d = warp.words(code.d);
   uint32_t& same = *warp.words(code.e);
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     uint32_t equal = 0;
     for (uint32_t other = 0; other < kLanes; ++other)
       if ((active >> other & 1) != 0 && a[other] == a[l]) equal |= 1U << other;
     d[l] = all && equal != active ? 0 : equal;
-    same = (same & ~(1U << l)) | static_cast<uint32_t>(equal == active) << l;
-  }
+    set_bits(same, 1U << l, static_cast<uint32_t>(equal == active) << l);
+  });
 }
 
 template <class T, class Op>
@@ -26,13 +25,11 @@ void reduce(Warp& warp, const Code& code, uint32_t active) {
   const uint32_t* const a = warp.words(code.a);
   T result{};
   bool any = false;
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     result = any ? Op::go(result, static_cast<T>(a[l])) : static_cast<T>(a[l]);
     any = true;
-  }
-  for (uint32_t l = 0; l < kLanes; ++l)
-    if ((active >> l & 1) != 0) warp.words(code.d)[l] = static_cast<uint32_t>(result);
+  });
+  for_each_lane(active, [&](uint32_t l) { warp.words(code.d)[l] = static_cast<uint32_t>(result); });
 }
 #define SIMGPU_REDUCTION(name, expression) \
   struct name {                            \
@@ -59,8 +56,7 @@ void shuffle(Warp& warp, const Code& code, uint32_t active) {
   std::copy_n(a, kLanes, taken);
   uint32_t* const d = warp.words(code.d);
   uint32_t& in_range = *warp.words(code.e);
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    if ((active >> l & 1) == 0) continue;
+  for_each_lane(active, [&](uint32_t l) {
     const uint32_t step = b[l] & 31, clamp = c[l] & 31, segments = c[l] >> 8 & 31;
     const uint32_t most = (l & segments) | (clamp & ~segments), least = l & segments;
     uint32_t from = 0;
@@ -85,23 +81,22 @@ void shuffle(Warp& warp, const Code& code, uint32_t active) {
     }
     if (!valid) from = l;
     d[l] = taken[from & 31];
-    in_range = (in_range & ~(1U << l)) | static_cast<uint32_t>(valid) << l;
-  }
+    set_bits(in_range, 1U << l, static_cast<uint32_t>(valid) << l);
+  });
 }
 
 void vote(Warp& warp, const Code& code, uint32_t active) {
   const uint32_t votes = *warp.words(code.a) & active;
   const auto kind = static_cast<Vote>(code.option);
   if (kind == Vote::kBallot) {
-    for (uint32_t l = 0; l < kLanes; ++l)
-      if ((active >> l & 1) != 0) warp.words(code.d)[l] = votes;
+    for_each_lane(active, [&](uint32_t l) { warp.words(code.d)[l] = votes; });
     return;
   }
   const bool result = kind == Vote::kAny   ? votes != 0
                       : kind == Vote::kAll ? votes == active
                                            : votes == active || votes == 0;
   uint32_t& d = *warp.words(code.d);
-  d = (d & ~active) | (result ? active : 0);
+  set_bits(d, active, result ? active : 0);
 }
 
 Handler match_handler(const std::string& which, const Type& type) {
@@ -123,16 +118,14 @@ Handler reduction_handler(const std::string& operation, const Type& type) {
 }
 
 void active_mask(Warp& warp, const Code& code, uint32_t active) {
-  for (uint32_t l = 0; l < kLanes; ++l)
-    if ((active >> l & 1) != 0) warp.words(code.d)[l] = active;
+  for_each_lane(active, [&](uint32_t l) { warp.words(code.d)[l] = active; });
 }
 
 void elect(Warp& warp, const Code& code, uint32_t active) {
   const auto leader = static_cast<uint32_t>(__builtin_ctz(active));
-  for (uint32_t l = 0; l < kLanes; ++l)
-    if ((active >> l & 1) != 0) warp.words(code.d)[l] = leader;
+  for_each_lane(active, [&](uint32_t l) { warp.words(code.d)[l] = leader; });
   uint32_t& is_leader = *warp.words(code.e);
-  is_leader = (is_leader & ~active) | 1U << leader;
+  set_bits(is_leader, active, 1U << leader);
 }
 
 void nothing(Warp&, const Code&, uint32_t) {}

@@ -79,8 +79,8 @@ struct RowBlock {
   std::array<uint64_t, kRows + 1> flop_to{};  // of one launch of each row before; sums wrap
   std::array<uint8_t, kRows> phase_to{};      // the next row of another phase
 
-  // Not in RowTable::hot() yet: the time of the launches, and how many stretches of launches began
-  // at a row, less those that ended before it.
+  // Not in RowTable::hot() yet: the time of the launches, and how many more stretches of launches
+  // began at a row than ended before it.
   std::array<uint64_t, kRows> time_ns{};
   std::array<uint32_t, kRows + 1> begun{};
   bool counted = false;

@@ -56,7 +56,7 @@ CounterReport counter_reading(const Recorded& trace, bool samples) {
 namespace {
 
 constexpr uint64_t kRanksApartNs = 3'600'000'000'000;
-// So many are told apart; further ones count with the last.
+// So many have a count of their own; further ones count with the last.
 constexpr size_t kRunsToldApart = 256;
 
 struct Recording {
@@ -224,7 +224,7 @@ std::vector<uint32_t> missing_of(const std::set<uint32_t>& seen,
   return missing;
 }
 
-// The slowest process of a phase against the median of those that have launches in it.
+// The slowest process of a phase against the median of the processes with launches in it.
 void add_straggler(const std::string& phase, Report& report) {
   std::vector<std::pair<u128, size_t>> times;
   for (size_t i = 0; i < report.traces.size(); ++i)

@@ -101,7 +101,7 @@ Columns<SampleRow> sample_columns() {
           "counted times the weight; integer operations where the precision is an integer format");
   c.text("precision", "precision", of_one(&Metric::precision));
   c.text("parameters", "parameters", of_outer(parameters_of),
-         "of the signature: two that differ in this alone share name, hash and chip");
+         "of the signature; signatures that differ only here have equal names, hashes and chips");
   return c;
 }
 

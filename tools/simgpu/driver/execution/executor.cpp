@@ -67,6 +67,12 @@ void run_with_barriers(Running& running, size_t threads) {
 
 }  // namespace
 
+void give_way(std::recursive_mutex& engine) {
+  engine.unlock();
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
+  engine.lock();
+}
+
 Executor::Result Executor::run(const KernelEntry& kernel, const LaunchShape& shape,
                                const std::byte* params, const SectorMap& sectors,
                                std::recursive_mutex& engine) {
@@ -83,12 +89,7 @@ Executor::Result Executor::run(const KernelEntry& kernel, const LaunchShape& sha
   e.shared_bytes = shape.dynamic_shared_bytes;
   e.sectors = sectors;
   e.set_condition = &set_condition;
-  e.pause = [](Execution* self) {
-    std::recursive_mutex& held = *reinterpret_cast<Running*>(self)->engine;
-    held.unlock();
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-    held.lock();
-  };
+  e.pause = [](Execution* self) { give_way(*reinterpret_cast<Running*>(self)->engine); };
   const auto threads = static_cast<size_t>(shape.threads_per_block());
   // A block of one thread has nobody to wait for, so it needs no stacks.
   const bool barriers = kernel.uses_sync != 0 && threads > 1;

@@ -21,6 +21,9 @@ struct LaunchShape {
   uint64_t threads_per_block() const { return uint64_t{block.x} * block.y * block.z; }
 };
 
+// Gives the device away for a moment, where a kernel waits: for another stream's work, it may be.
+void give_way(std::recursive_mutex& engine);
+
 // One launch at a time.
 class Executor {
  public:

@@ -1,10 +1,8 @@
 #include "driver/execution/launch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 #include <tuple>
 
 #include "driver/execution/clock.h"
@@ -97,13 +95,6 @@ bool find_allocation(uint64_t address, ptx::Allocation& found) {
   return true;
 }
 
-// Gives the device away for a moment: what the kernel waits for may be another stream's work.
-void pause(std::recursive_mutex& engine) {
-  engine.unlock();
-  std::this_thread::sleep_for(std::chrono::microseconds(20));
-  engine.lock();
-}
-
 Executor::Result interpret(Device& device, const LaunchWork& work, uint64_t number) {
   ptx::Launch launch;
   launch.grid = work.shape.grid;
@@ -115,7 +106,7 @@ Executor::Result interpret(Device& device, const LaunchWork& work, uint64_t numb
   launch.sectors = device.memory().sectors(number);
   launch.grid_id = number;
   launch.find = &find_allocation;
-  launch.pause = [&device] { pause(device.engine()); };
+  launch.pause = [&device] { give_way(device.engine()); };
   launch.print = [](const std::string& text) { std::fputs(text.c_str(), stdout); };
   try {
     return {ptx::run(work.function->module_code->program, *work.function->code, launch),

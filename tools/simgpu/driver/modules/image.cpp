@@ -66,8 +66,7 @@ struct ImageLoader {
       std::vector<std::unique_ptr<std::byte[]>> memory;
       const auto allocate = [&memory](uint64_t size) {
         memory.push_back(std::make_unique<std::byte[]>(size + ptx::kGlobalAlignment));
-        const auto at = reinterpret_cast<uint64_t>(memory.back().get());
-        return (at + ptx::kGlobalAlignment - 1) / ptx::kGlobalAlignment * ptx::kGlobalAlignment;
+        return ptx::align(reinterpret_cast<uint64_t>(memory.back().get()), ptx::kGlobalAlignment);
       };
       static_cast<void>(ptx::decode(text, allocate));
       return {CUDA_SUCCESS, std::shared_ptr<LoadedImage>(new LoadedImage(std::move(text)))};
