@@ -179,7 +179,7 @@ double number(const Json& value) {
   return value.is_number() ? value.get<double>() : std::nan("");
 }
 
-// The tables of a process that kMetrics names. A process that cannot be asked has only flopinj_up 0.
+// The tables of a process that kMetrics names. One that cannot be asked has only flopinj_up 0.
 Json tables_of(pid_t pid) {
   try {
     const LiveReport live = live_report(pid, {"--format", "json"});

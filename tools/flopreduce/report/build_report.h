@@ -61,8 +61,8 @@ TimeReport build_time_report(const TraceTables& tables, const Totals& totals);
 //
 // The expected ratio is, of these, the first that is known (report/operators/forward_backward.h):
 // the operators' by evidence, where they hold half of forward's matrix FLOP or more; the layers',
-// where backward names them too; the range from 2 - f1 to 2, where f1 is the first layer's share and
-// every layer is assumed to be trained. The measured ratio has no part in it.
+// where backward names them too; the range from 2 - f1 to 2, where f1 is the first layer's share
+// and every layer is assumed to be trained. The measured ratio has no part in it.
 RatioReport backward_forward(const ReportSources& from, const Work& forward, const Work& backward,
                              const OperatorsReport& operators, std::vector<u128> forward_matrix);
 
