@@ -11,6 +11,11 @@
 #include "support/text.h"
 
 namespace flopinj::reduce {
+
+// The list of commands: one for each file of commands/.
+extern const Command kReport, kAnonymize, kCompare, kExplain, kMerge, kPeaks, kProject, kQuery,
+    kRules, kSchema;
+
 namespace {
 
 constexpr const Command* kCommands[] = {&kReport, &kAnonymize, &kCompare, &kExplain, &kMerge,

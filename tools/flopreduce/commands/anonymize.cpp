@@ -102,7 +102,7 @@ Action define_anonymize(manual::CommandLine& app) {
 
 }  // namespace
 
-const Command kAnonymize = {
+extern const Command kAnonymize = {
     "anonymize", "a trace without names, for others to look at",
     "Writes a trace or summary anew without what says whose it is, to be sent to others. Program, "
     "host, job, and names of ranges, threads and kernels become pseudonyms, identifier by "

@@ -65,7 +65,7 @@ Action define_compare(manual::CommandLine& app) {
 
 }  // namespace
 
-const Command kCompare = {
+extern const Command kCompare = {
     "compare", "what changed between two recordings",
     "Compares two recordings: which kernels appeared, vanished, or changed in FLOP or launches. "
     "Times are shown for information only: they differ from run to run.",

@@ -78,7 +78,7 @@ Action define_explain(manual::CommandLine& app) {
 
 }  // namespace
 
-const Command kExplain = {
+extern const Command kExplain = {
     "explain", "where one figure comes from",
     "Explains one figure of the report: signatures, phase rules, samples, metrics, weights, "
     "extrapolation, interval, and the peaks it is measured against.",

@@ -174,7 +174,7 @@ Action define_peaks(manual::CommandLine& app) {
 
 }  // namespace
 
-const Command kPeaks = {"peaks", "the table of GPUs' peaks, with sources",
+extern const Command kPeaks = {"peaks", "the table of GPUs' peaks, with sources",
                         "Peaks that utilization is measured against, with their sources.",
                         define_peaks};
 

@@ -70,7 +70,7 @@ Action define_query(manual::CommandLine& app) {
 
 }  // namespace
 
-const Command kQuery = {"query", "one SELECT on the tables of a report",
+extern const Command kQuery = {"query", "one SELECT on the tables of a report",
                         "Runs one SELECT on the tables of a report, in memory.", define_query};
 
 }  // namespace flopinj::reduce

@@ -88,7 +88,7 @@ Action define_report(manual::CommandLine& app) {
 
 }  // namespace
 
-const Command kReport = {"report", "what the traces hold; the default",
+extern const Command kReport = {"report", "what the traces hold; the default",
                          "Turns traces of libflopinj.so into a FLOP report.", define_report};
 
 }  // namespace flopinj::reduce

@@ -31,7 +31,7 @@ Action define_rules(manual::CommandLine& app) {
 
 }  // namespace
 
-const Command kRules = {
+extern const Command kRules = {
     "rules", "the rules that tell phases apart, as a rule file",
     "Prints the rules that tell phases apart, in the order in which they are tried: those of "
     "--phase and --rules, then the built-in ones. The output is a rule file.",

@@ -20,7 +20,7 @@ Action define_schema(manual::CommandLine& app) {
 
 }  // namespace
 
-const Command kSchema = {
+extern const Command kSchema = {
     "schema", "the JSON schema of a report",
     "Prints the JSON schema of what flopreduce writes with --format json: every table, and its "
     "columns with their types and meanings, which are those of the CSV and SQLite forms too. "

@@ -63,10 +63,6 @@ struct Command {
   Action (*define)(manual::CommandLine&);
   std::span<const Command* const> words = {};  // commands below it; then `define` is null
 };
-// One for each file of commands/; main.cpp has the list.
-extern const Command kReport, kAnonymize, kCompare, kExplain, kMerge, kPeaks, kProject, kQuery,
-    kRules, kSchema;
-
 // One line on standard error, "flopreduce: " in front.
 void complain(const std::string& text);
 
