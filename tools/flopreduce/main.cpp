@@ -14,12 +14,13 @@ namespace flopinj::reduce {
 
 // The list of commands: one for each file of commands/.
 extern const Command kReport, kAnonymize, kCompare, kExplain, kMerge, kPeaks, kProject, kQuery,
-    kRules, kSchema;
+    kRules, kSchema, kTables;
 
 namespace {
 
-constexpr const Command* kCommands[] = {&kReport, &kAnonymize, &kCompare, &kExplain, &kMerge,
-                                        &kPeaks,  &kProject,   &kQuery,   &kRules,   &kSchema};
+constexpr const Command* kCommands[] = {&kReport, &kAnonymize, &kCompare, &kExplain,
+                                        &kMerge,  &kPeaks,     &kProject, &kQuery,
+                                        &kRules,  &kSchema,    &kTables};
 
 void add(manual::CommandLine& to, const Command& command) {
   manual::CommandLine& line = to.add_command(command.name, command.purpose, command.text);

@@ -93,11 +93,9 @@ Columns<PeakRow> peak_columns() {
 }
 
 TableSource peaks_of(const Gpus& gpus) {
-  return {"peaks", "published peaks",
-          peak_columns, [rows = peak_rows(gpus)](const Report&) -> const auto& {return rows;
+  const auto rows_of = [rows = peak_rows(gpus)](const Report&) -> const auto& { return rows; };
+  return {"peaks", "published peaks", peak_columns, rows_of};
 }
-};  // namespace
-}  // namespace flopinj::reduce
 
 Section details(const Gpu& gpu) {
   std::vector<Line> above = {
@@ -142,9 +140,8 @@ Columns<const Gpu*> gpu_columns() {
 
 Result result_of(const Gpus& found) {
   constexpr size_t kInDetail = 4;
-  const TableSource gpus(
-      "gpus", "GPUs with published peaks",
-      gpu_columns, [&found](const Report&) -> const auto& { return found; });
+  const auto rows_of = [&found](const Report&) -> const auto& { return found; };
+  const TableSource gpus("gpus", "GPUs with published peaks", gpu_columns, rows_of);
   Result result;
   result.tables = {peaks_of(found).for_programs({}), gpus.for_programs({})};
   if (found.size() > kInDetail)
@@ -175,7 +172,7 @@ Action define_peaks(manual::CommandLine& app) {
 }  // namespace
 
 extern const Command kPeaks = {"peaks", "the table of GPUs' peaks, with sources",
-                        "Peaks that utilization is measured against, with their sources.",
-                        define_peaks};
+                               "Peaks that utilization is measured against, with their sources.",
+                               define_peaks};
 
 }  // namespace flopinj::reduce

@@ -499,6 +499,7 @@ constexpr const Command* kWords[] = {&kTrain, &kInfer};
 }  // namespace
 
 extern const Command kProject = {"project", "compute of a whole training run, time of an inference",
-                          "What a whole training run or an inference takes.", nullptr, kWords};
+                                 "What a whole training run or an inference takes.", nullptr,
+                                 kWords};
 
 }  // namespace flopinj::reduce

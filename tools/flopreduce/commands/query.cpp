@@ -40,7 +40,7 @@ int run_query(QueryArguments& a) {
     result = query(report_tables(*reduced.report), a.sql);
   } catch (const SqlError& error) {
     throw Failure(printable(cut(error.what(), 500)) +
-                  "; the tables are in: flopreduce query --help");
+                  "; flopreduce tables lists all, with their columns");
   }
   const int code = write_result({{{"", {}, result.table, {}}}, {}, "FLOP", true}, a.output);
   return code != kExitFine ? code : reduced.exit_code;
@@ -51,10 +51,7 @@ Action define_query(manual::CommandLine& app) {
       "SQL is one SELECT of SQLite's. Columns are those of the CSV form: exact numbers, in the "
       "unit "
       "of their names; KEY_mark beside a measured figure says how it is to be read. What is not "
-      "known is NULL. Only what the traces have is a table.";
-  std::vector<manual::Entry> tables;
-  for (const TableSource* table : table_sources()) tables.push_back({table->key(), table->about()});
-  app.lists = {{"Tables", std::move(tables)}};
+      "known is NULL. Only what the traces have is a table; flopreduce tables lists all.";
   app.examples = {
       {"flopreduce query 'SELECT kernel, flop FROM kernels ORDER BY gpu_time_ns DESC' trace.pb",
        "kernels by GPU time"},
@@ -71,6 +68,7 @@ Action define_query(manual::CommandLine& app) {
 }  // namespace
 
 extern const Command kQuery = {"query", "one SELECT on the tables of a report",
-                        "Runs one SELECT on the tables of a report, in memory.", define_query};
+                               "Runs one SELECT on the tables of a report, in memory.",
+                               define_query};
 
 }  // namespace flopinj::reduce

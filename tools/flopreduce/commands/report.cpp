@@ -89,6 +89,6 @@ Action define_report(manual::CommandLine& app) {
 }  // namespace
 
 extern const Command kReport = {"report", "what the traces hold; the default",
-                         "Turns traces of libflopinj.so into a FLOP report.", define_report};
+                                "Turns traces of libflopinj.so into a FLOP report.", define_report};
 
 }  // namespace flopinj::reduce

@@ -183,6 +183,23 @@ class Program(unittest.TestCase):
         self.one_line(run("--format", "json", "--table", "kernel", trace), 2, "kernels")
         self.one_line(run("--table", "kernels", trace), 2, "--format csv and json")
 
+    def test_tables_are_those_of_the_schema(self):
+        schema = json.loads(run("schema").stdout)["properties"]
+        schema.pop("schema_version")
+        said = json.loads(run("tables", "--format", "json").stdout)
+        self.assertEqual([(t["table"], t["about"]) for t in said["tables"]],
+                         [(key, table["description"]) for key, table in schema.items()])
+        for key, table in schema.items():
+            row = table.get("items", table)["properties"]
+            for column in (c for c in said["columns"] if c["table"] == key):
+                one = row[column["column"]]
+                self.assertEqual(column["unit"], one.get("unit"), column)
+                self.assertEqual(column["meaning"], one.get("description", column["meaning"]))
+        text = run("tables", "phases").stdout.decode()
+        self.assertTrue(text.startswith("phases: " + schema["phases"]["description"]), text)
+        self.assertNotIn("kernels: ", text)
+        self.one_line(run("tables", "phase"), 2, "no table 'phase'", "flopreduce tables lists all")
+
     def test_schema_refuses_what_it_should(self):
         form, report = schema(), json_of(self.trace["training"])
         for change in (lambda r: r["figures"].pop("launches"), lambda r: r["ledger"][0].popitem(),
