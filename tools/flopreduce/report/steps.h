@@ -86,6 +86,7 @@ struct StepsReport {
   Figure hfu, mfu;              // over that time x peak
   uint64_t unmeasured = 0;      // launches of these steps: missing from the FLOP of `hfu`
   std::optional<double> tokens_per_s;
+  std::optional<double> tokens;  // of a step of all processes, as given
   // Where there are no such figures: why, and what to do.
   std::string missing;
 };

@@ -175,6 +175,7 @@ void StepWork::add(const StepWork& o) {
 
 void count_steps(const TraceTables& tables, const UtilizationOptions& options, Report& report) {
   StepsReport& out = report.steps;
+  out.tokens = options.tokens_per_step;
   StepSums sums;
   bool all_single = true;
   for (size_t t = 0; t < tables.traces.size(); ++t) {
