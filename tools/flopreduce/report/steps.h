@@ -89,6 +89,11 @@ struct StepsReport {
   std::optional<double> tokens;  // of a step of all processes, as given
   // Where there are no such figures: why, and what to do.
   std::string missing;
+
+  Figure flop_per_token() const {
+    if (!job_flop || !tokens) return {};
+    return {*job_flop / *tokens, mark_if(flop_estimated, Mark::kEstimate)};
+  }
 };
 inline constexpr double kOutlier = 1.5;
 

@@ -76,6 +76,10 @@ Columns<Report> figure_columns() {
       "tokens_per_s", "tokens/s", Kind::kRatio,
       [](const Report& r) { return Figure::exact(r.steps.tokens_per_s); },
       "of all processes, with --tokens-per-step");
+  c.figure(
+      "flop_per_token", "FLOP/token", Kind::kFlop,
+      [](const Report& r) { return r.steps.flop_per_token(); },
+      "executed FLOP of a step of all processes / tokens of a step (--tokens-per-step)");
   c.count(
       "processes", "processes", [](const Report& r) { return r.traces.size(); },
       "recorded processes");

@@ -177,6 +177,7 @@ TEST_CASE("one multiply-add as one operation: the same MFU by 6ND, which are thr
     // 6 x 19.5e3 x 100 operations at 19.5e12 a second take 0.6 us.
     CHECK(j["figures"]["mfu"].get<double>() == Approx(0.06));
     CHECK(j["step_summary"][0]["mfu"].get<double>() == Approx(0.3));
+    CHECK(j["figures"]["flop_per_token"].get<double>() == fma * kFadd / 2 / 100);
   }
 }
 

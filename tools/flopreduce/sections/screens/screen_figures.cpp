@@ -159,6 +159,9 @@ void add_steps(const Report& report, std::vector<ShownFigure>& figures) {
   if (steps.mean_gpu_ns) note += ", kernels " + time(*steps.mean_gpu_ns);
   if (steps.tokens_per_s)
     note += ", " + to_grouped(static_cast<u128>(*steps.tokens_per_s)) + " tokens/s";
+  if (const Figure each = steps.flop_per_token(); each.known())
+    note += ", " + marked_text(each.marks(), to_human(static_cast<u128>(*each.number()), "FLOP")) +
+            "/token";
   figures.push_back({"Per step", (wall.median_approximate ? "~ " : "") + time(wall.median), note});
   if (steps.skipped > 0 && steps.hfu.known())
     figures.push_back({"HFU, steady", share_text(steps.hfu),
