@@ -5,11 +5,14 @@ import glob
 import json
 import os
 import pty
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 
 import harness
 from harness import CLIENTS, FLOPINJ, FLOPREDUCE, TRAINER
@@ -76,6 +79,18 @@ class Torch(RunCase):
         self.assertEqual(done.stdout.split(), ["imported", "torch"])
         self.assertRegex(done.stderr, "^flopinj: --torch: no names for modules and operators: .*"
                                       "flopinj.*; pip install it\n$")
+
+
+class Simulated(RunCase):
+    def test_a_cupti_beside_the_cuda_runtime_is_not_taken(self):
+        maths = re.search(r"\S+/libm[.-]\S+", Path("/proc/self/maps").read_text())
+        if maths is None:
+            self.skipTest("Python has no library of mathematics to stand in")
+        for name in ("libcudart.so.13", "libcupti.so.13"):
+            shutil.copy(maths[0], self.folder / name)
+        done = self.flopinj_run("--simulate", "-o", "t.pb", "--", LAUNCH, "same_grid",
+                                LD_PRELOAD=str(self.folder / "libcudart.so.13"))
+        self.assertEqual(self.launches("t.pb"), LAUNCHES, done.stderr)
 
 
 class Closing(RunCase):

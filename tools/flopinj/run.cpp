@@ -305,6 +305,9 @@ std::vector<Variable> injection_environment(const Options& options) {
     require_plain(tree.simgpu, ":;", "--simulate");
     require_file(tree.simgpu / "libcuda.so.1", "--simulate");
     environment.push_back({"LD_LIBRARY_PATH", tree.simgpu, true});
+    // Another beside a CUDA runtime of the process would come first.
+    if (setting(options, kCupti).empty())
+      environment.push_back({std::string(kCupti), tree.simgpu / "libcupti.so.13"});
   }
   if (options.sim_devices)
     environment.push_back({"SIMGPU_DEVICES", std::to_string(*options.sim_devices)});

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "driver/api/jit_log.h"
 #include "driver/device.h"
 #include "driver/execution/work_queue.h"
 #include "ptx/code.h"
@@ -73,6 +74,8 @@ struct Context {
   std::atomic<Session> session{Session{0, 0, 1}};  // while one is open nothing can be captured
   std::shared_ptr<Stream> legacy_stream;
   std::atomic<CUresult> failure{CUDA_SUCCESS};  // of asynchronous work; for good
+  // By CUlimit: a thread's stack, what printf waits in, the heap of malloc.
+  std::atomic<size_t> limits[3]{1 << 10, 1 << 20, 8 << 20};
 
   std::mutex mutex;
   std::map<std::thread::id, std::shared_ptr<Stream>> per_thread_streams;
@@ -124,6 +127,13 @@ struct Library {
   std::mutex mutex;
   std::map<CUcontext, std::shared_ptr<Module>> modules;  // one per context that used it
   std::map<std::string, std::shared_ptr<struct Kernel>> kernels;
+};
+
+// Of cuLinkCreate: PTX text that grows, then is the image.
+struct Link {
+  std::mutex mutex;
+  std::string text, image;
+  api::JitLog errors, information;
 };
 
 struct Kernel {

@@ -16,6 +16,7 @@ namespace simgpu {
 struct Graph;
 struct GraphNode;
 struct GraphExec;
+struct Pool;
 
 class Runtime {
  public:
@@ -40,6 +41,8 @@ class Runtime {
   HandleTable<CUfunction, Function> functions;
   HandleTable<CUlibrary, Library> libraries;
   HandleTable<CUkernel, Kernel> kernels;
+  HandleTable<CUlinkState, Link> links;
+  HandleTable<CUmemoryPool, Pool> pools;
   HandleTable<CUgraph, Graph> graphs;
   HandleTable<CUgraphNode, GraphNode> nodes;
   HandleTable<CUgraphExec, GraphExec> execs;

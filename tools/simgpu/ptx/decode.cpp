@@ -1227,6 +1227,8 @@ Program decode(const Module& module, const std::function<uint64_t(uint64_t bytes
     kernel.shared_bytes = static_cast<uint32_t>(kernel_end);
     kernel.dynamic_begin = static_cast<uint32_t>(dynamic);
     std::ranges::copy(function->cluster, kernel.cluster);
+    std::ranges::copy(function->block, kernel.block);
+    kernel.most_threads = static_cast<uint32_t>(std::min<uint64_t>(function->most_threads, 1024));
     program.kernels.push_back(std::move(kernel));
   }
   return program;

@@ -153,9 +153,16 @@ class Parser {
   explicit Parser(std::string_view text) : tokens_(text) {}
 
   Module parse() {
-    while (tokens_.now().kind != Token::Kind::kEnd) top_level();
+    std::vector<Module> before;
+    while (tokens_.now().kind != Token::Kind::kEnd) {
+      if (tokens_.is(".version") && module_.version != 0)
+        before.push_back(std::exchange(module_, Module{}));
+      top_level();
+    }
     if (module_.version == 0) tokens_.fail("there is no .version");
-    return std::move(module_);
+    if (before.empty()) return std::move(module_);
+    before.push_back(std::move(module_));
+    return link(std::move(before));
   }
 
  private:
@@ -166,12 +173,15 @@ class Parser {
   void top_level() {
     if (tokens_.accept(";")) return;
     bool is_extern = false;
+    Linkage linkage = Linkage::kOwn;
     for (;;) {
+      const int line = tokens_.now().line;
       const std::string_view word = tokens_.word();
-      if (word == ".extern") {
-        is_extern = true;
-      } else if (word == ".visible" || word == ".weak" || word == ".common") {
-        continue;
+      if (word == ".extern" || word == ".visible") {
+        is_extern |= word == ".extern";
+        linkage = Linkage::kVisible;
+      } else if (word == ".weak" || word == ".common") {
+        linkage = Linkage::kWeak;
       } else if (word == ".version") {
         const std::vector<std::string> numbers = split(tokens_.take().text, ".");
         if (numbers.size() != 2) tokens_.fail(".version is no version");
@@ -189,14 +199,17 @@ class Parser {
       } else if (word == ".section") {
         return section();
       } else if (word == ".entry" || word == ".func") {
-        return function(word == ".entry");
+        return function(word == ".entry", linkage);
       } else if (word == ".alias") {
         tokens_.fail(".alias is not known");
       } else if (const auto space = space_of(word)) {
+        const size_t first = module_.variables.size();
         declare(*space, is_extern, module_.variables);
+        for (size_t i = first; i < module_.variables.size(); ++i)
+          module_.variables[i].linkage = linkage;
         return tokens_.expect(";");
       } else {
-        tokens_.fail("the directive " + std::string(word) + " is not known");
+        throw TextError(line, "the directive " + std::string(word) + " is not known");
       }
     }
   }
@@ -388,9 +401,10 @@ class Parser {
     return all;
   }
 
-  void function(bool is_entry) {
+  void function(bool is_entry, Linkage linkage) {
     auto made = std::make_unique<Function>();
     made->is_entry = is_entry;
+    made->linkage = is_entry && linkage == Linkage::kOwn ? Linkage::kVisible : linkage;
     made->line = tokens_.now().line;
     if (!is_entry) made->results = parameters();
     made->name = tokens_.word();
@@ -425,6 +439,8 @@ class Parser {
       do sizes[count++] = static_cast<uint32_t>(integer_of(tokens_.take().text));
       while (count < 3 && tokens_.accept(","));
       if (word == ".reqnctapercluster") std::ranges::copy(sizes, made.cluster);
+      if (word == ".reqntid") std::ranges::copy(sizes, made.block);
+      if (word == ".maxntid") made.most_threads = times(times(sizes[0], sizes[1]), sizes[2]);
     } else if (word == ".minnctapersm" || word == ".maxnreg" || word == ".maxclusterrank" ||
                word == ".maxnctapersm") {
       tokens_.take();

@@ -35,6 +35,10 @@ struct Type {
 // kNone where the word is no type.
 Type type_of(std::string_view word);
 
+// Who else may use a name: of the modules that are linked the own one alone, or all; of several
+// that are weak one counts.
+enum class Linkage : uint8_t { kOwn, kVisible, kWeak };
+
 // A part of a variable's first value: bytes, or the address of a name.
 struct Initial {
   uint64_t offset = 0;
@@ -49,6 +53,7 @@ struct Variable {
   uint32_t alignment = 1;
   uint64_t bytes = 0;      // 0: .extern .shared x[], whose size the launch gives
   bool is_extern = false;  // .extern: another module's, or dynamic shared memory
+  Linkage linkage = Linkage::kOwn;
   std::vector<Initial> initial;
   int line = 0;
 };
@@ -100,6 +105,7 @@ struct Parameter {
 struct Function {
   std::string name;
   bool is_entry = false, has_body = false;
+  Linkage linkage = Linkage::kOwn;
   std::vector<Parameter> results, parameters;
   std::vector<Type> registers;      // their types
   std::vector<Variable> variables;  // .shared, .local and .param of the body
@@ -108,6 +114,8 @@ struct Function {
   std::vector<uint32_t> parent_scopes;     // of scope i
   std::map<std::string, std::vector<std::string>> branch_targets;  // .branchtargets
   uint32_t cluster[3] = {0, 0, 0};                                 // .reqnctapercluster
+  uint32_t block[3] = {0, 0, 0};                                   // .reqntid
+  uint64_t most_threads = 0;                                       // .maxntid
   int line = 0;
 
   uint64_t parameter_bytes() const {
@@ -125,7 +133,10 @@ struct Module {
 // The next multiple of `to`, a power of two.
 constexpr uint64_t align(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
 
-// Throws TextError.
+// Throws TextError. Each .version begins a module; several are linked.
 Module parse(std::string_view text);
+
+// Makes one module of several, as a linker does. Throws TextError where a name has two meanings.
+Module link(std::vector<Module> modules);
 
 }  // namespace simgpu::ptx

@@ -59,6 +59,10 @@ CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstr
   return copy_async(dst, src, ByteCount, hStream);
 }
 
+CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount) {
+  return copy(dst, src, ByteCount);
+}
+
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount) {
   if (const CUresult error = need_device(dstDevice, ByteCount); error != CUDA_SUCCESS) return error;
   return copy(dstDevice, address(srcHost), ByteCount);
@@ -85,12 +89,31 @@ CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t By
   return copy(dstDevice, srcDevice, ByteCount);
 }
 
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
+                              CUstream hStream) {
+  if (const CUresult error = need_device(dstDevice, ByteCount); error != CUDA_SUCCESS) return error;
+  if (const CUresult error = need_device(srcDevice, ByteCount); error != CUDA_SUCCESS) return error;
+  return copy_async(dstDevice, srcDevice, ByteCount, hStream);
+}
+
 CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N) {
   return fill(dstDevice, uc, N);
 }
 
+CUresult cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N) {
+  return fill(dstDevice, us, N);
+}
+
 CUresult cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N) {
   return fill(dstDevice, ui, N);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream) {
+  return fill_async(dstDevice, uc, N, hStream);
+}
+
+CUresult cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream) {
+  return fill_async(dstDevice, us, N, hStream);
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream) {

@@ -62,4 +62,36 @@ CUresult cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev) 
   return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGetPCIBusId(char* pciBusId, int len, CUdevice dev) {
+  const Device* device = Runtime::get().device(dev);
+  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  const auto bus = device_attribute(*device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
+  char text[16];
+  std::snprintf(text, sizeof text, "0000:%02X:00.0", static_cast<unsigned int>(bus.value_or(0)));
+  return copy_text(pciBusId, len, text);
+}
+
+// Every device can use the memory of all: it is the process's.
+CUresult cuDeviceCanAccessPeer(int* canAccessPeer, CUdevice dev, CUdevice peerDev) {
+  if (canAccessPeer == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Runtime& runtime = Runtime::get();
+  if (runtime.device(dev) == nullptr || runtime.device(peerDev) == nullptr)
+    return CUDA_ERROR_INVALID_DEVICE;
+  *canAccessPeer = dev != peerDev ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
+  const auto context = current_context();
+  if (!context) return context.error;
+  const auto peer = find_context(peerContext);
+  if (!peer) return CUDA_ERROR_INVALID_CONTEXT;
+  if (Flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  return peer->device == context->device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peerContext) {
+  return find_context(peerContext) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 }  // namespace simgpu::api

@@ -55,6 +55,12 @@ CUresult cuEventRecord(CUevent hEvent, CUstream hStream) {
   return record_event(stream.object, event);
 }
 
+CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags) {
+  if ((flags & ~static_cast<unsigned int>(CU_EVENT_RECORD_EXTERNAL)) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  return api::cuEventRecord(hEvent, hStream);
+}
+
 CUresult cuEventQuery(CUevent hEvent) {
   const auto event = Runtime::get().events.find(hEvent);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;

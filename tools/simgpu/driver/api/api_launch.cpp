@@ -1,4 +1,4 @@
-// Launches and occupancy.
+// Launches.
 #include <algorithm>
 
 #include "driver/api/api.h"
@@ -73,16 +73,6 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned
                           .dynamic_shared_bytes = sharedMemBytes,
                           .cooperative = true};
   return launch(f, shape, hStream, kernelParams, nullptr);
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, CUfunction func, int blockSize,
-                                                     size_t dynamicSMemSize) {
-  if (numBlocks == nullptr || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
-  const auto function = find_function(func);
-  if (!function) return function.error;
-  *numBlocks = static_cast<int>(resident_blocks(function->context->device->chip(),
-                                                static_cast<uint64_t>(blockSize), dynamicSMemSize));
-  return CUDA_SUCCESS;
 }
 
 }  // namespace simgpu::api

@@ -1,6 +1,7 @@
 // Libraries: modules without a context, and their kernels.
 #include "driver/api/api.h"
 #include "driver/context.h"
+#include "driver/modules/attributes.h"
 #include "driver/modules/module.h"
 
 namespace simgpu::api {
@@ -13,8 +14,7 @@ CUresult load(CUlibrary* out, const void* data, size_t bytes) {
   Runtime& runtime = Runtime::get();
   auto library = std::make_shared<Library>();
   library->image = std::move(result.image);
-  const auto* first = static_cast<const std::byte*>(data);
-  library->bytes.assign(first, first + image_bytes(data, bytes));
+  library->bytes.assign(result.content.begin(), result.content.end());
   *out = runtime.libraries.insert(library);
   for (const KernelEntry* entry : library->image->kernels()) {
     auto kernel = std::make_shared<Kernel>();
@@ -91,6 +91,59 @@ CUresult cuKernelGetFunction(CUfunction* pFunc, CUkernel kernel) {
   const auto function = find_kernels_function(kernel);
   if (function) *pFunc = HandleTable<CUfunction, Function>::handle_of(function.object.get());
   return function.error;
+}
+
+CUresult cuLibraryGetModule(CUmodule* pMod, CUlibrary library) {
+  if (pMod == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto module = find_librarys_module(library);
+  if (module) *pMod = HandleTable<CUmodule, Module>::handle_of(module.object.get());
+  return module.error;
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr* dptr, size_t* bytes, CUlibrary library, const char* name) {
+  if (name == nullptr || (dptr == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  const auto module = find_librarys_module(library);
+  return module ? find_global(*module.object, name, dptr, bytes) : module.error;
+}
+
+CUresult cuKernelGetLibrary(CUlibrary* pLib, CUkernel kernel) {
+  if (pLib == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto found = Runtime::get().kernels.find(kernel);
+  const auto library = found ? found->library.lock() : nullptr;
+  if (!library) return CUDA_ERROR_INVALID_HANDLE;
+  *pLib = HandleTable<CUlibrary, Library>::handle_of(library.get());
+  return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetName(const char** name, CUkernel hfunc) {
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto kernel = Runtime::get().kernels.find(hfunc);
+  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+  *name = kernel->symbol;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* paramOffset,
+                              size_t* paramSize) {
+  const auto found = Runtime::get().kernels.find(kernel);
+  return found ? parameter_at(*found->entry, paramIndex, paramOffset, paramSize)
+               : CUDA_ERROR_INVALID_HANDLE;
+}
+
+// The current context's device counts: a kernel's attributes are its function's there.
+CUresult cuKernelGetAttribute(int* pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice) {
+  const auto function = find_kernels_function(kernel);
+  return function ? get_attribute(*function.object, attrib, pi) : function.error;
+}
+
+CUresult cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice) {
+  const auto function = find_kernels_function(kernel);
+  return function ? set_attribute(*function.object, attrib, val) : function.error;
+}
+
+// There are no caches.
+CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache, CUdevice) {
+  return Runtime::get().kernels.find(kernel) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 }  // namespace simgpu::api

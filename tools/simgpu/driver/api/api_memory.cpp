@@ -1,7 +1,10 @@
 // Allocation and what is known about pointers.
+#include <cstring>
+
 #include "driver/api/api.h"
 #include "driver/context.h"
 #include "driver/execution/memory.h"
+#include "driver/execution/pool.h"
 #include "driver/graphs/capture.h"
 
 namespace simgpu::api {
@@ -41,10 +44,35 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 
 CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize) { return allocate(dptr, bytesize); }
 
+CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes, size_t Height,
+                            unsigned int ElementSizeBytes) {
+  constexpr size_t kPitch = 512;
+  if (pPitch == nullptr || WidthInBytes == 0 || Height == 0 ||
+      (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16))
+    return CUDA_ERROR_INVALID_VALUE;
+  const size_t pitch = (WidthInBytes + kPitch - 1) / kPitch * kPitch;
+  if (pitch < WidthInBytes || Height > SIZE_MAX / pitch) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = allocate(dptr, pitch * Height);
+  if (result == CUDA_SUCCESS) *pPitch = pitch;
+  return result;
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr* pbase, size_t* psize, CUdeviceptr dptr) {
+  const auto context = current_context();
+  if (!context) return context.error;
+  Device* const device = Runtime::get().device_of_address(dptr);
+  const auto block = device != nullptr ? device->memory().find(dptr) : std::nullopt;
+  if (!block) return CUDA_ERROR_NOT_FOUND;
+  if (pbase != nullptr) *pbase = block->address;
+  if (psize != nullptr) *psize = block->bytes;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuMemFree_v2(CUdeviceptr dptr) {
   const auto context = current_context();
   if (!context) return context.error;
   if (const CUresult error = refuse_unsafe_call(); error != CUDA_SUCCESS) return error;
+  left_pool(dptr);
   return free_device(dptr);
 }
 
@@ -54,6 +82,18 @@ CUresult cuMemHostAlloc(void** pp, size_t bytesize, unsigned int Flags) {
   if ((Flags & ~kFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
   const auto context = current_context();
   return context ? allocate_host(bytesize, Flags, pp) : context.error;
+}
+
+CUresult cuMemAllocHost_v2(void** pp, size_t bytesize) {
+  return api::cuMemHostAlloc(pp, bytesize, 0);
+}
+
+CUresult cuMemHostGetFlags(unsigned int* pFlags, void* p) {
+  HostBlock block;
+  if (pFlags == nullptr || !find_host(reinterpret_cast<uint64_t>(p), block))
+    return CUDA_ERROR_INVALID_VALUE;
+  *pFlags = block.flags;
+  return CUDA_SUCCESS;
 }
 
 CUresult cuMemFreeHost(void* p) { return p == nullptr ? CUDA_SUCCESS : free_host(p, false); }
@@ -104,6 +144,34 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
     default:
       return CUDA_ERROR_NOT_SUPPORTED;
   }
+}
+
+// An attribute that does not hold of the address is 0.
+CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute* attributes,
+                                void** data, CUdeviceptr ptr) {
+  if (attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned int i = 0; i < numAttributes; ++i) {
+    if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult result = api::cuPointerGetAttribute(data[i], attributes[i], ptr);
+    if (result == CUDA_SUCCESS) continue;
+    if (result != CUDA_ERROR_INVALID_VALUE) return result;
+    const auto clear = [&](auto none) { std::memcpy(data[i], &none, sizeof none); };
+    switch (attributes[i]) {
+      case CU_POINTER_ATTRIBUTE_MAPPED:
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        clear(false);
+        break;
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        clear(0U);
+        break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        clear(CU_DEVICE_INVALID);
+        break;
+      default:
+        clear(uint64_t{0});
+    }
+  }
+  return CUDA_SUCCESS;
 }
 
 }  // namespace simgpu::api

@@ -1,31 +1,25 @@
 // Modules and the functions in them.
 #include "driver/api/api.h"
+#include "driver/api/jit_log.h"
 #include "driver/context.h"
 #include "driver/graphs/capture.h"
+#include "driver/modules/attributes.h"
 #include "driver/modules/module.h"
 
 namespace simgpu::api {
 namespace {
 
-CUresult load(CUmodule* module, const void* data, size_t bytes) {
+CUresult load(CUmodule* module, const void* data, size_t bytes, const JitLog& log = {}) {
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto context = current_context();
   if (!context) return context.error;
   if (const CUresult error = refuse_unsafe_call(); error != CUDA_SUCCESS) return error;
   ImageResult result = load_image(data, bytes);
+  log.write(result.problem);
   if (result.error != CUDA_SUCCESS) return result.error;
-  const auto made =
-      make_module(context.object, std::move(result.image), data, image_bytes(data, bytes));
+  const auto made = make_module(context.object, std::move(result.image), result.content);
   if (made == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *module = HandleTable<CUmodule, Module>::handle_of(made.get());
-  return CUDA_SUCCESS;
-}
-
-CUresult param_info(const KernelEntry& kernel, size_t index, size_t* offset, size_t* bytes) {
-  if (Runtime::get().settings().faults.no_param_info) return CUDA_ERROR_NOT_SUPPORTED;
-  if (offset == nullptr || index >= kernel.param_count) return CUDA_ERROR_INVALID_VALUE;
-  *offset = kernel.params[index].offset;
-  if (bytes != nullptr) *bytes = kernel.params[index].bytes;
   return CUDA_SUCCESS;
 }
 
@@ -41,9 +35,15 @@ CUresult cuModuleLoad(CUmodule* module, const char* fname) {
 
 CUresult cuModuleLoadData(CUmodule* module, const void* image) { return load(module, image, 0); }
 
-CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int, CUjit_option*,
-                            void**) {
-  return load(module, image, 0);  // compiler options mean nothing to compiled code
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int numOptions,
+                            CUjit_option* options, void** optionValues) {
+  // Of a compiler's options those for its logs mean something.
+  JitLog::of_information(numOptions, options, optionValues).write({});
+  return load(module, image, 0, JitLog::of_errors(numOptions, options, optionValues));
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* fatCubin) {
+  return load(module, fatCubin, 0);
 }
 
 CUresult cuModuleUnload(CUmodule hmod) {
@@ -89,12 +89,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr* dptr, size_t* bytes, CUmodule hmod, c
   if (name == nullptr || (dptr == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   const auto module = Runtime::get().modules.find(hmod);
   if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  if (module->code == nullptr) return CUDA_ERROR_NOT_FOUND;
-  const auto it = module->code->program.globals.find(name);
-  if (it == module->code->program.globals.end()) return CUDA_ERROR_NOT_FOUND;
-  if (dptr != nullptr) *dptr = it->second.address;
-  if (bytes != nullptr) *bytes = it->second.bytes;
-  return CUDA_SUCCESS;
+  return find_global(*module, name, dptr, bytes);
 }
 
 CUresult cuFuncGetName(const char** name, CUfunction hfunc) {
@@ -108,7 +103,7 @@ CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t* paramOff
                             size_t* paramSize) {
   const auto function = find_function_to_ask(func, "cuFuncGetParamInfo");
   if (!function) return function.error;
-  return param_info(*function->kernel, paramIndex, paramOffset, paramSize);
+  return parameter_at(*function->kernel, paramIndex, paramOffset, paramSize);
 }
 
 CUresult cuFuncGetModule(CUmodule* hmod, CUfunction hfunc) {
@@ -122,52 +117,17 @@ CUresult cuFuncGetModule(CUmodule* hmod, CUfunction hfunc) {
 CUresult cuFuncGetAttribute(int* pi, CUfunction_attribute attrib, CUfunction hfunc) {
   if (pi == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto function = find_function_to_ask(hfunc, "cuFuncGetAttribute");
-  if (!function) return function.error;
-  const Chip& chip = function->context->device->chip();
-  switch (attrib) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *pi = 1024;
-      break;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-      *pi = function->code != nullptr ? static_cast<int>(function->code->shared_bytes) : 0;
-      break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      *pi = 32;
-      break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-      *pi = chip.compute_major * 10 + chip.compute_minor;
-      break;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      *pi = static_cast<int>(function->max_dynamic_shared.load());
-      break;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-      *pi = -1;
-      break;
-    default:
-      if (attrib < 0 || attrib >= CU_FUNC_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
-      *pi = 0;  // nothing is known of constant and local memory; no cluster wishes
-  }
-  return CUDA_SUCCESS;
+  return function ? get_attribute(*function.object, attrib, pi) : function.error;
 }
 
 CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value) {
   const auto function = find_function_to_ask(hfunc, "cuFuncSetAttribute");
-  if (!function) return function.error;
-  switch (attrib) {
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: {
-      const Chip& chip = function->context->device->chip();
-      if (value < 0 || static_cast<uint32_t>(value) > chip.shared_per_block_optin)
-        return CUDA_ERROR_INVALID_VALUE;
-      function->max_dynamic_shared = static_cast<uint32_t>(value);
-      return CUDA_SUCCESS;
-    }
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-      return CUDA_SUCCESS;  // hints
-    default:
-      return CUDA_ERROR_INVALID_VALUE;
-  }
+  return function ? set_attribute(*function.object, attrib, value) : function.error;
+}
+
+// There are no caches.
+CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache) {
+  return find_function_to_ask(hfunc, "cuFuncSetCacheConfig").error;
 }
 
 }  // namespace simgpu::api

@@ -66,6 +66,18 @@ CUresult cuStreamGetPriority(CUstream hStream, int* priority) {
   return ask(hStream, priority, [](const Stream& stream) { return stream.priority; });
 }
 
+CUresult cuStreamGetFlags(CUstream hStream, unsigned int* flags) {
+  return ask(hStream, flags, [](const Stream& stream) { return stream.flags; });
+}
+
+CUresult cuStreamGetId(CUstream hStream, unsigned long long* streamId) {
+  return ask(hStream, streamId, [](const Stream& stream) { return stream.id; });
+}
+
+CUresult cuStreamGetCtx(CUstream hStream, CUcontext* pctx) {
+  return ask(hStream, pctx, [](const Stream& stream) { return handle_of(stream.context); });
+}
+
 CUresult cuStreamDestroy_v2(CUstream hStream) {
   const auto stream = Runtime::get().streams.find(hStream);
   if (!stream) return CUDA_ERROR_INVALID_HANDLE;

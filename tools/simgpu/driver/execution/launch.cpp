@@ -8,6 +8,7 @@
 #include "driver/execution/clock.h"
 #include "driver/execution/memory.h"
 #include "driver/execution/timing.h"
+#include "driver/modules/attributes.h"
 #include "driver/observer.h"
 #include "ptx/machine.h"
 
@@ -15,7 +16,6 @@ namespace simgpu {
 namespace {
 
 constexpr uint32_t kMaxThreadsPerBlock = 1024;
-constexpr uint32_t kMaxClusterBlocks = 8;       // portable cluster size
 constexpr uint32_t kRegistersPerThread = 32;    // of the modelled code; simulated kernels have none
 constexpr uint64_t kRegistersPerBlock = 65536;  // at most, on all modelled chips
 
@@ -163,7 +163,11 @@ CUresult check_shape(const Function& function, const LaunchShape& shape) {
     return CUDA_ERROR_INVALID_VALUE;
   if (grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) return CUDA_ERROR_INVALID_VALUE;
   if (block.x > 1024 || block.y > 1024 || block.z > 64) return CUDA_ERROR_INVALID_VALUE;
-  if (shape.threads_per_block() > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
+  if (shape.threads_per_block() > most_threads(function)) return CUDA_ERROR_INVALID_VALUE;
+  if (const ptx::Kernel* const code = function.code;
+      code != nullptr && code->block[0] != 0 &&
+      (block.x != code->block[0] || block.y != code->block[1] || block.z != code->block[2]))
+    return CUDA_ERROR_INVALID_VALUE;  // .reqntid
   if (shape.dynamic_shared_bytes > function.max_dynamic_shared.load())
     return CUDA_ERROR_INVALID_VALUE;
   const Chip& chip = function.context->device->chip();
@@ -178,7 +182,8 @@ CUresult check_shape(const Function& function, const LaunchShape& shape) {
   }
   if (shape.cooperative) {
     const uint64_t at_once =
-        uint64_t{resident_blocks(chip, shape.threads_per_block(), shape.dynamic_shared_bytes)} *
+        uint64_t{resident_blocks(chip, shape.threads_per_block(),
+                                 shared_bytes(function) + shape.dynamic_shared_bytes)} *
         chip.sm_count;
     if (shape.blocks() > at_once) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   }
@@ -189,8 +194,8 @@ uint32_t resident_blocks(const Chip& chip, uint64_t threads_per_block, uint64_t 
   if (threads_per_block == 0 || threads_per_block > kMaxThreadsPerBlock) return 0;
   const uint64_t warps = (threads_per_block + 31) / 32;
   uint64_t blocks = std::min<uint64_t>(chip.blocks_per_sm, chip.threads_per_sm / (warps * 32));
-  const uint64_t reserved = chip.compute_major >= 8 ? 1024 : 0;  // by the system, per block
-  if (shared_bytes > 0) blocks = std::min(blocks, chip.shared_per_sm / (shared_bytes + reserved));
+  if (shared_bytes > 0)
+    blocks = std::min(blocks, chip.shared_per_sm / (shared_bytes + reserved_shared_bytes(chip)));
   return static_cast<uint32_t>(blocks);
 }
 

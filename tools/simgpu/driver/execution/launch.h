@@ -39,6 +39,17 @@ CUresult prepare_launch(const std::shared_ptr<Function>& function, const LaunchS
 // Runs the kernel and places it on the stream's timeline.
 CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& origin);
 
+inline constexpr uint32_t kMaxClusterBlocks = 8;  // portable cluster size
+
+// That the kernel itself has, beside what a launch adds.
+inline uint64_t shared_bytes(const Function& function) {
+  return function.code != nullptr ? function.code->shared_bytes : 0;
+}
+// Of each block, for the system.
+inline uint64_t reserved_shared_bytes(const Chip& chip) {
+  return chip.compute_major >= 8 ? 1024 : 0;
+}
+
 // Blocks of this shape that fit on one multiprocessor at once.
 uint32_t resident_blocks(const Chip& chip, uint64_t threads_per_block, uint64_t shared_bytes);
 

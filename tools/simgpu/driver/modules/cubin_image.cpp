@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include "driver/modules/fatbin.h"
+
 namespace simgpu {
 namespace {
 

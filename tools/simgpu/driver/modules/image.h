@@ -5,14 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ptx/text.h"
 
 namespace simgpu {
-
-inline constexpr uint16_t kMachineCuda = 190;  // EM_CUDA: an ELF file that is a cubin
 
 // The kernels of a module: of PTX, or of a shared object that is mapped into the process and
 // unmapped with the last reference.
@@ -42,15 +41,16 @@ class LoadedImage {
 struct ImageResult {
   CUresult error = CUDA_SUCCESS;
   std::shared_ptr<LoadedImage> image;
+  std::span<const std::byte> content;  // what it was made of, of a fat binary the part
+  std::string problem;                 // that was said on stderr
 };
 
 // `bytes` = 0: the caller gave only an address; the size comes from the image's own header, or
 // from the text's end. Errors, as the real driver has them: INVALID_IMAGE (not an image),
-// NO_BINARY_FOR_GPU (device code for real GPUs), INVALID_PTX. One line on stderr says why.
+// NO_BINARY_FOR_GPU (device code for real GPUs), INVALID_PTX. One line on stderr says why, but for
+// code for real GPUs: programs that carry several images try them one after the other. Where a
+// process ends that loaded none but was refused machine code, the line comes then.
 ImageResult load_image(const void* data, size_t bytes);
-
-// Its size by its own header, or of PTX text; 0 when it is neither.
-size_t image_bytes(const void* data, size_t limit);
 
 // The file's bytes; false when it cannot be read.
 bool read_file(const char* path, std::vector<std::byte>& bytes);

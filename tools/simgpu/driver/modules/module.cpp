@@ -47,8 +47,8 @@ ModuleCode::~ModuleCode() {
 }
 
 std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
-                                    std::shared_ptr<LoadedImage> image, const void* data,
-                                    size_t bytes) {
+                                    std::shared_ptr<LoadedImage> image,
+                                    std::span<const std::byte> content) {
   Runtime& runtime = Runtime::get();
   auto module = std::make_shared<Module>();
   if (image->text() != nullptr) {
@@ -58,7 +58,7 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
   module->id = runtime.next_id(runtime.module_ids);
   module->context = context;
   module->image = std::move(image);
-  module->cubin = make_cubin(*module->image, {static_cast<const std::byte*>(data), bytes});
+  module->cubin = make_cubin(*module->image, content);
   const CUmodule handle = runtime.modules.insert(module);
   for (const KernelEntry* kernel : module->image->kernels()) {
     auto function = std::make_shared<Function>();
@@ -94,15 +94,52 @@ void unload_module(const std::shared_ptr<Module>& module) {
   runtime.modules.erase(HandleTable<CUmodule, Module>::handle_of(module.get()));
 }
 
+namespace {
+
+// Null: there is no memory. With the library's lock.
+std::shared_ptr<Module> module_in(Library& library, const std::shared_ptr<Context>& context) {
+  auto& module = library.modules[handle_of(context)];
+  if (!module || module->context != context)
+    module = make_module(context, library.image, library.bytes);
+  return module;
+}
+
+bool is_loaded(Library& library, const std::shared_ptr<Context>& context) {
+  const std::lock_guard lock(library.mutex);
+  const auto it = library.modules.find(handle_of(context));
+  return it != library.modules.end() && it->second && it->second->context == context;
+}
+
+}  // namespace
+
 Found<Function> function_in(Kernel& kernel, const std::shared_ptr<Context>& context) {
   const auto library = kernel.library.lock();
   if (!library) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
   const std::lock_guard lock(library->mutex);
-  auto& module = library->modules[handle_of(context)];
-  if (!module || module->context != context)
-    module = make_module(context, library->image, library->bytes.data(), library->bytes.size());
+  const auto module = module_in(*library, context);
   if (module == nullptr) return {CUDA_ERROR_OUT_OF_MEMORY, nullptr};
   return {CUDA_SUCCESS, module->functions.at(kernel.entry->name)};
+}
+
+Found<Module> find_librarys_module(CUlibrary handle) {
+  const auto library = Runtime::get().libraries.find(handle);
+  if (!library) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
+  const auto context = current_context();
+  if (!context) return {context.error, nullptr};
+  const CUresult error = is_loaded(*library, context.object) ? CUDA_SUCCESS : refuse_unsafe_call();
+  if (error != CUDA_SUCCESS) return {error, nullptr};
+  const std::lock_guard lock(library->mutex);
+  const auto module = module_in(*library, context.object);
+  return {module == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS, module};
+}
+
+CUresult find_global(const Module& module, const char* name, CUdeviceptr* address, size_t* bytes) {
+  if (module.code == nullptr) return CUDA_ERROR_NOT_FOUND;
+  const auto it = module.code->program.globals.find(name);
+  if (it == module.code->program.globals.end()) return CUDA_ERROR_NOT_FOUND;
+  if (address != nullptr) *address = it->second.address;
+  if (bytes != nullptr) *bytes = it->second.bytes;
+  return CUDA_SUCCESS;
 }
 
 Found<Function> find_function(CUfunction handle) {
@@ -124,13 +161,7 @@ Found<Function> find_kernels_function(CUkernel handle) {
   if (!library) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
   const auto context = current_context();
   if (!context) return {context.error, nullptr};
-  bool loaded = false;
-  {
-    const std::lock_guard lock(library->mutex);
-    const auto it = library->modules.find(handle_of(context.object));
-    loaded = it != library->modules.end() && it->second && it->second->context == context.object;
-  }
-  const CUresult error = loaded ? CUDA_SUCCESS : refuse_unsafe_call();
+  const CUresult error = is_loaded(*library, context.object) ? CUDA_SUCCESS : refuse_unsafe_call();
   if (error != CUDA_SUCCESS) return {error, nullptr};
   return function_in(*kernel, context.object);
 }

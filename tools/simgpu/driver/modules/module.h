@@ -5,15 +5,20 @@
 
 namespace simgpu {
 
-// Makes a module of the image, which was loaded from `bytes` of data, in the context and tells the
+// Makes a module of the image, which was loaded from `content`, in the context and tells the
 // observer, who is shown a cubin. Null: there is no memory for its variables.
 std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
-                                    std::shared_ptr<LoadedImage> image, const void* data,
-                                    size_t bytes);
+                                    std::shared_ptr<LoadedImage> image,
+                                    std::span<const std::byte> content);
 void unload_module(const std::shared_ptr<Module>& module);
 
 // The function of a CUkernel in a context, loading the library's module there if need be.
 Found<Function> function_in(Kernel& kernel, const std::shared_ptr<Context>& context);
+
+// The module of a library in the current context, loaded there if need be.
+Found<Module> find_librarys_module(CUlibrary handle);
+
+CUresult find_global(const Module& module, const char* name, CUdeviceptr* address, size_t* bytes);
 
 // Behind a CUfunction, or a CUkernel cast to one as cuLaunchKernel allows.
 // CUDA_ERROR_INVALID_HANDLE otherwise.
