@@ -5,6 +5,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "training.h"
 
@@ -13,10 +14,17 @@ namespace {
 struct Arguments {
   std::string model = "mlp";
   std::string mode = "plain";
+  std::optional<int> batch;
+  std::optional<float> learning_rate;
+  uint64_t seed = 1;
   bool print_shapes = false;
   trainer::Ranges ranges = trainer::Ranges::kOn;
   bool no_ranges = false;
-  trainer::TrainingOptions training{.workers = 4, .model = {}, .kernels = {}};
+  trainer::ModelOptions network;
+  trainer::GptOptions gpt;
+  trainer::TrainingOptions training{.workers = 4, .kernels = {}};
+
+  bool is_gpt() const { return model == "gpt"; }
 };
 
 const std::map<std::string, trainer::Ranges> kRanges = {{"plain", trainer::Ranges::kOn},
@@ -30,8 +38,8 @@ const std::map<std::string, trainer::Mode> kModes = {
 
 void declare(CLI::App& app, Arguments& arguments) {
   trainer::TrainingOptions& training = arguments.training;
-  app.add_option("--model", arguments.model, "Network: mlp or cnn")
-      ->check(CLI::IsMember({"mlp", "cnn"}))
+  app.add_option("--model", arguments.model, "Network: mlp, cnn or gpt")
+      ->check(CLI::IsMember({"mlp", "cnn", "gpt"}))
       ->capture_default_str();
   app.add_option("--mode", arguments.mode,
                  "How a step is run: plain, autograd-thread, graph or streams")
@@ -40,16 +48,16 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--steps", training.steps, "Training steps; 0 needs no GPU")
       ->check(CLI::Range(0, 1'000'000'000))
       ->capture_default_str();
-  app.add_option("--batch", training.model.batch, "Samples per step")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
-  app.add_option("--lr", training.model.learning_rate, "Learning rate")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  app.add_option("--momentum", training.model.momentum, "Momentum; 0 is plain gradient descent")
+  app.add_option("--batch", arguments.batch,
+                 "Samples per step, or sequences per micro-batch of the gpt; default: 32, gpt: 4")
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--lr", arguments.learning_rate, "Learning rate; default: 0.1, gpt: 0.003")
+      ->check(CLI::Range(0.0, 100.0));
+  app.add_option("--momentum", arguments.network.momentum,
+                 "Momentum of mlp and cnn; 0 is plain gradient descent")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--seed", training.seed, "Seed of the data and the initial weights")
+  app.add_option("--seed", arguments.seed, "Seed of the data and the initial weights")
       ->capture_default_str();
   app.add_option("--workers", training.workers, "Threads, streams and replicas in --mode streams")
       ->check(CLI::Range(1, 64))
@@ -75,16 +83,60 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_flag("--norange", arguments.no_ranges, "Train without NVTX ranges: --ranges off");
 }
 
-void print_shapes(const trainer::NetworkSpec& network, const Arguments& arguments) {
-  const trainer::TrainingOptions& training = arguments.training;
+void declare_gpt(CLI::App& app, trainer::GptOptions& gpt) {
+  const auto size = [&](const char* name, int& value, int most, const char* help) {
+    app.add_option(name, value, help)
+        ->check(CLI::Range(1, most))
+        ->capture_default_str()
+        ->group("GPT (--model gpt)");
+  };
+  size("--layers", gpt.sizes.layers, 128, "Blocks");
+  size("--width", gpt.sizes.width, 16384, "Values of a token, a multiple of 32 for each head");
+  size("--heads", gpt.sizes.heads, 256, "Heads of attention");
+  size("--context", gpt.sizes.context, 65536, "Tokens of a sequence, a multiple of 32");
+  size("--vocabulary", gpt.sizes.vocabulary, 1 << 20, "Kinds of tokens, a multiple of 32");
+  size("--accumulate", gpt.micro_batches, 1024, "Micro-batches of a step, whose gradients add up");
+  app.add_flag("--checkpoint", gpt.checkpoint,
+               "Keep no block's activations: run its forward pass again in backward")
+      ->group("GPT (--model gpt)");
+}
+
+nlohmann::json shapes_of(const trainer::NetworkSpec& network, const Arguments& arguments) {
   nlohmann::json json = trainer::to_json(network);
-  json["batch"] = training.model.batch;
-  json["steps"] = training.steps;
-  json["mode"] = arguments.mode;
-  json["workers"] = training.workers;
-  json["momentum"] = training.model.momentum;
+  json["batch"] = arguments.network.batch;
+  json["momentum"] = arguments.network.momentum;
   json["mean_loss_threads"] = trainer::kMeanLossThreads;
+  return json;
+}
+
+nlohmann::json shapes_of(const trainer::GptOptions& gpt) {
+  nlohmann::json json = trainer::to_json(gpt.sizes);
+  json["micro_batches"] = gpt.micro_batches;
+  json["checkpoint"] = gpt.checkpoint;
+  return json;
+}
+
+void print_shapes(nlohmann::json json, const Arguments& arguments) {
+  json["steps"] = arguments.training.steps;
+  json["mode"] = arguments.mode;
+  json["workers"] = arguments.training.workers;
   std::cout << json.dump() << std::endl;
+}
+
+// What several options say together, in the options of the model and of the training.
+void settle(Arguments& arguments) {
+  trainer::TrainingOptions& training = arguments.training;
+  training.mode = kModes.at(arguments.mode);
+  training.workers = training.mode == trainer::Mode::kStreams ? training.workers : 1;
+  training.ranges = arguments.no_ranges ? trainer::Ranges::kOff : arguments.ranges;
+  const auto settle_model = [&](auto& model, int& batch) {
+    batch = arguments.batch.value_or(batch);
+    model.learning_rate = arguments.learning_rate.value_or(model.learning_rate);
+    model.seed = arguments.seed;
+    model.operator_ranges = training.ranges == trainer::Ranges::kPyTorch;
+  };
+  settle_model(arguments.network, arguments.network.batch);
+  settle_model(arguments.gpt, arguments.gpt.sizes.batch);
 }
 
 void report_loss(trainer::Mode mode, int worker, int step, float loss) {
@@ -98,6 +150,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Trains a small network on synthetic data, on a GPU.", "trainer");
   declare(app, arguments);
+  declare_gpt(app, arguments.gpt);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -107,21 +160,28 @@ int main(int argc, char** argv) {
     return 2;
   }
 
-  trainer::TrainingOptions& training = arguments.training;
-  training.mode = kModes.at(arguments.mode);
-  training.workers = training.mode == trainer::Mode::kStreams ? training.workers : 1;
-  training.ranges = arguments.no_ranges ? trainer::Ranges::kOff : arguments.ranges;
-  training.model.operator_ranges = training.ranges == trainer::Ranges::kPyTorch;
-  training.model.seed = training.seed;
+  settle(arguments);
+  const trainer::TrainingOptions& training = arguments.training;
   const trainer::NetworkSpec network =
       arguments.model == "mlp" ? trainer::mlp_network() : trainer::cnn_network();
-  if (arguments.print_shapes) print_shapes(network, arguments);
+  if (arguments.is_gpt()) {
+    if (const std::string problem = problem_of(arguments.gpt.sizes); !problem.empty()) {
+      std::fprintf(stderr, "trainer: %s; see trainer --help\n", problem.c_str());
+      return 2;
+    }
+  }
+  if (arguments.print_shapes)
+    print_shapes(arguments.is_gpt() ? shapes_of(arguments.gpt) : shapes_of(network, arguments),
+                 arguments);
   if (training.steps == 0) return 0;
 
   try {
-    const uint64_t hash = trainer::train(network, training, [&](int worker, int step, float loss) {
+    const auto report = [&](int worker, int step, float loss) {
       report_loss(training.mode, worker, step, loss);
-    });
+    };
+    const uint64_t hash = arguments.is_gpt()
+                              ? trainer::train(arguments.gpt, training, report)
+                              : trainer::train(network, arguments.network, training, report);
     std::fprintf(stderr, "weights %016" PRIx64 "\n", hash);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "trainer: %s\n", error.what());

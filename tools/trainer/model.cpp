@@ -3,13 +3,19 @@
 #include <xxhash.h>
 
 namespace trainer {
+namespace {
+
+constexpr int kBatches = 8;  // then the data repeats
+
+}  // namespace
 
 Model::Model(const Stream& stream, const Kernels& kernels, const NetworkSpec& network,
-             const ModelOptions& options)
+             const ModelOptions& options, uint64_t shard)
     : stream_(stream),
       kernels_(kernels),
       options_(options),
       classes_(network.classes),
+      data_(network.input.size(), network.classes, options.batch, kBatches, options.seed, shard),
       samples_(stream.api(), static_cast<size_t>(options.batch * network.input.size())),
       labels_(stream.api(), static_cast<size_t>(options.batch)),
       log_likelihood_(stream.api(), static_cast<size_t>(options.batch)),
@@ -24,9 +30,9 @@ Model::Model(const Stream& stream, const Kernels& kernels, const NetworkSpec& ne
   }
 }
 
-void Model::set_batch(std::span<const float> samples, std::span<const int> labels) {
-  samples_.upload(stream_, samples);
-  labels_.upload(stream_, labels);
+void Model::set_batch(int step) {
+  samples_.upload(stream_, data_.samples(step));
+  labels_.upload(stream_, data_.labels(step));
 }
 
 void Model::forward(Ranges ranges) {

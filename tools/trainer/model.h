@@ -1,12 +1,13 @@
-// A network with its loss and its optimizer, on one stream.
+// A network of layers with its data, its loss and its optimizer, on one stream.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "dataset.h"
 #include "layer.h"
-#include "nvtx_range.h"
+#include "trainable.h"
 
 namespace trainer {
 
@@ -17,29 +18,25 @@ struct ModelOptions {
   int batch = 32;
   float learning_rate = 0.1f;
   float momentum = 0.0f;         // 0: plain stochastic gradient descent
-  uint64_t seed = 1;             // of the initial parameters
+  uint64_t seed = 1;             // of the data and the initial parameters
   bool operator_ranges = false;  // as PyTorch's emit_nvtx pushes them
 };
 
-// One training step is set_batch, forward, loss, backward, update, in this order. All but
-// read_loss() and read_weights_hash() only queue work on the stream. Calls may come from any thread
-// whose context is current, one at a time.
-class Model {
+class Model final : public Trainable {
  public:
+  // Models of different shards start alike and see different samples.
   Model(const Stream& stream, const Kernels& kernels, const NetworkSpec& network,
-        const ModelOptions& options);
+        const ModelOptions& options, uint64_t shard = 0);
 
-  // The spans must stay valid until the stream has copied them.
-  void set_batch(std::span<const float> samples, std::span<const int> labels);
-  void forward(Ranges ranges);
-  void loss();
-  void backward(Ranges ranges);
-  void update();
+  void set_batch(int step) override;
+  void forward(Ranges ranges) override;
+  void loss() override;
+  void backward(Ranges ranges) override;
+  void update() override;
+  float read_loss() const override;
+  uint64_t read_weights_hash() const override;
 
-  // Waits for the stream; the mean loss of the last batch.
-  float read_loss() const;
-  // Waits for the stream; XXH3 of the bytes of all weights and biases, from the first layer on.
-  uint64_t read_weights_hash() const;
+  const Dataset& data() const { return data_; }
   std::span<const std::unique_ptr<Layer>> layers() const { return layers_; }
 
  private:
@@ -47,6 +44,7 @@ class Model {
   const Kernels& kernels_;
   const ModelOptions options_;
   const int classes_;
+  const Dataset data_;
   OperatorCounter counter_;
   std::vector<std::unique_ptr<Layer>> layers_;
   Buffer<float> samples_;

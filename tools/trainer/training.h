@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <functional>
 
+#include "gpt/gpt.h"
 #include "model.h"
 #include "network.h"
 #include "nvtx_range.h"
+#include "trainable.h"
 
 namespace trainer {
 
@@ -26,8 +28,6 @@ struct TrainingOptions {
       5;  // a loss is reported after the first step, every so many steps and after the last
   int sleep_ms = 0;  // between steps
   Ranges ranges = Ranges::kOn;
-  uint64_t seed = 1;
-  ModelOptions model;
   std::filesystem::path kernels;  // empty: the module beside the executable
 };
 
@@ -35,9 +35,10 @@ struct TrainingOptions {
 // time.
 using LossReport = std::function<void(int worker, int step, float loss)>;
 
-// Returns the hash of the final weights (Model::read_weights_hash); in Mode::kStreams those of all
-// workers, combined in their order. Throws CudaError.
-uint64_t train(const NetworkSpec& network, const TrainingOptions& options,
-               const LossReport& report);
+// Returns the hash of the final weights (Trainable::read_weights_hash); in Mode::kStreams those of
+// all workers, combined in their order. Throws CudaError.
+uint64_t train(const NetworkSpec& network, const ModelOptions& model,
+               const TrainingOptions& options, const LossReport& report);
+uint64_t train(const GptOptions& gpt, const TrainingOptions& options, const LossReport& report);
 
 }  // namespace trainer

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "catch.h"
-#include "dataset.h"
 #include "model.h"
 #include "reference_network.h"
 
@@ -14,10 +13,8 @@ using trainer::Ranges;
 // A model and its batch on the simulated GPU.
 struct Fixture {
   Fixture(const trainer::NetworkSpec& spec, int batch, float momentum = 0.0f)
-      : network(spec),
-        data(spec.input.size(), spec.classes, batch, 1, 7, 0),
-        model(stream, kernels, spec, {batch, 0.25f, momentum, 11}) {
-    model.set_batch(data.samples(0), data.labels(0));
+      : network(spec), model(stream, kernels, spec, {batch, 0.25f, momentum, 11}) {
+    model.set_batch(0);
   }
 
   void compute_gradients() {
@@ -48,7 +45,6 @@ struct Fixture {
   trainer::Kernels kernels{api, TRAINER_KERNELS};
   trainer::Stream stream{api};
   trainer::NetworkSpec network;
-  trainer::Dataset data;
   trainer::Model model;
 };
 
@@ -56,8 +52,8 @@ void check_against_reference(const trainer::NetworkSpec& network, int batch) {
   Fixture gpu(network, batch);
   gpu.compute_gradients();
   Tensors parameters = gpu.values();
-  const auto samples = gpu.data.samples(0);
-  const auto labels = gpu.data.labels(0);
+  const auto samples = gpu.model.data().samples(0);
+  const auto labels = gpu.model.data().labels(0);
   CHECK(gpu.model.read_loss() ==
         Approx(reference_loss(network, parameters, samples, labels)).epsilon(1e-5));
 

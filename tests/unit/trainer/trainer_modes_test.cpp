@@ -15,11 +15,10 @@ struct Recording {
 };
 
 Recording record(trainer::TrainingOptions options) {
-  options.model.batch = 4;
   options.kernels = TRAINER_KERNELS;
   const trainer::DriverApi api;  // the library is initialised before it is observed
   const LaunchRecorder recorder;
-  trainer::train(trainer::mlp_network(), options, [](int, int, float) {});
+  trainer::train(trainer::mlp_network(), {.batch = 4}, options, [](int, int, float) {});
   return {recorder.calls(), recorder.executions()};
 }
 

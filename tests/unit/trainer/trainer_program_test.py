@@ -4,6 +4,7 @@ Usage: trainer_program_test.py TRAINER SIMGPU_FOLDER [unittest arguments]
 """
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -96,6 +97,59 @@ class Training(unittest.TestCase):
                 self.assertEqual(
                     self.train("--steps", steps, "--mode", "graph"),
                     self.train("--steps", steps))
+
+
+class Gpt(unittest.TestCase):
+    SMALL = ("--model", "gpt", "--layers", "1", "--context", "32", "--vocabulary", "32",
+             "--batch", "2")
+
+    def train(self, *arguments):
+        """What stderr says: losses and the weights' hash."""
+        result = run(*self.SMALL, *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr
+
+    def test_loss_falls_from_that_of_guessing_to_that_of_the_rule(self):
+        loss = {step: float(text) for step, text in losses(run("--model", "gpt"))[0].items()}
+        self.assertAlmostEqual(loss[1], math.log(64), delta=0.1)
+        self.assertLess(loss[20], 0.75 * loss[1])
+        loss = losses(run(*self.SMALL, "--steps", "150", "--log-every", "150"))[0]
+        self.assertLess(float(loss[150]), 1)
+
+    def test_modes_and_checkpointing_agree_to_the_last_bit(self):
+        plain = self.train("--steps", "6")
+        for arguments in (("--mode", "autograd-thread"), ("--mode", "graph"), ("--checkpoint",),
+                          ("--ranges", "pytorch", "--checkpoint"), ("--norange",)):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(self.train("--steps", "6", *arguments), plain)
+        workers = losses(run(*self.SMALL, "--steps", "6", "--mode", "streams", "--workers", "2"))
+        self.assertEqual(workers[0][6], re.search(r"step 6 loss (\S+)", plain)[1])
+        self.assertNotEqual(workers[1], workers[0])
+
+    def test_micro_batches_are_one_batch_but_for_rounding(self):
+        """Sums run in another order: the last bits differ."""
+        whole, parts = (
+            losses(run(*self.SMALL[:-2], "--steps", "1", *arguments))[0][1]
+            for arguments in (("--batch", "4"), ("--batch", "2", "--accumulate", "2")))
+        self.assertAlmostEqual(float(whole), float(parts), places=4)
+
+    def test_sizes_that_fill_no_tile_are_refused(self):
+        for option, value, named in (("--width", "48", "--width"), ("--heads", "4", "--width"),
+                                     ("--context", "40", "--context"),
+                                     ("--vocabulary", "50", "--vocabulary"),
+                                     ("--context", "65536", "--batch")):
+            with self.subTest(option=option):
+                result = run("--model", "gpt", option, value, simgpu=False)
+                self.assertEqual(result.returncode, 2)
+                self.assertEqual(len(result.stderr.splitlines()), 1)
+                self.assertIn(named, result.stderr)
+
+    def test_shapes_count_the_parameters(self):
+        result = run("--model", "gpt", "--print-shapes", "--steps", "0", "--layers", "3", "--width",
+                     "128", simgpu=False)
+        shapes = json.loads(result.stdout)
+        tables = (64 + 64 + 64) * 128  # tokens, positions, head
+        self.assertEqual(shapes["parameters"], tables + 3 * (12 * 128**2 + 4 * 128) + 2 * 128)
 
 
 class Shapes(unittest.TestCase):

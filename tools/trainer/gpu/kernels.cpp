@@ -25,10 +25,14 @@ Kernel::Kernel(const DriverApi& api, CUmodule module, const char* name) {
 
 void Kernel::launch_with(const Stream& stream, const LaunchShape& shape, void** parameters) const {
   const DriverApi& api = stream.api();
-  api.check(
-      api.cuLaunchKernel(function_, shape.grid_x, shape.grid_y, 1, shape.block_x, shape.block_y, 1,
-                         shape.shared_bytes, stream.handle(), parameters, nullptr),
-      "cuLaunchKernel");
+  api.check(api.cuLaunchKernel(function_, shape.grid_x, shape.grid_y, shape.grid_z, shape.block_x,
+                               shape.block_y, 1, shape.shared_bytes, stream.handle(), parameters,
+                               nullptr),
+            "cuLaunchKernel");
+}
+
+std::filesystem::path beside_executable(const char* name) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
 
 Module::Module(const DriverApi& api, const std::filesystem::path& path) : api_(api) {
@@ -37,14 +41,13 @@ Module::Module(const DriverApi& api, const std::filesystem::path& path) : api_(a
     if (result == CUDA_SUCCESS) return;
     throw CudaError("cannot load kernels from " + path.string() + ": " + api.describe(result));
   }
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   std::string refused;
   for (const char* name : {"trainer_kernels.fatbin", "trainer_kernels.simgpu"}) {
-    const CUresult result = api.cuModuleLoad(&module_, (folder / name).c_str());
+    const CUresult result = api.cuModuleLoad(&module_, beside_executable(name).c_str());
     if (result == CUDA_SUCCESS) return;
     refused += std::string(refused.empty() ? "" : "; ") + name + ": " + api.describe(result);
   }
-  throw CudaError("no kernels for this GPU in " + folder.string() + ": " + refused +
+  throw CudaError("no kernels for this GPU in " + beside_executable("").string() + ": " + refused +
                   "; name a module with --kernels");
 }
 

@@ -13,6 +13,7 @@ struct LaunchShape {
   unsigned grid_x, grid_y;
   unsigned block_x, block_y;
   unsigned shared_bytes;
+  unsigned grid_z = 1;
 };
 
 // One thread per item, in blocks of 128.
@@ -24,13 +25,13 @@ class Kernel {
  public:
   Kernel(const DriverApi& api, CUmodule module, const char* name);
 
-  // Arguments are passed as they are: int, float or CUdeviceptr, in the order of the kernel's
-  // parameters.
+  // Arguments are passed as they are: int, float, CUdeviceptr or a structure that the kernel takes,
+  // in the order of the kernel's parameters.
   template <class... Arguments>
   void launch(const Stream& stream, const LaunchShape& shape, Arguments... arguments) const {
     static_assert(((std::is_same_v<Arguments, int> || std::is_same_v<Arguments, float> ||
-                    std::is_same_v<Arguments, CUdeviceptr>)&&...),
-                  "kernels take int, float and device addresses");
+                    std::is_same_v<Arguments, CUdeviceptr> || std::is_class_v<Arguments>)&&...),
+                  "kernels take int, float, device addresses and structures");
     void* parameters[] = {&arguments...};
     launch_with(stream, shape, parameters);
   }
@@ -40,6 +41,8 @@ class Kernel {
 
   CUfunction function_ = nullptr;
 };
+
+std::filesystem::path beside_executable(const char* name);
 
 class Module {
  public:
