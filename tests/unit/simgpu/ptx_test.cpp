@@ -388,14 +388,14 @@ TEST_CASE("PTX: text that cannot be run is refused when it is loaded") {
   };
   CHECK(with("") == CUDA_SUCCESS);
   for (const char* const body : {
-           "frobnicate.b32 %r1, %r2;",     // no such instruction
-           "add.s32 %r1, %r2;",            // an operand is missing
-           "add.s32 %r1, %r2, %rd1;",      // of another size
-           "add.s32 %r1, %r2, %unknown;",  // no such register
-           "bra nowhere;",                 // no such label
-           "call nowhere;",                // no such function
-           "mov.b64 %rd1, nothing;",       // no such variable
-           "wgmma.fence.sync.aligned;",    // not yet
+           "frobnicate.b32 %r1, %r2;",        // no such instruction
+           "add.s32 %r1, %r2;",               // an operand is missing
+           "add.s32 %r1, %r2, %rd1;",         // of another size
+           "add.s32 %r1, %r2, %unknown;",     // no such register
+           "bra nowhere;",                    // no such label
+           "call nowhere;",                   // no such function
+           "mov.b64 %rd1, nothing;",          // no such variable
+           "tcgen05.wait::ld.sync.aligned;",  // not yet
            "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, {%r1};",
            "ld.global.u32 %r1, [%rd1;",
            "@%r1 bra nowhere;",

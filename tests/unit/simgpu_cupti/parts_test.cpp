@@ -32,6 +32,8 @@ TEST_CASE("metrics read the counts that their names say") {
   run.counts[Count::kTensorFp16] = 600, run.counts[Count::kTensorFp64] = 300,
   run.counts[Count::kTensorInt8] = 100;
   run.counts[Count::kTensorInstructions] = 10;
+  run.counts[Count::kGroupFp16] = 3000, run.counts[Count::kGroupInt8] = 1000;
+  run.counts[Count::kGroupInstructions] = 8;
   run.counts[Count::kDramReadBytes] = 64, run.counts[Count::kDramWriteBytes] = 32;
   const CounterValues values = observe(run);
   const uint32_t chip = find_chip("GH100").value();
@@ -44,15 +46,18 @@ TEST_CASE("metrics read the counts that their names say") {
   CHECK(value("smsp__thread_inst_executed_pipe_fma_type_fp16_pred_on.sum") == 7);
   CHECK(value("smsp__thread_inst_executed_pipe_fma_pred_on.sum") >=
         27);  // an upper bound of FP32 and FP16 work
-  CHECK(value("sm__ops_path_tensor_src_fp16.sum") == 600);
+  CHECK(value("sm__ops_path_tensor_src_fp16.sum") == 3600);
   CHECK(value("sm__ops_path_tensor_op_hmma_src_fp16.sum") ==
         600);  // parents include their children
   CHECK(value("sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32.sum") == 600);
-  CHECK(value("sm__ops_path_tensor_op_hgmma_src_fp16.sum") == 0);
-  CHECK(value("sm__inst_executed_pipe_tensor_op_hmma.sum") == 6);
+  CHECK(value("sm__ops_path_tensor_op_hgmma_src_fp16.sum") == 3000);
+  CHECK(value("sm__ops_path_tensor_op_igmma_src_int8.sum") == 1000);
+  CHECK(value("sm__ops_path_tensor_src_int8.sum") == 1100);
+  CHECK(value("sm__inst_executed_pipe_tensor_op_hmma.sum") == 6 + 6);  // HGMMA too
+  CHECK(value("sm__inst_executed_pipe_tensor_op_gmma.sum") == 8);
   CHECK(value("sm__inst_executed_pipe_tensor_op_dmma.sum") == 3);
-  CHECK(value("sm__inst_executed_pipe_tensor_op_imma.sum") == 1);
-  CHECK(value("sm__inst_executed_pipe_tensor.sum") == 10);
+  CHECK(value("sm__inst_executed_pipe_tensor_op_imma.sum") == 1 + 2);  // IGMMA too
+  CHECK(value("sm__inst_executed_pipe_tensor.sum") == 10 + 8);
   CHECK(value("dram__bytes.sum") == 96);
   CHECK(value("gpu__time_duration.sum") == 250);
   CHECK(value("sm__cycles_elapsed.max") == 40);

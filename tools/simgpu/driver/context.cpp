@@ -49,6 +49,7 @@ void destroy_context(const std::shared_ptr<Context>& context) {
   for (const auto& stream : runtime.streams.find_all(here))
     runtime.streams.erase(HandleTable<CUstream, Stream>::handle_of(stream.get()));
   runtime.contexts.erase(handle);
+  context->heap.clear(*context->device);
   // Streams point back at their context: break the circle.
   const std::lock_guard lock(context->mutex);
   context->per_thread_streams.clear();

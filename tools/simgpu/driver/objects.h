@@ -67,6 +67,19 @@ struct Event {
   std::vector<CUgraphNode> capture_nodes;
 };
 
+// Memory that kernels allocate: of the device's, as much as the context's limit says.
+class Heap {
+ public:
+  uint64_t allocate(Device& device, uint64_t bytes, uint64_t limit);  // 0: there is none left
+  bool free(Device& device, uint64_t address);
+  void clear(Device& device);
+
+ private:
+  std::mutex mutex_;
+  std::map<uint64_t, uint64_t> pieces_;  // address to bytes
+  uint64_t used_ = 0;
+};
+
 struct Context {
   uint32_t id = 0;
   Device* device = nullptr;
@@ -76,6 +89,7 @@ struct Context {
   std::atomic<CUresult> failure{CUDA_SUCCESS};  // of asynchronous work; for good
   // By CUlimit: a thread's stack, what printf waits in, the heap of malloc.
   std::atomic<size_t> limits[3]{1 << 10, 1 << 20, 8 << 20};
+  Heap heap;
 
   std::mutex mutex;
   std::map<std::thread::id, std::shared_ptr<Stream>> per_thread_streams;

@@ -439,6 +439,7 @@ class FunctionDecoder {
         {"ldmatrix", &FunctionDecoder::matrix},
         {"stmatrix", &FunctionDecoder::matrix},
         {"movmatrix", &FunctionDecoder::matrix},
+        {"wgmma", &FunctionDecoder::warpgroup},
         // Of no effect here: memory is coherent, and there are no caches.
         {"membar", &FunctionDecoder::none},
         {"fence", &FunctionDecoder::none},
@@ -661,7 +662,17 @@ class FunctionDecoder {
     if (words.rest.size() > 1 && words.rest[1] == "async" && !words.has("bulk") &&
         !words.has("reduce")) {
       if (words.has("commit_group") || words.has("wait_group") || words.has("wait_all")) return;
-      if (words.has("mbarrier")) unknown();
+      if (words.has("mbarrier")) {
+        // The copies of a thread are done: it arrives. Without .noinc it is one more arrival.
+        if (!words.has("arrive") || !words.has("noinc")) return;
+        Code code = plain(CodeKind::kPlain);
+        code.handler = barrier_object("arrive");
+        code.space = Space::kShared;
+        address(code, operand(0));
+        code.b = constant(1, type_of("u32"));
+        code.d = room_for(type_of("b64"));
+        return add(code);
+      }
       Code code = plain(CodeKind::kPlain);
       code.handler = &copy_async;
       address(code, operand(0));
@@ -681,14 +692,61 @@ class FunctionDecoder {
       code.c = has_size ? source(operand(3), type_of("u32")) : constant(size.value, type_of("u32"));
       return add(code);
     }
+    if (words.has("bulk") && !words.has("reduce") && !words.has("tensor")) return copy_bulk(words);
     unknown();
   }
 
+  // An address with its offset, in 8 bytes a lane.
+  uint32_t whole_address(const Operand& where) {
+    Code code = plain(CodeKind::kPlain);
+    address(code, where);
+    if (code.fixed_address) return constant(code.value, type_of("u64"));
+    code.handler = &add_value;
+    code.d = room_for(type_of("u64"));
+    add(code);
+    return code.d;
+  }
+
+  void copy_bulk(const Words& words) {
+    // Copies are done when they are asked for.
+    if (words.has("commit_group") || words.has("wait_group") || words.has("prefetch")) return;
+    const bool to_shared = words.has("mbarrier::complete_tx::bytes");
+    if (to_shared == words.has("bulk_group") || words.has("multicast::cluster") ||
+        words.has("cp_mask") || words.rest.size() < 5)
+      unknown();
+    Code code = plain(CodeKind::kPlain);
+    code.handler = bulk_copy(to_shared);
+    code.space = words.rest[4].starts_with("shared") ? Space::kShared : Space::kGlobal;
+    std::vector<uint32_t> places{whole_address(operand(0)), whole_address(operand(1)),
+                                 source(operand(2), type_of("u32"))};
+    if (to_shared) places.push_back(whole_address(operand(3)));
+    code.list = list_of(places);
+    code.list_size = static_cast<uint32_t>(places.size());
+    add(code);
+  }
+
   void barrier_objects(const Words& words) {
+    if (words.has("pending_count")) {
+      expect_operands(2);
+      const Row& found = row("and.b64");
+      Code code = plain(CodeKind::kPlain);
+      code.handler = found.handler;
+      code.a = source(operand(1), found.a);
+      code.b = constant(0xf'ffff, found.b);
+      code.d = room_for(found.d);
+      add(code);
+      Code narrow = plain(CodeKind::kPlain);
+      narrow.handler = row("cvt.u32.u64").handler;
+      narrow.option = 4;
+      narrow.a = code.d;
+      narrow.d = destination(operand(0), type_of("u32"));
+      return add(narrow);
+    }
     std::string operation;
     for (const std::string& word : words.rest)
-      for (const std::string_view known : {"init", "inval", "arrive", "expect_tx", "test_wait",
-                                           "try_wait", "noComplete", "parity"})
+      for (const std::string_view known :
+           {"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait",
+            "try_wait", "noComplete", "parity"})
         if (word == known) operation += (operation.empty() ? "" : ".") + word;
     Code code = plain(CodeKind::kPlain);
     code.handler = barrier_object(operation);
@@ -1115,6 +1173,29 @@ class FunctionDecoder {
                      : Space::kGeneric;
     code.c = list_of(places);  // not a list of masks: all lanes take part
     code.e = static_cast<uint32_t>(places.size());
+    add(code);
+  }
+
+  void warpgroup(const Words& words) {
+    // Products are done when they are issued.
+    if (words.has("fence") || words.has("commit_group") || words.has("wait_group")) return;
+    Code code = plain(CodeKind::kTogether);
+    std::string problem;
+    if (!words.has("mma_async") || !warpgroup_code(*instruction_, code, problem))
+      fail("the instruction " + instruction_->text + " is not known" +
+           (problem.empty() ? "" : ": " + problem));
+    std::vector<uint32_t> places;
+    for (size_t i = 0; i < 3; ++i) {
+      const Operand& one = operand(i);
+      if (one.kind != OperandKind::kVector) {
+        places.push_back(source(one, type_of("b64")));
+        continue;
+      }
+      for (const Operand& part : one.parts)
+        places.push_back(i == 0 ? destination(part, type_of("b32")) : source(part, type_of("b32")));
+    }
+    places.push_back(source(operand(3), type_of("pred")));
+    code.c = list_of(places);  // not a list of masks: all lanes take part
     add(code);
   }
 

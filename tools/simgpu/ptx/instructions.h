@@ -6,22 +6,36 @@ namespace simgpu::ptx {
 
 // --- memory.cpp: addresses are register a + value, or value alone
 
+void addresses(const Warp& warp, const Code& code, uint64_t (&out)[kLanes]);
+// Of the active lanes' addresses.
+struct Range {
+  uint64_t least = ~uint64_t{0}, most = 0, bits = 0;
+};
+Range range_of(const uint64_t (&at)[kLanes], uint32_t active);
+void check_alignment(const Range& range, uint64_t bytes);
+
 Handler load_handler(const Type& type);   // into the places of its list
 Handler store_handler(const Type& type);  // from them
 Handler atomic_handler(const std::string& operation, const Type& type);  // null: there is none
-void copy_async(Warp& warp, const Code& code,
-                uint32_t active);                               // b: source, c: bytes that are read
-void to_window(Warp& warp, const Code& code, uint32_t active);  // cvta: a + value
-void in_window(Warp& warp, const Code& code, uint32_t active);  // isspacep: of `value`
-void load_frame(Warp& warp, const Code& code, uint32_t active);  // .param of a call
+void to_window(Warp& warp, const Code& code, uint32_t active);           // cvta: a + value
+void in_window(Warp& warp, const Code& code, uint32_t active);           // isspacep: of `value`
+void load_frame(Warp& warp, const Code& code, uint32_t active);          // .param of a call
 void store_frame(Warp& warp, const Code& code, uint32_t active);
 void pack(Warp& warp, const Code& code, uint32_t active);    // d: the parts of its list
 void unpack(Warp& warp, const Code& code, uint32_t active);  // its list: the parts of a
 void add_local_base(Warp& warp, const Code& code, uint32_t active);
 void read_clock(Warp& warp, const Code& code, uint32_t active);
 void trap(Warp& warp, const Code& code, uint32_t active);
+void add_value(Warp& warp, const Code& code, uint32_t active);  // d, of 8 bytes: a + value
+Handler system_call(const std::string& name);                   // null: it is not known
+
+// --- async.cpp
+
+void copy_async(Warp& warp, const Code& code,
+                uint32_t active);  // b: source, c: bytes that are read
+// Of the list: target, source, bytes, and the barrier object where it goes to shared memory.
+Handler bulk_copy(bool to_shared);
 Handler barrier_object(const std::string& operation);  // mbarrier.*; null: there is none
-Handler system_call(const std::string& name);          // null: it is not known
 
 // --- together.cpp: among the lanes of a warp
 
@@ -41,5 +55,10 @@ void nothing(Warp& warp, const Code& code, uint32_t active);
 // for the places of its list, in the order of the operands. False: the form is not known, and
 // `problem` says what is.
 bool matrix_code(const Instruction& instruction, Code& code, std::string& problem);
+
+// --- warpgroup.cpp
+
+// The same of wgmma.mma_async; the list has registers, descriptors and the predicate.
+bool warpgroup_code(const Instruction& instruction, Code& code, std::string& problem);
 
 }  // namespace simgpu::ptx

@@ -39,6 +39,8 @@ struct Launch {
   std::function<bool(uint64_t address, Allocation& found)> find;
   std::function<void()> pause;  // a moment for other work, while the kernel waits for it
   std::function<void(const std::string& text)> print;  // printf's
+  std::function<uint64_t(uint64_t bytes)> allocate;    // malloc's; 0: there is none
+  std::function<bool(uint64_t address)> give_back;     // false: it is not malloc's
 };
 
 // Throws Fault; what was counted until then is lost.
@@ -62,6 +64,7 @@ class GlobalMemory {
   bool covers(uint64_t begin, uint64_t end) const {
     return begin >= last_.begin && end <= last_.end;
   }
+  void forget() { last_ = {}; }  // memory was freed
   void read(uint64_t address, uint32_t bytes) { touch<false>(address, bytes); }
   void written(uint64_t address, uint32_t bytes) { touch<true>(address, bytes); }
 

@@ -5,65 +5,30 @@
 // (r / 2) * 4 * elements + member * elements on; B has them as rows, in column `group`; C has row
 // group + 8 * (i / 2) and column 2 * member + i % 2. That is every shape whose A has 8 or 16 rows.
 // wmma's layout is not documented: here a lane has consecutive elements of the matrix by rows.
+//
+// A of mma.sp has half of its elements: packed, they are where those of a matrix of k / 2 are.
+// Which of 4 (of tf32: of 2) each one is says the metadata, 2 (4) bits each, the first ones in the
+// low bits. Of a row they are in one lane of its group, or in several, the first part of the row in
+// the first one; rows from 8 on in the upper halves, of 8-bit types in the next lanes. Sources: PTX
+// ISA, 9.7.14.6, and CUTLASS's layouts of metadata (ELayout in mma_traits_sm90_gmma_sparse.hpp).
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <deque>
-#include <mutex>
 
+#include "ptx/elements.h"
 #include "ptx/instructions.h"
-#include "ptx/narrow.h"
 
 namespace simgpu::ptx {
 namespace {
-
-enum class Element : uint8_t {
-  kNone,
-  kF16,
-  kBf16,
-  kTf32,
-  kF32,
-  kF64,
-  kS8,
-  kU8,
-  kE4m3,
-  kE5m2,
-  kS32
-};
-
-struct ElementRow {
-  std::string_view name;
-  Element element;
-  uint32_t bytes;
-  Count count;
-};
-constexpr ElementRow kElements[] = {
-    {"f16", Element::kF16, 2, Count::kTensorFp16},
-    {"bf16", Element::kBf16, 2, Count::kTensorBf16},
-    {"tf32", Element::kTf32, 4, Count::kTensorTf32},
-    {"f32", Element::kF32, 4, Count::kTensorTf32},
-    {"f64", Element::kF64, 8, Count::kTensorFp64},
-    {"s8", Element::kS8, 1, Count::kTensorInt8},
-    {"u8", Element::kU8, 1, Count::kTensorInt8},
-    {"e4m3", Element::kE4m3, 1, Count::kTensorFp8},
-    {"e5m2", Element::kE5m2, 1, Count::kTensorFp8},
-    {"s32", Element::kS32, 4, Count::kTensorInt8},
-};
-const ElementRow* element_of(std::string_view name) {
-  for (const ElementRow& row : kElements)
-    if (row.name == name) return &row;
-  return nullptr;
-}
-const ElementRow& row_of(Element element) {
-  return *std::ranges::find(kElements, element, &ElementRow::element);
-}
 
 constexpr uint32_t kMost = 32 * 32;  // elements of a matrix, at most
 
 struct Form {
   uint32_t m = 0, n = 0, k = 0;
   Element d = Element::kNone, a = Element::kNone, b = Element::kNone, c = Element::kNone;
-  bool a_by_columns = false, b_by_columns = false;
+  bool sparse = false;    // a's places in a row are k / 2
+  uint32_t selector = 0;  // which lanes of a group have the metadata
+  bool saturate = false;  // sums of integers
   // wmma.load and store: which matrix, and how many rows and columns it has.
   uint32_t rows = 0, columns = 0;
   bool by_columns = false;
@@ -74,94 +39,7 @@ struct Form {
   bool operator==(const Form&) const = default;
 };
 
-// Codes have the number of their form.
-class Forms {
- public:
-  static uint32_t number(const Form& form) {
-    const std::lock_guard lock(mutex());
-    auto& all = forms();
-    const auto it = std::ranges::find(all, form);
-    if (it != all.end()) return static_cast<uint32_t>(it - all.begin());
-    all.push_back(form);
-    return static_cast<uint32_t>(all.size() - 1);
-  }
-  static const Form& at(uint32_t number) {
-    const std::lock_guard lock(mutex());
-    return forms()[number];
-  }
-
- private:
-  static std::mutex& mutex() {
-    static std::mutex made;
-    return made;
-  }
-  static std::deque<Form>& forms() {
-    static auto* const made = new std::deque<Form>;
-    return *made;
-  }
-};
-
-double value_of(Element element, uint64_t bits) {
-  switch (element) {
-    case Element::kF16:
-      return half_to_float(static_cast<uint32_t>(bits & 0xffff));
-    case Element::kBf16:
-      return bfloat_to_float(static_cast<uint32_t>(bits & 0xffff));
-    case Element::kTf32:  // of a float that was not converted the lower bits do not count
-      return std::bit_cast<float>(static_cast<uint32_t>(bits) & ~0x1fffU);
-    case Element::kF32:
-      return std::bit_cast<float>(static_cast<uint32_t>(bits));
-    case Element::kF64:
-      return std::bit_cast<double>(bits);
-    case Element::kS8:
-      return static_cast<int8_t>(bits);
-    case Element::kU8:
-      return static_cast<uint8_t>(bits);
-    case Element::kE4m3:
-      return E4m3::decode(static_cast<uint32_t>(bits & 0xff));
-    case Element::kE5m2:
-      return E5m2::decode(static_cast<uint32_t>(bits & 0xff));
-    case Element::kS32:
-      return static_cast<int32_t>(bits);
-    default:
-      return 0;
-  }
-}
-uint64_t bits_of(Element element, double value) {
-  switch (element) {
-    case Element::kF16:
-      return Half::encode(value);
-    case Element::kF32:
-      return std::bit_cast<uint32_t>(static_cast<float>(value));
-    case Element::kF64:
-      return std::bit_cast<uint64_t>(value);
-    case Element::kS32:
-      return static_cast<uint32_t>(static_cast<int64_t>(value));
-    default:
-      return 0;
-  }
-}
-
-// Element `i` of a lane's registers, that begin at `places`.
-uint64_t element_bits(const Warp& warp, const uint32_t* places, Element element, uint32_t i,
-                      uint32_t lane) {
-  const uint32_t bytes = row_of(element).bytes;
-  if (bytes == 8) return warp.longs(places[i])[lane];
-  const uint32_t each = 4 / bytes;
-  return warp.words(places[i / each])[lane] >> (8 * bytes * (i % each));
-}
-void put_bits(const Warp& warp, const uint32_t* places, Element element, uint32_t i, uint32_t lane,
-              uint64_t bits) {
-  const uint32_t bytes = row_of(element).bytes;
-  if (bytes == 8) {
-    warp.longs(places[i])[lane] = bits;
-    return;
-  }
-  const uint32_t each = 4 / bytes, shift = 8 * bytes * (i % each);
-  const uint32_t mask = bytes == 4 ? 0xffff'ffffU : ((1U << (8 * bytes)) - 1) << shift;
-  uint32_t& word = warp.words(places[i / each])[lane];
-  word = (word & ~mask) | (static_cast<uint32_t>(bits) << shift & mask);
-}
+const Form& form_of(const Code& code) { return KeptForms<Form>::at(code.b); }
 
 // Where element i of a lane is in a matrix of mma.
 struct Place {
@@ -194,15 +72,37 @@ struct Matrices {
   }
 };
 
+// Of a sparse product the elements that there are count.
 void count(Warp& warp, const Form& form) {
   const ElementRow& source = row_of(form.a);
-  const uint64_t products = uint64_t{form.m} * form.n * form.k;
+  const uint64_t products = uint64_t{form.m} * form.n * form.k / (form.sparse ? 2 : 1);
   // What one machine instruction of compute capability 8.0 does.
-  const uint64_t at_once =
-      form.a == Element::kF64 ? 8 * 8 * 4 : 16 * 8 * (source.bytes == 4 ? 8 : 16);
+  const bool integers = source.count == Count::kTensorInt8;
+  const uint64_t at_once = form.a == Element::kF64 ? 8 * 8 * 4
+                           : integers              ? 16 * 8 * 32
+                                                   : 16 * 8 * (source.bytes == 4 ? 8 : 16);
   Counts& counts = warp.memory->counts;
-  counts[source.count] += 2 * products;
+  const Count kind = form.sparse && integers                              ? Count::kTensorInt8Sparse
+                     : form.d == Element::kF16 && form.a == Element::kF16 ? Count::kTensorFp16ToFp16
+                                                                          : source.count;
+  counts[kind] += 2 * products;
   counts[Count::kTensorInstructions] += std::max<uint64_t>(products / at_once, 1);
+}
+
+// Which column of A a packed element is, by the metadata in `place`.
+uint32_t column_of(const Warp& warp, const Form& form, uint32_t place, uint32_t row,
+                   uint32_t packed) {
+  const uint32_t bytes = row_of(form.a).bytes;
+  const uint32_t chunk = packed / (bytes == 4 ? 1 : 2), each = bytes == 4 ? 2 : 4;
+  const uint32_t part_columns = bytes == 1 ? 32 : bytes == 2 ? 16 : 8;
+  const uint32_t parts = form.k / part_columns, part = chunk * each / part_columns;
+  const uint32_t lane_in_group =
+      bytes == 1 ? 2 * (form.selector + part) + row / 8 : form.selector * parts + part;
+  uint32_t bits = warp.words(place)[row % 8 * 4 + lane_in_group];
+  if (bytes != 1) bits >>= row / 8 * 16;
+  bits >>= chunk * each % part_columns / each * 4;
+  const uint32_t index = bytes == 4 ? bits % 4 / 2 : bits >> packed % 2 * 2 & 3;
+  return chunk * each + index;
 }
 
 template <class T, bool is_wmma>
@@ -213,8 +113,8 @@ void multiply_as(Warp& warp, const Code& code, const Form& form) {
     const uint32_t bytes = row_of(element).bytes;
     return bytes == 8 ? elements : elements * bytes * (doubled ? 2 : 1) / 4;
   };
-  const uint32_t a_count = form.m * form.k / kLanes, b_count = form.k * form.n / kLanes,
-                 c_count = form.m * form.n / kLanes;
+  const uint32_t a_count = form.m * form.k / kLanes / (form.sparse ? 2 : 1),
+                 b_count = form.k * form.n / kLanes, c_count = form.m * form.n / kLanes;
   const uint32_t* const d = places;
   const uint32_t* const a = d + registers(form.d, c_count, false);
   // wmma's fragments of f16 have twice the room that the matrix takes.
@@ -224,10 +124,13 @@ void multiply_as(Warp& warp, const Code& code, const Form& form) {
   };
   const uint32_t* const b = a + given(form.a, a_count, registers(form.a, a_count, false));
   const uint32_t* const c = b + given(form.b, b_count, registers(form.b, b_count, false));
+  const uint32_t metadata = form.sparse ? c[registers(form.c, c_count, false)] : 0;
+  if (form.sparse) std::fill_n(all.a, form.m * form.k, T{});
   for (uint32_t l = 0; l < kLanes; ++l) {
     for (uint32_t i = 0; i < a_count; ++i) {
-      const Place at = is_wmma ? Place{(l * a_count + i) / form.k, (l * a_count + i) % form.k}
-                               : place_in_a(form, i, l);
+      Place at = is_wmma ? Place{(l * a_count + i) / form.k, (l * a_count + i) % form.k}
+                         : place_in_a(form, i, l);
+      if (form.sparse) at.column = column_of(warp, form, metadata, at.row, at.column);
       all.a[at.row * form.k + at.column] =
           static_cast<T>(value_of(form.a, element_bits(warp, a, form.a, i, l)));
     }
@@ -249,15 +152,16 @@ void multiply_as(Warp& warp, const Code& code, const Form& form) {
     for (uint32_t i = 0; i < c_count; ++i) {
       const Place at = is_wmma ? Place{(l * c_count + i) / form.n, (l * c_count + i) % form.n}
                                : place_in_c(form, i, l);
-      put_bits(warp, d, form.d, i, l,
-               bits_of(form.d, static_cast<double>(all.c[at.row * form.n + at.column])));
+      put_bits(
+          warp, d, form.d, i, l,
+          bits_of(form.d, static_cast<double>(all.c[at.row * form.n + at.column]), form.saturate));
     }
   count(warp, form);
 }
 
 template <bool is_wmma>
 void multiply(Warp& warp, const Code& code, uint32_t) {
-  const Form& form = Forms::at(code.b);
+  const Form& form = form_of(code);
   if (form.d == Element::kF64 || form.d == Element::kS32)
     multiply_as<double, is_wmma>(warp, code, form);
   else
@@ -272,7 +176,7 @@ uint64_t base_address(const Warp& warp, const Code& code, uint32_t lane) {
 
 template <bool is_load>
 void move_fragment(Warp& warp, const Code& code, uint32_t) {
-  const Form& form = Forms::at(code.b);
+  const Form& form = form_of(code);
   const uint32_t* const places = warp.routine().lists.data() + code.c;
   const uint32_t bytes = row_of(form.a).bytes;
   const uint32_t count = form.rows * form.columns / kLanes;
@@ -306,7 +210,7 @@ void move_fragment(Warp& warp, const Code& code, uint32_t) {
 
 template <bool is_load>
 void move_matrices(Warp& warp, const Code& code, uint32_t) {
-  const Form& form = Forms::at(code.b);
+  const Form& form = form_of(code);
   const uint32_t* const places = warp.routine().lists.data() + code.c;
   for (uint32_t matrix = 0; matrix < form.matrices; ++matrix) {
     std::byte* rows[8];
@@ -351,7 +255,7 @@ bool shape_of(std::string_view word, Form& form) {
   unsigned m = 0, n = 0, k = 0;
   char end = 0;
   if (std::sscanf(std::string(word).c_str(), "m%un%uk%u%c", &m, &n, &k, &end) != 3) return false;
-  if (m > 32 || n > 32 || k > 32 || m == 0 || n == 0 || k == 0) return false;
+  if (m > 32 || n > 32 || k > 64 || m == 0 || n == 0 || k == 0) return false;
   form.m = m, form.n = n, form.k = k;
   return true;
 }
@@ -366,6 +270,11 @@ constexpr Shape kMmaShapes[] = {
     {Element::kF64, 8, 8, 4},    {Element::kF64, 16, 8, 4},   {Element::kF64, 16, 8, 8},
     {Element::kF64, 16, 8, 16},  {Element::kS8, 8, 8, 16},    {Element::kS8, 16, 8, 16},
     {Element::kS8, 16, 8, 32},   {Element::kE4m3, 16, 8, 32}, {Element::kE4m3, 16, 8, 16},
+};
+constexpr Shape kSparseShapes[] = {
+    {Element::kF16, 16, 8, 16},  {Element::kF16, 16, 8, 32}, {Element::kBf16, 16, 8, 16},
+    {Element::kBf16, 16, 8, 32}, {Element::kTf32, 16, 8, 8}, {Element::kTf32, 16, 8, 16},
+    {Element::kS8, 16, 8, 32},   {Element::kS8, 16, 8, 64},  {Element::kE4m3, 16, 8, 64},
 };
 constexpr Shape kWmmaShapes[] = {
     {Element::kF16, 16, 16, 16},  {Element::kF16, 32, 8, 16},  {Element::kF16, 8, 32, 16},
@@ -417,7 +326,11 @@ bool multiplication(const Instruction& one, bool is_wmma, Code& code, std::strin
   for (size_t i = 1; i < one.words.size(); ++i) {
     const std::string& word = one.words[i];
     if (word == "mma" || word == "sync" || word == "aligned") continue;
-    if (word == "row" || word == "col") {
+    if (word == "sp" || word == "sp::ordered_metadata") {
+      form.sparse = true;
+    } else if (word == "satfinite") {
+      form.saturate = true;
+    } else if (word == "row" || word == "col") {
       layouts.push_back(word == "col");
     } else if (shape_of(word, form)) {
     } else if (const ElementRow* const type = element_of(word)) {
@@ -432,27 +345,39 @@ bool multiplication(const Instruction& one, bool is_wmma, Code& code, std::strin
   form.c = types.back()->element;
   form.a = types.size() == 4 ? types[1]->element : Element::kF16;
   form.b = types.size() == 4 ? types[2]->element : Element::kF16;
-  const std::span<const Shape> shapes = is_wmma ? std::span<const Shape>(kWmmaShapes) : kMmaShapes;
+  const std::span<const Shape> shapes = is_wmma       ? std::span<const Shape>(kWmmaShapes)
+                                        : form.sparse ? std::span<const Shape>(kSparseShapes)
+                                                      : kMmaShapes;
   if (!is_shape(shapes, form) || shaped_as(form.a) != shaped_as(form.b) ||
       !is_sum_of(form.d, form.a) || !is_sum_of(form.c, form.a)) {
     problem = "its shape and types";
     return false;
   }
   if (!is_wmma && (layouts[0] || !layouts[1])) return false;
-  if (one.operands.size() != 4) return false;
+  if (one.operands.size() != (form.sparse ? 6 : 4)) return false;
+  if (form.sparse) {
+    const Operand& selector = one.operands[5];
+    // How many threads of a group of four have the metadata.
+    const uint32_t threads = form.k * std::max(row_of(form.a).bytes, 2U) / 32;
+    if (selector.kind != Operand::Kind::kInteger || selector.value >= 4 / threads) {
+      problem = "its sparsity selector";
+      return false;
+    }
+    form.selector = static_cast<uint32_t>(selector.value);
+  }
   const auto has = [&](size_t operand, Element element, uint32_t elements) {
     const size_t natural = registers_of(element, elements);
     const bool doubled = is_wmma && element == Element::kF16 && (operand == 1 || operand == 2);
     return parts(one.operands[operand]) == (doubled ? std::max<size_t>(natural, 8) : natural);
   };
-  if (!has(0, form.d, form.m * form.n) || !has(1, form.a, form.m * form.k) ||
+  if (!has(0, form.d, form.m * form.n) ||
+      !has(1, form.a, form.m * form.k / (form.sparse ? 2 : 1)) ||
       !has(2, form.b, form.k * form.n) || !has(3, form.c, form.m * form.n)) {
     problem = "its number of registers";
     return false;
   }
   code.handler = is_wmma ? &multiply<true> : &multiply<false>;
-  code.b = Forms::number(form);
-  return true;
+  return KeptForms<Form>::keep(form, code.b);
 }
 
 bool fragment(const Instruction& one, bool is_load, Code& code, std::string& problem) {
@@ -487,8 +412,7 @@ bool fragment(const Instruction& one, bool is_load, Code& code, std::string& pro
   }
   form.m = form.n = form.k = 0;
   code.handler = is_load ? &move_fragment<true> : &move_fragment<false>;
-  code.b = Forms::number(form);
-  return true;
+  return KeptForms<Form>::keep(form, code.b);
 }
 
 bool eights(const Instruction& one, Code& code, std::string& problem) {
@@ -514,8 +438,7 @@ bool eights(const Instruction& one, Code& code, std::string& problem) {
   if (one.operands.size() != 2 || parts(one.operands[is_load ? 0 : 1]) != form.matrices)
     return false;
   code.handler = is_load ? &move_matrices<true> : &move_matrices<false>;
-  code.b = Forms::number(form);
-  return true;
+  return KeptForms<Form>::keep(form, code.b);
 }
 
 }  // namespace

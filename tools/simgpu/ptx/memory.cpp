@@ -10,6 +10,37 @@
 #include "ptx/narrow.h"
 
 namespace simgpu::ptx {
+
+// The address of each lane.
+void addresses(const Warp& warp, const Code& code, uint64_t (&out)[kLanes]) {
+  if (code.fixed_address) {
+    for (uint64_t& one : out) one = code.value;
+  } else if (code.wide_a) {
+    const uint64_t* const a = warp.longs(code.a);
+    for (uint32_t l = 0; l < kLanes; ++l) out[l] = a[l] + code.value;
+  } else {
+    const uint32_t* const a = warp.words(code.a);
+    const auto offset = static_cast<uint32_t>(code.value);
+    for (uint32_t l = 0; l < kLanes; ++l) out[l] = a[l] + offset;
+  }
+}
+
+Range range_of(const uint64_t (&at)[kLanes], uint32_t active) {
+  Range range;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const bool is = (active >> l & 1) != 0;
+    range.least = std::min(range.least, is ? at[l] : ~uint64_t{0});
+    range.most = std::max(range.most, is ? at[l] : 0);
+    range.bits |= is ? at[l] : 0;
+  }
+  return range;
+}
+void check_alignment(const Range& range, uint64_t bytes) {
+  if ((range.bits & (bytes - 1)) != 0)
+    throw Fault(CUDA_ERROR_MISALIGNED_ADDRESS,
+                "an address is no multiple of " + std::to_string(bytes));
+}
+
 namespace {
 
 std::string hexadecimal(uint64_t address) {
@@ -42,40 +73,6 @@ std::byte* within(std::byte* memory, uint64_t size, uint64_t offset, uint64_t by
     throw Fault(CUDA_ERROR_ILLEGAL_ADDRESS, hexadecimal(offset) + " is not in the " +
                                                 std::to_string(size) + " bytes of " + what);
   return memory + offset;
-}
-
-// The address of each lane.
-void addresses(const Warp& warp, const Code& code, uint64_t (&out)[kLanes]) {
-  if (code.fixed_address) {
-    for (uint64_t& one : out) one = code.value;
-  } else if (code.wide_a) {
-    const uint64_t* const a = warp.longs(code.a);
-    for (uint32_t l = 0; l < kLanes; ++l) out[l] = a[l] + code.value;
-  } else {
-    const uint32_t* const a = warp.words(code.a);
-    const auto offset = static_cast<uint32_t>(code.value);
-    for (uint32_t l = 0; l < kLanes; ++l) out[l] = a[l] + offset;
-  }
-}
-
-// Of the active lanes' addresses.
-struct Range {
-  uint64_t least = ~uint64_t{0}, most = 0, bits = 0;
-};
-Range range_of(const uint64_t (&at)[kLanes], uint32_t active) {
-  Range range;
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    const bool is = (active >> l & 1) != 0;
-    range.least = std::min(range.least, is ? at[l] : ~uint64_t{0});
-    range.most = std::max(range.most, is ? at[l] : 0);
-    range.bits |= is ? at[l] : 0;
-  }
-  return range;
-}
-void check_alignment(const Range& range, uint64_t bytes) {
-  if ((range.bits & (bytes - 1)) != 0)
-    throw Fault(CUDA_ERROR_MISALIGNED_ADDRESS,
-                "an address is no multiple of " + std::to_string(bytes));
 }
 
 // Device memory: checked, and counted as DRAM's.
@@ -273,59 +270,6 @@ void load_bytes(uint64_t& value, const std::byte* from, uint32_t bytes, bool is_
   }
 }
 
-// --- mbarrier: phase, threads that are expected, and how many have still to come
-
-struct BarrierObject {
-  uint64_t bits = 0;
-  uint32_t pending() const { return static_cast<uint32_t>(bits & 0xf'ffff); }
-  uint32_t expected() const { return static_cast<uint32_t>(bits >> 20 & 0xf'ffff); }
-  uint64_t phase() const { return bits >> 63; }
-  void set(uint64_t phase, uint32_t expected, uint32_t pending) {
-    bits = phase << 63 | uint64_t{expected} << 20 | pending;
-  }
-  void arrive(uint32_t count) {
-    const uint32_t left = pending() > count ? pending() - count : 0;
-    left == 0 ? set(phase() ^ 1, expected(), expected()) : set(phase(), expected(), left);
-  }
-};
-
-template <class F>
-void each_object(Warp& warp, const Code& code, uint32_t active, F f) {
-  uint64_t at[kLanes];
-  addresses(warp, code, at);
-  check_alignment(range_of(at, active), 8);
-  for_each_lane(active, [&](uint32_t l) {
-    std::byte* const memory = at_address(warp, l, at[l], 8, code.space, Access::kBoth);
-    BarrierObject object;
-    std::memcpy(&object, memory, 8);
-    f(l, object);
-    std::memcpy(memory, &object, 8);
-  });
-}
-
-void barrier_init(Warp& warp, const Code& code, uint32_t active) {
-  const uint32_t* const count = warp.words(code.b);
-  each_object(warp, code, active,
-              [&](uint32_t l, BarrierObject& object) { object.set(0, count[l], count[l]); });
-}
-void barrier_arrive(Warp& warp, const Code& code, uint32_t active) {
-  const uint32_t* const count = warp.words(code.b);
-  uint64_t* const state = warp.longs(code.d);
-  each_object(warp, code, active, [&](uint32_t l, BarrierObject& object) {
-    state[l] = object.bits;
-    object.arrive(count[l]);
-  });
-}
-template <bool parity>
-void barrier_test(Warp& warp, const Code& code, uint32_t active) {
-  uint32_t& d = *warp.words(code.d);
-  each_object(warp, code, active, [&](uint32_t l, BarrierObject& object) {
-    const uint64_t waited_for = parity ? warp.words(code.b)[l] & 1 : warp.longs(code.b)[l] >> 63;
-    const bool done = object.phase() != waited_for;
-    set_bits(d, 1U << l, static_cast<uint32_t>(done) << l);
-  });
-}
-
 // --- what device code calls
 
 // A parameter of a call: `lane`'s part of the place.
@@ -357,6 +301,13 @@ void print(Warp& warp, const Code& code, uint32_t active) {
       return value;
     };
     std::string out;
+    const auto put = [&](const std::string& conversion, auto value) {
+      constexpr int kMost = 1 << 16;
+      const int length = std::snprintf(nullptr, 0, conversion.c_str(), value);
+      std::string text(static_cast<size_t>(std::clamp(length, 0, kMost)) + 1, '\0');
+      std::snprintf(text.data(), text.size(), conversion.c_str(), value);
+      out.append(text, 0, text.size() - 1);
+    };
     for (size_t i = 0; i < format.size(); ++i) {
       if (format[i] != '%') {
         out += format[i];
@@ -375,7 +326,6 @@ void print(Warp& warp, const Code& code, uint32_t active) {
         }
       }
       if (i >= format.size() || one.size() > 32) break;
-      char buffer[512];
       const char conversion = format[i];
       if (conversion == '%') {
         out += '%';
@@ -384,25 +334,20 @@ void print(Warp& warp, const Code& code, uint32_t active) {
       if (std::strchr("diouxXc", conversion) != nullptr) {
         const uint64_t bits = next(is_long ? 8 : 4);
         if (conversion == 'c')
-          std::snprintf(buffer, sizeof buffer, (one + "c").c_str(), static_cast<int>(bits));
+          put(one + "c", static_cast<int>(bits));
         else if (is_long || std::strchr("di", conversion) == nullptr)
-          std::snprintf(buffer, sizeof buffer, (one + "ll" + conversion).c_str(),
-                        static_cast<long long>(bits));
+          put(one + "ll" + conversion, static_cast<long long>(bits));
         else
-          std::snprintf(buffer, sizeof buffer, (one + conversion).c_str(),
-                        static_cast<int32_t>(bits));
+          put(one + conversion, static_cast<int32_t>(bits));
       } else if (std::strchr("eEfFgGaA", conversion) != nullptr) {
-        std::snprintf(buffer, sizeof buffer, (one + conversion).c_str(),
-                      std::bit_cast<double>(next(8)));
+        put(one + conversion, std::bit_cast<double>(next(8)));
       } else if (conversion == 's') {
-        std::snprintf(buffer, sizeof buffer, (one + "s").c_str(),
-                      text_at(warp, l, next(8)).c_str());
+        put(one + "s", text_at(warp, l, next(8)).c_str());
       } else if (conversion == 'p') {
-        std::snprintf(buffer, sizeof buffer, (one + "p").c_str(), reinterpret_cast<void*>(next(8)));
+        put(one + "p", reinterpret_cast<void*>(next(8)));
       } else {
         break;
       }
-      out += buffer;
     }
     if (warp.block->launch->print) warp.block->launch->print(out);
     reinterpret_cast<uint64_t*>(warp.frame + warp.routine().lists[code.list])[l] = 1;
@@ -415,6 +360,24 @@ void failed_assertion(Warp& warp, const Code& code, uint32_t active) {
               text_at(warp, l, argument(warp, code, 1, l)) + ":" +
                   std::to_string(static_cast<uint32_t>(argument(warp, code, 2, l))) +
                   ": assertion '" + text_at(warp, l, argument(warp, code, 0, l)) + "' failed");
+}
+
+void allocate(Warp& warp, const Code& code, uint32_t active) {
+  const Launch& launch = *warp.block->launch;
+  auto* const given = reinterpret_cast<uint64_t*>(warp.frame + warp.routine().lists[code.list]);
+  for_each_lane(active, [&](uint32_t l) {
+    given[l] = launch.allocate ? launch.allocate(argument(warp, code, 1, l)) : 0;
+  });
+}
+
+void give_back(Warp& warp, const Code& code, uint32_t active) {
+  const Launch& launch = *warp.block->launch;
+  for_each_lane(active, [&](uint32_t l) {
+    const uint64_t address = argument(warp, code, 0, l);
+    if (address != 0 && (!launch.give_back || !launch.give_back(address)))
+      throw Fault(CUDA_ERROR_ILLEGAL_ADDRESS, hexadecimal(address) + " is not malloc's");
+  });
+  warp.memory->forget();
 }
 
 }  // namespace
@@ -516,28 +479,15 @@ Handler atomic_handler(const std::string& operation, const Type& type) {
   return nullptr;
 }
 
-// cp.async may be done at once: it is only to have ended at the wait for its group.
-void copy_async(Warp& warp, const Code& code, uint32_t active) {
-  uint64_t to[kLanes], from[kLanes];
-  addresses(warp, code, to);
-  const std::vector<uint32_t>& lists = warp.routine().lists;
-  const uint64_t offset = lists[code.list] | uint64_t{lists[code.list + 1]} << 32;
-  for (uint32_t l = 0; l < kLanes; ++l) from[l] = warp.get(code.b, code.wide_b, l) + offset;
-  const uint32_t bytes = code.option;
-  check_alignment(range_of(to, active), bytes);
-  check_alignment(range_of(from, active), bytes);
-  const uint32_t* const read = warp.words(code.c);
-  for_each_lane(active, [&](uint32_t l) {
-    std::byte* const target = at_address(warp, l, to[l], bytes, Space::kShared, Access::kWrite);
-    std::memset(target, 0, bytes);
-    if (const uint32_t size = std::min(read[l], bytes); size != 0)
-      std::memcpy(target, at_address(warp, l, from[l], size, Space::kGlobal, Access::kRead), size);
-  });
-}
-
 void to_window(Warp& warp, const Code& code, uint32_t active) {
   for_each_lane(active, [&](uint32_t l) {
     warp.put(code.d, code.wide_d, l, warp.get(code.a, code.wide_d, l) + code.value);
+  });
+}
+
+void add_value(Warp& warp, const Code& code, uint32_t active) {
+  for_each_lane(active, [&](uint32_t l) {
+    warp.longs(code.d)[l] = warp.get(code.a, code.wide_a, l) + code.value;
   });
 }
 
@@ -613,18 +563,11 @@ void read_clock(Warp& warp, const Code& code, uint32_t active) {
 
 void trap(Warp&, const Code&, uint32_t) { throw Fault(CUDA_ERROR_LAUNCH_FAILED, "trap"); }
 
-Handler barrier_object(const std::string& operation) {
-  if (operation == "init") return &barrier_init;
-  if (operation == "inval") return &nothing;
-  if (operation == "arrive" || operation == "arrive.noComplete") return &barrier_arrive;
-  if (operation == "test_wait" || operation == "try_wait") return &barrier_test<false>;
-  if (operation == "test_wait.parity" || operation == "try_wait.parity") return &barrier_test<true>;
-  return nullptr;
-}
-
 Handler system_call(const std::string& name) {
   if (name == "vprintf") return &print;
   if (name == "__assertfail") return &failed_assertion;
+  if (name == "malloc") return &allocate;
+  if (name == "free") return &give_back;
   return nullptr;
 }
 

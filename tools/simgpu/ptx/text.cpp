@@ -41,6 +41,7 @@ class Tokens {
   bool is(std::string_view sign) const {
     return now_.text == sign && now_.kind != Token::Kind::kEnd;
   }
+  bool is_scope() const { return is(":") && text_.substr(at_, 1) == ":"; }  // ::
   bool accept(std::string_view sign) {
     if (!is(sign)) return false;
     advance();
@@ -566,7 +567,7 @@ class Parser {
     const int line = tokens_.now().line;
     if (!tokens_.is("@")) {
       const std::string_view word = tokens_.word();
-      if (tokens_.accept(":")) {
+      if (!tokens_.is_scope() && tokens_.accept(":")) {
         if (tokens_.is(".branchtargets")) return branch_targets(std::string(word));
         if (tokens_.is(".callprototype") || tokens_.is(".calltargets")) {
           while (!tokens_.accept(";")) {

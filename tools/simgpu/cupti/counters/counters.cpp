@@ -1,32 +1,45 @@
 #include "counters/counters.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace simgpu::cupti {
 namespace {
 
+uint64_t sum(const Counts& counts, std::initializer_list<Count> kinds) {
+  uint64_t total = 0;
+  for (const Count kind : kinds) total += counts[kind];
+  return total;
+}
+
 // Warp-level instructions are counted without their kind; they are shared out by operations, the
-// rest being HMMA.
+// rest being HMMA, or HGMMA and QGMMA of groups.
 void share_instructions(const Counts& counts, CounterValues& out) {
-  const uint64_t all = counts[Count::kTensorInstructions];
-  const uint64_t fp64 = counts[Count::kTensorFp64], int8 = counts[Count::kTensorInt8],
-                 fp8 = counts[Count::kTensorFp8];
-  const uint64_t operations = counts[Count::kTensorFp16] + counts[Count::kTensorBf16] +
-                              counts[Count::kTensorTf32] + fp64 + int8 + fp8;
-  const auto part = [&](uint64_t some) {
+  const auto part = [&](Count all, uint64_t some, uint64_t operations) {
     return operations == 0
                ? 0
-               : static_cast<uint64_t>(static_cast<double>(all) * static_cast<double>(some) /
-                                       static_cast<double>(operations));
+               : static_cast<uint64_t>(static_cast<double>(counts[all]) *
+                                       static_cast<double>(some) / static_cast<double>(operations));
   };
   const auto set = [&](Counter counter, uint64_t value) {
     out[static_cast<size_t>(counter)] = value;
   };
-  set(Counter::kInstTensor, all);
-  set(Counter::kInstDmma, part(fp64));
-  set(Counter::kInstImma, part(int8));
-  set(Counter::kInstGmma, part(fp8));  // fp8 exists as QGMMA only, which op_hmma includes
-  set(Counter::kInstHmma, all - part(fp64) - part(int8));
+  const uint64_t int8 = sum(counts, {Count::kTensorInt8, Count::kTensorInt8Sparse});
+  const uint64_t warps =
+      int8 + sum(counts, {Count::kTensorFp16, Count::kTensorFp16ToFp16, Count::kTensorBf16,
+                          Count::kTensorTf32, Count::kTensorFp64, Count::kTensorFp8});
+  const uint64_t groups = sum(counts, {Count::kGroupFp16, Count::kGroupBf16, Count::kGroupTf32,
+                                       Count::kGroupFp8, Count::kGroupInt8});
+  const uint64_t dmma = part(Count::kTensorInstructions, counts[Count::kTensorFp64], warps);
+  const uint64_t imma = part(Count::kTensorInstructions, int8, warps);
+  const uint64_t igmma = part(Count::kGroupInstructions, counts[Count::kGroupInt8], groups);
+  const uint64_t of_warps = counts[Count::kTensorInstructions],
+                 of_groups = counts[Count::kGroupInstructions];
+  set(Counter::kInstTensor, of_warps + of_groups);
+  set(Counter::kInstDmma, dmma);
+  set(Counter::kInstImma, imma + igmma);
+  set(Counter::kInstGmma, of_groups);
+  set(Counter::kInstHmma, of_warps - dmma - imma + of_groups - igmma);
 }
 
 }  // namespace
@@ -75,14 +88,18 @@ CounterValues observe(const KernelRun& run) {
   set(Counter::kSassHadd, counts[Count::kHadd]);
   set(Counter::kSassHmul, counts[Count::kHmul]);
   set(Counter::kSassHfma, counts[Count::kHfma]);
-  // The simulated matrix instructions are warp-level (HMMA, DMMA, IMMA) with fp32 accumulators,
-  // never HGMMA.
   set(Counter::kHmmaBf16, counts[Count::kTensorBf16]);
   set(Counter::kHmmaFp16ToFp32, counts[Count::kTensorFp16]);
   set(Counter::kHmmaTf32, counts[Count::kTensorTf32]);
   set(Counter::kDmma, counts[Count::kTensorFp64]);
+  set(Counter::kHmmaFp16ToFp16, counts[Count::kTensorFp16ToFp16]);
   set(Counter::kImma, counts[Count::kTensorInt8]);
-  set(Counter::kFp8, counts[Count::kTensorFp8]);
+  set(Counter::kImmaSecond, counts[Count::kTensorInt8Sparse]);
+  set(Counter::kHgmmaBf16, counts[Count::kGroupBf16]);
+  set(Counter::kHgmmaFp16, counts[Count::kGroupFp16]);
+  set(Counter::kHgmmaTf32, counts[Count::kGroupTf32]);
+  set(Counter::kIgmma, counts[Count::kGroupInt8]);
+  set(Counter::kFp8, counts[Count::kTensorFp8] + counts[Count::kGroupFp8]);
   share_instructions(counts, out);
   const uint64_t half = counts[Count::kHadd] + counts[Count::kHmul] + counts[Count::kHfma];
   // The fma pipe also runs integer multiply-add: one per thread for its index, so that it is an

@@ -27,7 +27,7 @@ enum class Counter : uint16_t {
   kHmmaTf32,
   kDmma,
   kImma,        // dense
-  kImmaSecond,  // sparse, which the simulated kernels have none of
+  kImmaSecond,  // sparse
   kHgmmaBf16,
   kHgmmaFp16,
   kHgmmaTf32,

@@ -82,6 +82,35 @@ CUresult allocate_device(Device& device, uint64_t bytes, CUdeviceptr* address) {
   return CUDA_SUCCESS;
 }
 
+uint64_t Heap::allocate(Device& device, uint64_t bytes, uint64_t limit) {
+  constexpr uint64_t kGranule = 16;
+  if (bytes == 0 || bytes > limit) return 0;
+  bytes = (bytes + kGranule - 1) / kGranule * kGranule;
+  const std::lock_guard lock(mutex_);
+  if (used_ + bytes > limit) return 0;
+  const auto found = device.memory().allocate(bytes);
+  if (!found) return 0;
+  pieces_[*found] = bytes;
+  used_ += bytes;
+  return *found;
+}
+
+bool Heap::free(Device& device, uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  const auto it = pieces_.find(address);
+  if (it == pieces_.end()) return false;
+  used_ -= it->second;
+  pieces_.erase(it);
+  return device.memory().free(address);
+}
+
+void Heap::clear(Device& device) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [address, bytes] : pieces_) device.memory().free(address);
+  pieces_.clear();
+  used_ = 0;
+}
+
 CUresult free_device(CUdeviceptr address) {
   if (address == 0) return CUDA_SUCCESS;
   Device* device = Runtime::get().device_of_address(address);

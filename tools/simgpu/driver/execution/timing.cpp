@@ -26,9 +26,13 @@ uint64_t kernel_duration_ns(const Chip& chip, const Counts& c) {
   arithmetic += sum(c, {Count::kFadd, Count::kFmul, Count::kFfma}) / fp32_per_ns;
   arithmetic += sum(c, {Count::kHadd, Count::kHmul, Count::kHfma}) / fp32_per_ns;
   arithmetic += sum(c, {Count::kDadd, Count::kDmul, Count::kDfma}) / fp64_per_ns;
-  arithmetic += sum(c, {Count::kTensorFp16, Count::kTensorBf16}) / tensor_per_ns;
-  arithmetic += sum(c, {Count::kTensorTf32}) / (tensor_per_ns / 2);
-  arithmetic += sum(c, {Count::kTensorFp8, Count::kTensorInt8}) / (tensor_per_ns * 2);
+  arithmetic += sum(c, {Count::kTensorFp16, Count::kTensorFp16ToFp16, Count::kTensorBf16,
+                        Count::kGroupFp16, Count::kGroupBf16}) /
+                tensor_per_ns;
+  arithmetic += sum(c, {Count::kTensorTf32, Count::kGroupTf32}) / (tensor_per_ns / 2);
+  arithmetic += sum(c, {Count::kTensorFp8, Count::kTensorInt8, Count::kTensorInt8Sparse,
+                        Count::kGroupFp8, Count::kGroupInt8}) /
+                (tensor_per_ns * 2);
   arithmetic += sum(c, {Count::kTensorFp64}) / (fp64_per_ns * 2);
   const double memory = sum(c, {Count::kDramReadBytes, Count::kDramWriteBytes}) / chip.memory_gb_s;
   return static_cast<uint64_t>(kLaunchNs + std::max(arithmetic, memory));

@@ -16,7 +16,11 @@ enum class Count : uint32_t {
   kDadd, kDmul, kDfma,
   kHadd, kHmul, kHfma,
   kTensorFp16, kTensorBf16, kTensorTf32, kTensorFp64, kTensorFp8, kTensorInt8,
-  kTensorInstructions,              // warp-level matrix instructions of any kind
+  kTensorFp16ToFp16,                // with sums in fp16
+  kTensorInt8Sparse,
+  kTensorInstructions,              // of the kinds above, of a warp
+  kGroupFp16, kGroupBf16, kGroupTf32, kGroupFp8, kGroupInt8,  // of groups of four warps
+  kGroupInstructions,               // of these, of each warp
   // Each 32-byte sector once per launch and direction: an ideal cache.
   kDramReadBytes, kDramWriteBytes,
   // clang-format on
