@@ -8,8 +8,9 @@
 namespace simgpu {
 
 struct Chip {
-  const char* name;     // the name CUPTI uses
-  const char* product;  // the board whose figures these are
+  const char* name;
+  const char* cupti_name;  // the chip whose counters CUPTI has for it
+  const char* product;     // the board whose figures these are
   int compute_major, compute_minor;
   uint32_t sm_count;
   uint32_t clock_mhz;    // boost clock
@@ -17,7 +18,7 @@ struct Chip {
   uint32_t memory_clock_mhz, memory_bus_bits;
   uint64_t memory_bytes;
   uint32_t fp32_lanes_per_sm, fp64_lanes_per_sm;
-  uint32_t tensor_tflops;  // dense, 16-bit sources, 1e12 operations per second, fused multiply-add
+  uint32_t tensor_gflops;  // dense, 16-bit sources, 1e9 operations per second, fused multiply-add
                            // as two
   uint32_t l2_bytes;
   uint32_t shared_per_sm, shared_per_block_optin;  // bytes

@@ -37,7 +37,7 @@ constexpr Driver kTable = {
     .device_count = [] { return Runtime::get().device_count(); },
     .chip_name = [](int ordinal) -> const char* {
       const Device* device = Runtime::get().device(ordinal);
-      return device != nullptr ? device->chip().name : nullptr;
+      return device != nullptr ? device->chip().cupti_name : nullptr;
     },
     .context_id = [](CUcontext handle) -> uint32_t {
       if (const auto green = Runtime::get().converted_contexts.find(handle)) return green->id;

@@ -304,7 +304,7 @@ TEST_CASE("simulated peaks are the rates at which simgpu's own clock runs") {
           })) == simgpu::chips().size());
   const uint64_t many = uint64_t{1} << 60;  //   beside which a launch is nothing
   for (const simgpu::Chip& chip : simgpu::chips()) {
-    const auto peaks = known({"simgpu " + std::string(chip.name) + " (simulated)", chip.name,
+    const auto peaks = known({"simgpu " + std::string(chip.name) + " (simulated)", chip.cupti_name,
                               chip.sm_count, chip.clock_mhz * 1000, true});
     CHECK(peaks.notes().empty());
     const auto rate = [&](Count kind, double operations) {

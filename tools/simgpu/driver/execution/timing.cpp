@@ -21,7 +21,7 @@ uint64_t kernel_duration_ns(const Chip& chip, const Counts& c) {
   const double sm_cycles_per_ns = chip.sm_count * 1e-3 * chip.clock_mhz;
   const double fp32_per_ns = sm_cycles_per_ns * chip.fp32_lanes_per_sm;
   const double fp64_per_ns = sm_cycles_per_ns * chip.fp64_lanes_per_sm;
-  const double tensor_per_ns = chip.tensor_tflops * 1e3;
+  const double tensor_per_ns = chip.tensor_gflops;
   double arithmetic = 0;
   arithmetic += sum(c, {Count::kFadd, Count::kFmul, Count::kFfma}) / fp32_per_ns;
   arithmetic += sum(c, {Count::kHadd, Count::kHmul, Count::kHfma}) / fp32_per_ns;
