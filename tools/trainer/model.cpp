@@ -56,7 +56,7 @@ void Model::loss() {
 void Model::backward(Ranges ranges) {
   CUdeviceptr gradient = logits_gradient_.address();
   for (size_t i = layers_.size(); i-- > 0;) {
-    const NvtxRange range(ranges, layers_[i]->range_name());
+    const NvtxRange range(of_backward(ranges), layers_[i]->range_name());
     gradient = layers_[i]->backward(activations_[i], gradient);
   }
 }

@@ -12,6 +12,11 @@ enum class Ranges {
   kPyTorch,  // the same, and operators as PyTorch's emit_nvtx names them
 };
 
+// Those of a model's backward pass: autograd's nodes have ranges, and layers have none.
+inline Ranges of_backward(Ranges ranges) {
+  return ranges == Ranges::kPyTorch ? Ranges::kOff : ranges;
+}
+
 // Pushes a range named `name` on this thread and pops it at the end of the scope.
 class NvtxRange {
  public:

@@ -84,10 +84,10 @@ class Replica {
     // A thread's ranges are its own: this one does not cover what the backward thread launches.
     const NvtxRange range(ranges, "backward");
     if (backward_thread_) {
-      backward_thread_->run([this] { model_->backward(Ranges::kOff); });
+      backward_thread_->run(
+          [&] { model_->backward(ranges == Ranges::kOn ? Ranges::kOff : ranges); });
     } else {
-      // Autograd's ranges are its nodes'; layers have none.
-      model_->backward(ranges == Ranges::kPyTorch ? Ranges::kOff : ranges);
+      model_->backward(ranges);
     }
   }
 

@@ -1,5 +1,6 @@
 // The trainer's GPT, run by the simulated driver, against models in double precision on the host.
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <random>
 
@@ -84,7 +85,9 @@ void check_gradients(const trainer::GptOptions& options) {
 
   std::mt19937_64 random(5);
   size_t at = 0;
-  for (const size_t count : gpu.model.parameters().counts()) {
+  for (const std::vector<int>& shape : gpu.model.parameters().shapes()) {
+    const auto count =
+        static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), 1, std::multiplies<>()));
     const auto begin = gradient.begin() + static_cast<std::ptrdiff_t>(at);
     Doubles along(begin, begin + static_cast<std::ptrdiff_t>(count));
     const double length =

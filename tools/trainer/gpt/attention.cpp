@@ -39,24 +39,22 @@ void Attention::forward(CUdeviceptr qkv, CUdeviceptr probabilities, CUdeviceptr 
   const int batch = squares_[0], t = context_, d = head_width_;
   number(8);  // split, and a view and a transposition of each part; keys are transposed once more
   {
-    const uint64_t first = number(4);  // expand twice, product, view
-    scores_ = later(first, 2);
+    const uint64_t first = number(scores_, 4);  // expand twice, product, view
     const auto matmul =
         range("aten::matmul", first, {{batch, heads_, t, d}, {batch, heads_, d, t}});
-    const auto bmm = range("aten::bmm", scores_, {{matrices_, t, d}, {matrices_, d, t}});
+    const auto bmm = range("aten::bmm", first + 2, {{matrices_, t, d}, {matrices_, d, t}});
     multiply(kernels().product_nt, t, t, d, part(qkv, 0), part(qkv, 1), square(probabilities));
   }
   {
-    softmax_ = number();
-    const auto softmax = range("aten::softmax", softmax_, {squares_, {}, {}});
-    const auto inner = range("aten::_softmax", softmax_, {squares_, {}, {}});
+    const uint64_t sequence = number(softmax_);
+    const auto softmax = range("aten::softmax", sequence, {squares_, {}, {}});
+    const auto inner = range("aten::_softmax", sequence, {squares_, {}, {}});
     kernels().causal_softmax.launch(stream(), warp_per_row(matrices_ * t), t,
                                     scale_ * std::numbers::log2e_v<float>, probabilities);
   }
-  const uint64_t first = number(4);
-  values_ = later(first, 2);
+  const uint64_t first = number(values_, 4);
   const auto matmul = range("aten::matmul", first, {squares_, {batch, heads_, t, d}});
-  const auto bmm = range("aten::bmm", values_, {{matrices_, t, t}, {matrices_, t, d}});
+  const auto bmm = range("aten::bmm", first + 2, {{matrices_, t, t}, {matrices_, t, d}});
   multiply(kernels().product_nn, t, d, t, square(probabilities), part(qkv, 2), joined(y));
   number(3);  // heads side by side: transposition, copy, view
 }
@@ -65,7 +63,7 @@ void Attention::backward(CUdeviceptr qkv, CUdeviceptr probabilities, CUdeviceptr
                          CUdeviceptr dscores, CUdeviceptr dqkv) {
   const int t = context_, d = head_width_;
   {
-    const auto backward = node("BmmBackward0", values_, {matrices_, t, d});
+    const auto backward = node("BmmBackward0", values_ + 2, {matrices_, t, d});
     {
       const auto bmm = range("aten::bmm", {{matrices_, t, t}, {matrices_, t, d}});
       multiply(kernels().product_tn, t, d, t, square(probabilities), joined(dy), part(dqkv, 2));
@@ -79,7 +77,7 @@ void Attention::backward(CUdeviceptr qkv, CUdeviceptr probabilities, CUdeviceptr
     kernels().causal_softmax_backward.launch(stream(), warp_per_row(matrices_ * t), t, scale_,
                                              probabilities, dscores);
   }
-  const auto backward = node("BmmBackward0", scores_, {matrices_, t, t});
+  const auto backward = node("BmmBackward0", scores_ + 2, {matrices_, t, t});
   {
     const auto bmm = range("aten::bmm", {{matrices_, d, t}, {matrices_, t, t}});
     multiply(kernels().product_tn, t, d, t, square(dscores), part(qkv, 0), part(dqkv, 1));

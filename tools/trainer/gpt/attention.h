@@ -25,7 +25,7 @@ class Attention : Operator {
   const int width_, context_, heads_, matrices_, head_width_;
   const float scale_;  // of the scores
   const Sizes squares_;
-  uint64_t scores_ = kNone, softmax_ = kNone, values_ = kNone;  // sequence numbers
+  uint64_t scores_ = 0, softmax_ = 0, values_ = 0;  // sequence numbers
 };
 
 }  // namespace trainer

@@ -12,14 +12,12 @@ size_t by_tokens(const GptSizes& sizes, int columns) {
 size_t squares(const GptSizes& sizes) { return by_tokens(sizes, sizes.heads * sizes.context); }
 
 Linear linear(const Place& place, Parameters& parameters, int in, int out) {
-  const size_t count = static_cast<size_t>(in) * static_cast<size_t>(out);
-  return {place, parameters.normal(count, 1 / std::sqrt(static_cast<float>(in))), in, out};
+  return {place, parameters.normal(out, in, 1 / std::sqrt(static_cast<float>(in))), in, out};
 }
 
 LayerNorm layer_norm(const Place& place, Parameters& parameters) {
-  const auto width = static_cast<size_t>(place.sizes.width);
-  const Weight weight = parameters.constant(width, 1), bias = parameters.constant(width, 0);
-  return {place, weight, bias};
+  const int width = place.sizes.width;
+  return {place, parameters.constant(width, 1), parameters.constant(width, 0)};
 }
 
 }  // namespace
@@ -82,18 +80,19 @@ void Block::forward(CUdeviceptr x, CUdeviceptr y, Ranges ranges) {
   add2_.forward(middle, branch, y);
 }
 
-void Block::backward(CUdeviceptr x, CUdeviceptr d, Ranges ranges) {
+void Block::backward(CUdeviceptr x, CUdeviceptr d, Ranges ranges,
+                     const std::function<void()>& unpack) {
   const CUdeviceptr dmiddle = work_.dmiddle.address(), dnorm = work_.dnorm.address();
   {
-    const NvtxRange range(ranges, "mlp");
+    const NvtxRange range(of_backward(ranges), "mlp");
     const CUdeviceptr dhidden = work_.dhidden.address();
-    out_.backward(kept_.gelu.address(), d, dhidden);
+    out_.backward(kept_.gelu.address(), d, dhidden, unpack);
     gelu_.backward(kept_.hidden.address(), dhidden, dhidden);
     in_.backward(kept_.norm2.address(), dhidden, dnorm);
     norm2_.backward(kept_.middle.address(), kept_.mean2.address(), kept_.scale2.address(), dnorm,
                     dmiddle, d);
   }
-  const NvtxRange range(ranges, "attention");
+  const NvtxRange range(of_backward(ranges), "attention");
   projection_.backward(kept_.attention.address(), dmiddle, work_.dattention.address());
   attention_.backward(kept_.qkv.address(), kept_.probabilities.address(),
                       work_.dattention.address(), work_.dscores.address(), work_.dqkv.address());
@@ -101,20 +100,15 @@ void Block::backward(CUdeviceptr x, CUdeviceptr d, Ranges ranges) {
   norm1_.backward(x, kept_.mean1.address(), kept_.scale1.address(), dnorm, d, dmiddle);
 }
 
-void Block::checkpointed_forward(CUdeviceptr x, CUdeviceptr y, Ranges ranges) {
-  sequence_ = number();
-  const auto checkpoint = range("CheckpointFunction", sequence_, {{}, by_token(sizes().width)});
-  place_.gradients = false;
-  forward(x, y, ranges);
-  place_.gradients = true;
-}
-
-void Block::checkpointed_backward(CUdeviceptr x, CUdeviceptr y, CUdeviceptr d, Ranges ranges) {
-  const auto checkpoint = node("CheckpointFunctionBackward", sequence_, by_token(sizes().width));
-  {
-    const NvtxRange range(ranges, "recompute");
+void Block::backward_again(CUdeviceptr x, CUdeviceptr y, CUdeviceptr d, Ranges ranges) {
+  const auto again = [&] {
+    const NvtxRange range(of_backward(ranges), "recompute");
+    place_.again = true;
     forward(x, y, ranges);
-  }
+    place_.again = false;
+  };
+  if (place_.counter != nullptr) return backward(x, d, ranges, again);
+  again();
   backward(x, d, ranges);
 }
 

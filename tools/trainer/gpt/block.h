@@ -30,13 +30,14 @@ class Block : Operator {
 
   void forward(CUdeviceptr x, CUdeviceptr y, Ranges ranges);
   // In place: `d` is the gradient by y, then that by x.
-  void backward(CUdeviceptr x, CUdeviceptr d, Ranges ranges);
-
-  // As torch.utils.checkpoint: forward keeps nothing, so that backward first runs it again.
-  void checkpointed_forward(CUdeviceptr x, CUdeviceptr y, Ranges ranges);
-  void checkpointed_backward(CUdeviceptr x, CUdeviceptr y, CUdeviceptr d, Ranges ranges);
+  void backward(CUdeviceptr x, CUdeviceptr d, Ranges ranges) { backward(x, d, ranges, nullptr); }
+  // After another block's forward pass into the same activations: runs this one's again first.
+  void backward_again(CUdeviceptr x, CUdeviceptr y, CUdeviceptr d, Ranges ranges);
 
  private:
+  // `unpack`: for the last linear layer, whose node is the first that needs an activation.
+  void backward(CUdeviceptr x, CUdeviceptr d, Ranges ranges, const std::function<void()>& unpack);
+
   Place& place_;
   BlockActivations& kept_;
   BlockWorkspace& work_;
@@ -50,7 +51,6 @@ class Block : Operator {
   Gelu gelu_;
   Linear out_;
   Add add2_;
-  uint64_t sequence_ = kNone;  // of the checkpoint
 };
 
 }  // namespace trainer

@@ -21,7 +21,7 @@ class CrossEntropy : Operator {
   const int classes_;
   const float scale_;
   Buffer<float> log_probabilities_, gradient_, loss_;
-  uint64_t softmax_ = kNone, likelihood_ = kNone;  // sequence numbers
+  uint64_t softmax_ = 0, likelihood_ = 0;  // sequence numbers
 };
 
 }  // namespace trainer

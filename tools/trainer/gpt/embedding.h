@@ -16,7 +16,7 @@ class Embedding : Operator {
   struct Table {
     Weight weight;
     int entries;
-    uint64_t sequence = kNone;
+    uint64_t sequence = 0;
   };
   void look_up(Table& table, const Sizes& indices, CUdeviceptr index, CUdeviceptr y);
   void add_gradient(const Table& table, const Sizes& indices, CUdeviceptr index, CUdeviceptr dy);
@@ -26,7 +26,7 @@ class Embedding : Operator {
   Table tokens_, positions_;
   Buffer<int> count_;  // 0, 1, 2, ...: the positions
   Buffer<Bf16> by_token_, by_position_;
-  uint64_t sequence_ = kNone;
+  uint64_t sequence_ = 0;
 };
 
 }  // namespace trainer

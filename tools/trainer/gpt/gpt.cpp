@@ -55,8 +55,7 @@ Gpt::Gpt(const Stream& stream, const GptKernels& kernels, const GptOptions& opti
           })),
       block_names_(many<std::string>(sizes().layers,
                                      [](int i) { return "layer:block" + std::to_string(i); })),
-      norm_{place_, parameters_.constant(values(sizes().width, 1), 1),
-            parameters_.constant(values(sizes().width, 1), 0)},
+      norm_{place_, parameters_.constant(sizes().width, 1), parameters_.constant(sizes().width, 0)},
       head_{place_, table(sizes().vocabulary), sizes().width, sizes().vocabulary},
       cross_entropy_(place_, 1 / static_cast<float>(sizes().tokens() * options.micro_batches)) {
   parameters_.upload();
@@ -67,7 +66,7 @@ Buffer<Bf16> Gpt::by_token(int columns) const {
   return {stream_.api(), values(sizes().tokens(), columns)};
 }
 
-Weight Gpt::table(int rows) { return parameters_.normal(values(rows, sizes().width), kDeviation); }
+Weight Gpt::table(int rows) { return parameters_.normal(rows, sizes().width, kDeviation); }
 
 void Gpt::set_batch(int step) {
   tokens_.upload(stream_, data_.tokens(step));
@@ -94,10 +93,7 @@ void Gpt::forward(Ranges ranges) {
   }
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const NvtxRange range(ranges, block_names_[i]);
-    if (options_.checkpoint)
-      blocks_[i]->checkpointed_forward(input_of(i), input_of(i + 1), ranges);
-    else
-      blocks_[i]->forward(input_of(i), input_of(i + 1), ranges);
+    blocks_[i]->forward(input_of(i), input_of(i + 1), ranges);
   }
   {
     const NvtxRange range(ranges, "layer:norm");
@@ -113,22 +109,22 @@ void Gpt::backward(Ranges ranges) {
   const CUdeviceptr d = gradient_.address();
   cross_entropy_.backward(batch_labels_, dlogits_.address());
   {
-    const NvtxRange range(ranges, "layer:head");
+    const NvtxRange range(of_backward(ranges), "layer:head");
     head_.backward(normal_.address(), dlogits_.address(), dnormal_.address());
   }
   {
-    const NvtxRange range(ranges, "layer:norm");
+    const NvtxRange range(of_backward(ranges), "layer:norm");
     norm_.backward(input_of(blocks_.size()), mean_.address(), scale_.address(), dnormal_.address(),
                    d, 0);
   }
   for (size_t i = blocks_.size(); i-- > 0;) {
-    const NvtxRange range(ranges, block_names_[i]);
+    const NvtxRange range(of_backward(ranges), block_names_[i]);
     if (options_.checkpoint)
-      blocks_[i]->checkpointed_backward(input_of(i), input_of(i + 1), d, ranges);
+      blocks_[i]->backward_again(input_of(i), input_of(i + 1), d, ranges);
     else
       blocks_[i]->backward(input_of(i), d, ranges);
   }
-  const NvtxRange range(ranges, "layer:embedding");
+  const NvtxRange range(of_backward(ranges), "layer:embedding");
   embedding_.backward(batch_tokens_, d);
 }
 

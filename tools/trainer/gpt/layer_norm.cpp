@@ -9,10 +9,10 @@ constexpr float kNormEpsilon = 1e-5f;
 
 void LayerNorm::forward(CUdeviceptr x, CUdeviceptr y, CUdeviceptr means, CUdeviceptr scales) {
   const Sizes shape = by_token(width_);
-  sequence_ = number();
-  const auto norm = range("aten::layer_norm", sequence_, {shape, {}, {width_}, {width_}, {}, {}});
+  const uint64_t sequence = number(sequence_);
+  const auto norm = range("aten::layer_norm", sequence, {shape, {}, {width_}, {width_}, {}, {}});
   const auto native =
-      range("aten::native_layer_norm", sequence_, {shape, {}, {width_}, {width_}, {}});
+      range("aten::native_layer_norm", sequence, {shape, {}, {width_}, {width_}, {}});
   kernels().layer_norm.launch(stream(), warp_per_row(tokens()), width_, inverse_width(),
                               kNormEpsilon, x, weight_.value, bias_.value, y, means, scales);
 }

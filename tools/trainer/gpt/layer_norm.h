@@ -22,7 +22,7 @@ class LayerNorm : Operator {
 
   const Weight weight_, bias_;
   const int width_;
-  uint64_t sequence_ = kNone;
+  uint64_t sequence_ = 0;
 };
 
 }  // namespace trainer

@@ -1,5 +1,7 @@
 // y = x W^T, without a bias.
 #pragma once
+#include <functional>
+
 #include "gpt/operator.h"
 #include "gpt/parameters.h"
 
@@ -11,13 +13,15 @@ class Linear : Operator {
       : Operator(place), weight_(weight), in_(in), out_(out) {}
 
   void forward(CUdeviceptr x, CUdeviceptr y);
-  // Adds to the weight's gradient.
-  void backward(CUdeviceptr x, CUdeviceptr dy, CUdeviceptr dx);
+  // Adds to the weight's gradient. `unpack`, if any, first runs what `x` comes from, as hooks on
+  // saved tensors do.
+  void backward(CUdeviceptr x, CUdeviceptr dy, CUdeviceptr dx,
+                const std::function<void()>& unpack = nullptr);
 
  private:
   const Weight weight_;
   const int in_, out_;
-  uint64_t sequence_ = kNone;
+  uint64_t sequence_ = 0;
 };
 
 }  // namespace trainer

@@ -12,7 +12,7 @@ struct Place {
   const GptKernels& kernels;
   GptSizes sizes;
   OperatorCounter* counter;  // null: no ranges of operators
-  bool gradients = true;     // false: what runs has no sequence numbers, as under torch.no_grad
+  bool again = false;        // what runs is a checkpointed block's forward pass, for its backward
 };
 
 class Operator {
@@ -21,17 +21,19 @@ class Operator {
 
  protected:
   using Sizes = std::vector<int>;
-  static constexpr uint64_t kNone = OperatorRange::kNoSequence;
 
   // The first of the sequence numbers for so many autograd nodes, which the caller then has.
   uint64_t number(unsigned nodes = 1) const {
-    if (place_.counter == nullptr || !place_.gradients) return kNone;
+    if (place_.counter == nullptr) return 0;
     const uint64_t first = place_.counter->next_sequence;
     place_.counter->next_sequence += nodes;
     return first;
   }
-  static uint64_t later(uint64_t number, unsigned by) {
-    return number == kNone ? kNone : number + by;
+  // The same; kept for the backward pass, unless this pass has its numbers from before.
+  uint64_t number(uint64_t& kept, unsigned nodes = 1) const {
+    const uint64_t first = number(nodes);
+    if (!place_.again) kept = first;
+    return first;
   }
 
   OperatorRange range(const char* name, uint64_t sequence,
@@ -39,7 +41,7 @@ class Operator {
     return {place_.counter, name, sequence, sizes};
   }
   OperatorRange range(const char* name, const OperatorRange::Sizes& sizes) const {
-    return range(name, kNone, sizes);
+    return range(name, OperatorRange::kNoSequence, sizes);
   }
   NodeRange node(const char* name, uint64_t sequence, const Sizes& gradient) const {
     return {place_.counter, name, sequence, gradient};

@@ -1,6 +1,8 @@
 #include "gpt/parameters.h"
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <stdexcept>
 
 namespace trainer {
@@ -25,23 +27,23 @@ Parameters::Parameters(const Stream& stream, const GptKernels& kernels, size_t c
       copy_(stream.api(), count),
       state_(stream.api(), sizeof(AdamWState) / sizeof(float)) {}
 
-Weight Parameters::take(size_t count) {
+template <class Value>
+Weight Parameters::take(const std::vector<int>& shape, const Value& value) {
+  size_t count = 1;
+  for (const int side : shape) count *= static_cast<size_t>(side);
   const size_t at = initial_.size();
-  counts_.push_back(count);
+  std::generate_n(std::back_inserter(initial_), count, value);
+  shapes_.push_back(shape);
   return {copy_.address() + at * sizeof(Bf16), gradient_.address() + at * sizeof(float)};
 }
 
-Weight Parameters::normal(size_t count, float deviation) {
-  const Weight weight = take(count);
+Weight Parameters::normal(int rows, int columns, float deviation) {
   std::normal_distribution<float> distribution(0, deviation);
-  for (size_t i = 0; i < count; ++i) initial_.push_back(distribution(random_));
-  return weight;
+  return take({rows, columns}, [&] { return distribution(random_); });
 }
 
-Weight Parameters::constant(size_t count, float value) {
-  const Weight weight = take(count);
-  initial_.insert(initial_.end(), count, value);
-  return weight;
+Weight Parameters::constant(int count, float value) {
+  return take({count}, [value] { return value; });
 }
 
 void Parameters::upload() {
@@ -62,11 +64,19 @@ void Parameters::upload() {
 void Parameters::clear_gradients() { gradient_.clear(stream_); }
 
 void Parameters::update(const AdamW& options, OperatorCounter* counter) {
+  const OperatorRange::Sizes scalars(shapes_.size());
   {
-    const OperatorRange range(counter, "aten::_foreach_add_", OperatorRange::kNoSequence);
+    OperatorRange::Sizes sizes = scalars;  // the steps of each tensor, and how many to add
+    sizes.emplace_back();
+    const OperatorRange range(counter, "aten::_foreach_add_", OperatorRange::kNoSequence, sizes);
     kernels_.adamw_advance.launch(stream_, {1, 1, 1, 1, 0}, options, state_.address());
   }
-  const OperatorRange range(counter, "aten::_fused_adamw_", OperatorRange::kNoSequence);
+  OperatorRange::Sizes sizes;  // weights, gradients, both moments; no maxima; steps, nine options
+  for (int list = 0; list < 4; ++list) sizes.insert(sizes.end(), shapes_.begin(), shapes_.end());
+  sizes.emplace_back();
+  sizes.insert(sizes.end(), scalars.begin(), scalars.end());
+  sizes.resize(sizes.size() + 9);
+  const OperatorRange range(counter, "aten::_fused_adamw_", OperatorRange::kNoSequence, sizes);
   const int count = static_cast<int>(master_.size());
   kernels_.adamw.launch(stream_, one_per_item(count), count, options, state_.address(),
                         gradient_.address(), moment1_.address(), moment2_.address(),

@@ -25,8 +25,8 @@ class Parameters {
   Parameters(const Stream& stream, const GptKernels& kernels, size_t count, uint64_t seed);
 
   // The next tensor, drawn from a normal distribution around 0, or constant.
-  Weight normal(size_t count, float deviation);
-  Weight constant(size_t count, float value);
+  Weight normal(int rows, int columns, float deviation);
+  Weight constant(int count, float value);
   void upload();  // once, when all are taken
 
   void clear_gradients();
@@ -34,16 +34,18 @@ class Parameters {
 
   std::vector<float> values() const { return master_.download(stream_); }
   std::vector<float> gradients() const { return gradient_.download(stream_); }
-  const std::vector<size_t>& counts() const { return counts_; }  // by tensor
+  const OperatorRange::Sizes& shapes() const { return shapes_; }
 
  private:
-  Weight take(size_t count);
+  // `value` gives one after another.
+  template <class Value>
+  Weight take(const std::vector<int>& shape, const Value& value);
 
   const Stream& stream_;
   const GptKernels& kernels_;
   std::mt19937_64 random_;
   std::vector<float> initial_;
-  std::vector<size_t> counts_;
+  OperatorRange::Sizes shapes_;
   Buffer<float> master_, gradient_, moment1_, moment2_;
   Buffer<Bf16> copy_;
   Buffer<float> state_;  // an AdamWState

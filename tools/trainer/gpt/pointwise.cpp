@@ -11,8 +11,7 @@ void Add::forward(CUdeviceptr a, CUdeviceptr b, CUdeviceptr y) {
 
 void Gelu::forward(CUdeviceptr x, CUdeviceptr y) {
   const int count = tokens() * sizes().hidden();
-  sequence_ = number();
-  const auto gelu = range("aten::gelu", sequence_, {by_token(sizes().hidden()), {}});
+  const auto gelu = range("aten::gelu", number(sequence_), {by_token(sizes().hidden()), {}});
   kernels().gelu.launch(stream(), one_per_item(count), count, x, y);
 }
 

@@ -19,7 +19,7 @@ class Gelu : Operator {
   void backward(CUdeviceptr x, CUdeviceptr dy, CUdeviceptr dx);  // dx may be dy
 
  private:
-  uint64_t sequence_ = kNone;
+  uint64_t sequence_ = 0;
 };
 
 }  // namespace trainer
