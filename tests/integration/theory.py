@@ -9,6 +9,8 @@ term. """
 from collections import defaultdict
 from math import prod
 
+import gpt_theory
+
 
 def _size(shape):
     return prod(shape) if isinstance(shape, list) else shape
@@ -82,14 +84,19 @@ class Expected:
         self.flop = 0
         self.phase_flop = defaultdict(int)
         self.phase_launches = defaultdict(int)
+        self.phase_kernel_flop = defaultdict(int)
         self.kernel_flop = defaultdict(int)
         self.kernel_launches = defaultdict(int)
         self.layer_flop = defaultdict(int)  # by (phase, layer)
-        for phase, layer, kernel, flop in step_launches(shapes):
+        self.layer_launches = defaultdict(int)
+        of_model = gpt_theory.step_launches if shapes["model"] == "gpt" else step_launches
+        for phase, layer, kernel, flop in of_model(shapes):
             self.launches += self.steps
             self.flop += self.steps * flop
             self.phase_flop[phase] += self.steps * flop
             self.phase_launches[phase] += self.steps
+            self.phase_kernel_flop[phase, kernel] += self.steps * flop
             self.kernel_flop[kernel] += self.steps * flop
             self.kernel_launches[kernel] += self.steps
             self.layer_flop[phase, layer] += self.steps * flop
+            self.layer_launches[phase, layer] += self.steps
