@@ -1,5 +1,7 @@
 // Calls around modules and memory: linking, fat binaries, pools, copies of several dimensions,
 // occupancy, limits.
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -214,6 +216,26 @@ TEST_CASE("of a fat binary the PTX for the newest architecture that the device h
   damaged[24] = 127;  // the first part is larger than all
   damaged[27] = 127;
   CHECK(cuModuleLoadData(&module, damaged.data()) == CUDA_ERROR_INVALID_IMAGE);
+}
+
+TEST_CASE("modules that come and go, ten thousand of them, leave memory as it was") {
+  const Context context;
+  const std::string image = fatbin({{1, 80, kSecond}});
+  const auto come_and_go = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      CUmodule module = nullptr;
+      check(cuModuleLoadData(&module, i % 2 == 0 ? kSecond : image.data()));
+      check(cuModuleUnload(module));
+    }
+  };
+  come_and_go(100);
+  size_t device_before = 0, device_after = 0, total = 0;
+  check(cuMemGetInfo(&device_before, &total));
+  const size_t before = mallinfo2().uordblks;
+  come_and_go(10'000);
+  check(cuMemGetInfo(&device_after, &total));
+  CHECK(device_after == device_before);
+  CHECK(mallinfo2().uordblks < before + 10'000);  // less than a byte each
 }
 
 TEST_CASE("memory comes from pools, and goes back in the order of a stream") {

@@ -89,11 +89,17 @@ class Hopper {
 
   template <class... Args>
   Counts run(const char* name, unsigned blocks, unsigned threads, unsigned shared, Args... args) {
+    return run_grid(name, {blocks, 1}, threads, shared, args...);
+  }
+  template <class... Args>
+  Counts run_grid(const char* name, std::array<unsigned, 2> grid, unsigned threads, unsigned shared,
+                  Args... args) {
     CUfunction function = nullptr;
     check(cuModuleGetFunction(&function, module_, name));
     void* params[] = {&args..., nullptr};
     const Recorder recorder;
-    check(cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, nullptr, params, nullptr));
+    check(cuLaunchKernel(function, grid[0], grid[1], 1, threads, 1, 1, shared, nullptr, params,
+                         nullptr));
     check(cuCtxSynchronize());
     return recorder.runs.at(0).counts;
   }
@@ -509,4 +515,33 @@ TEST_CASE("PTX: threads allocate memory, as much as the context's limit is") {
   check(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, count * sizeof(unsigned) - 1));
   gpu.run("allocates", 1, threads, 0, count, sums.address());
   CHECK(sums.read() == std::vector<unsigned>(threads, 0));
+}
+
+TEST_CASE("PTX: blocks of a cluster wait for each other and use each other's shared memory") {
+  Hopper gpu;
+  const unsigned width = 4, height = 6;
+  std::vector<int> x(width * height);
+  std::iota(x.begin(), x.end(), 1);
+  const auto first_of = [&](size_t block) {  // of its cluster
+    return block / width / 2 * 2 * width + block % width / 2 * 2;
+  };
+  const Array<int> device_x(x), sums(std::vector<int>(x.size()));
+  gpu.run_grid("cluster_sums", {width, height}, 64, 0, device_x.address(), sums.address());
+  const std::vector<int> got = sums.read();
+  for (size_t block = 0; block < x.size(); ++block) {
+    const size_t first = first_of(block);
+    CHECK(got[block] == x[first] + x[first + 1] + x[first + width] + x[first + width + 1]);
+  }
+
+  std::vector<int> gifts(4 * x.size());
+  std::iota(gifts.begin(), gifts.end(), 100);
+  const Array<int> device_gifts(gifts), given(std::vector<int>(gifts.size()));
+  gpu.run_grid("cluster_gift", {width, height}, 1, 0, device_gifts.address(), given.address());
+  const std::vector<int> all = given.read();
+  for (size_t block = 0; block < x.size(); ++block) {
+    const size_t first = first_of(block);
+    const int rank = static_cast<int>(block / width % 2 * 2 + block % 2);
+    for (size_t i = 0; i < 4; ++i)
+      CHECK(all[4 * block + i] == gifts[4 * first + i] + (i == 0 ? rank : 0));
+  }
 }

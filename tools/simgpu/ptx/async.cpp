@@ -91,13 +91,22 @@ void copy_bulk(Warp& warp, const Code& code, uint32_t active) {
     if ((to | from | bytes) % kAlignment != 0)
       throw Fault(CUDA_ERROR_MISALIGNED_ADDRESS,
                   "a bulk copy has an address or a size that is no multiple of 16");
-    if (bytes != 0)
-      std::memcpy(at_address(warp, l, to, bytes, to_shared ? Space::kShared : Space::kGlobal,
-                             Access::kWrite),
-                  at_address(warp, l, from, bytes, code.space, Access::kRead), bytes);
-    if constexpr (to_shared)
-      change(warp, l, warp.longs(places[3])[l], Space::kShared,
-             [&](BarrierObject& object) { object.come(static_cast<int32_t>(bytes)); });
+    const auto copy = [&](uint64_t target, uint64_t barrier) {
+      if (bytes != 0)
+        std::memcpy(at_address(warp, l, target, bytes, to_shared ? Space::kShared : Space::kGlobal,
+                               Access::kWrite),
+                    at_address(warp, l, from, bytes, code.space, Access::kRead), bytes);
+      if constexpr (to_shared)
+        change(warp, l, barrier, Space::kShared,
+               [&](BarrierObject& object) { object.come(static_cast<int32_t>(bytes)); });
+    };
+    const uint64_t barrier = to_shared ? warp.longs(places[3])[l] : 0;
+    if (code.list_size < 5) return copy(to, barrier);
+    const uint64_t offset = (uint64_t{1} << kRankShift) - 1;
+    for_each_lane(warp.words(places[4])[l] & 0xffff, [&](uint32_t rank) {
+      const uint64_t there = uint64_t{rank + 1} << kRankShift;
+      copy((to & offset) | there, (barrier & offset) | there);
+    });
   });
 }
 

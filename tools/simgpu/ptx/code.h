@@ -31,7 +31,7 @@ inline constexpr uint64_t kParamWindow = uint64_t{3} << 56;
 inline constexpr uint64_t kCodeWindow = uint64_t{4} << 56;  // + the number of a routine
 inline constexpr int kWindowShift = 56;
 
-enum BarrierUse : uint8_t { kSync, kArrive, kPopc, kAnd, kOr, kCounted = 0x10 };
+enum BarrierUse : uint8_t { kSync, kArrive, kPopc, kAnd, kOr, kCluster, kCounted = 0x10 };
 
 // How floating-point arithmetic is done: rounding and .ftz.
 struct FloatMode {

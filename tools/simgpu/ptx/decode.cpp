@@ -408,6 +408,8 @@ class FunctionDecoder {
         {"cvt", &FunctionDecoder::convert},
         {"cvta", &FunctionDecoder::convert_address},
         {"isspacep", &FunctionDecoder::is_in_space},
+        {"mapa", &FunctionDecoder::map_to_rank},
+        {"getctarank", &FunctionDecoder::rank_of_address},
         {"bra", &FunctionDecoder::branch},
         {"brx", &FunctionDecoder::branch_indexed},
         {"call", &FunctionDecoder::call},
@@ -644,6 +646,28 @@ class FunctionDecoder {
     add(code);
   }
 
+  void map_to_rank(const Words& words) {
+    expect_operands(3);
+    const Type type = words.type();
+    Code code = plain(CodeKind::kPlain);
+    code.handler = &map_address;
+    code.wide_d = type.bytes == 8;
+    code.a = source(operand(1), type);
+    code.b = source(operand(2), type_of("u32"));
+    code.d = destination(operand(0), type);
+    add(code);
+  }
+  void rank_of_address(const Words& words) {
+    expect_operands(2);
+    const Type type = words.type();
+    Code code = plain(CodeKind::kPlain);
+    code.handler = &rank_at;
+    code.wide_a = type.bytes == 8;
+    code.a = source(operand(1), type);
+    code.d = destination(operand(0), type_of("u32"));
+    add(code);
+  }
+
   void is_in_space(const Words& words) {
     expect_operands(2);
     Code code = plain(CodeKind::kPlain);
@@ -711,8 +735,7 @@ class FunctionDecoder {
     // Copies are done when they are asked for.
     if (words.has("commit_group") || words.has("wait_group") || words.has("prefetch")) return;
     const bool to_shared = words.has("mbarrier::complete_tx::bytes");
-    if (to_shared == words.has("bulk_group") || words.has("multicast::cluster") ||
-        words.has("cp_mask") || words.rest.size() < 5)
+    if (to_shared == words.has("bulk_group") || words.has("cp_mask") || words.rest.size() < 5)
       unknown();
     Code code = plain(CodeKind::kPlain);
     code.handler = bulk_copy(to_shared);
@@ -720,6 +743,7 @@ class FunctionDecoder {
     std::vector<uint32_t> places{whole_address(operand(0)), whole_address(operand(1)),
                                  source(operand(2), type_of("u32"))};
     if (to_shared) places.push_back(whole_address(operand(3)));
+    if (words.has("multicast::cluster")) places.push_back(source(operand(4), type_of("u16")));
     code.list = list_of(places);
     code.list_size = static_cast<uint32_t>(places.size());
     add(code);
@@ -1029,9 +1053,9 @@ class FunctionDecoder {
 
   void barrier(const Words& words) {
     if (words.has("cluster")) {
-      if (words.has("arrive")) return;  // the wait does both
-      Code code = plain(CodeKind::kBarrier);
-      code.a = constant(0, type_of("u32"));
+      Code code = plain(words.has("arrive") ? CodeKind::kPlain : CodeKind::kBarrier);
+      code.handler = &arrive_in_cluster;
+      code.option = kCluster;
       return add(code);
     }
     if (words.has("warp")) {

@@ -26,14 +26,17 @@ void unpack(Warp& warp, const Code& code, uint32_t active);  // its list: the pa
 void add_local_base(Warp& warp, const Code& code, uint32_t active);
 void read_clock(Warp& warp, const Code& code, uint32_t active);
 void trap(Warp& warp, const Code& code, uint32_t active);
-void add_value(Warp& warp, const Code& code, uint32_t active);  // d, of 8 bytes: a + value
-Handler system_call(const std::string& name);                   // null: it is not known
+void map_address(Warp& warp, const Code& code, uint32_t active);  // mapa: a, in the block of rank b
+void rank_at(Warp& warp, const Code& code, uint32_t active);      // getctarank: of address a
+void add_value(Warp& warp, const Code& code, uint32_t active);    // d, of 8 bytes: a + value
+Handler system_call(const std::string& name);                     // null: it is not known
 
 // --- async.cpp
 
 void copy_async(Warp& warp, const Code& code,
                 uint32_t active);  // b: source, c: bytes that are read
-// Of the list: target, source, bytes, and the barrier object where it goes to shared memory.
+// Of the list: target, source, bytes; where it goes to shared memory the barrier object, and the
+// blocks of the cluster that get it, if it is not the one that the target is in.
 Handler bulk_copy(bool to_shared);
 Handler barrier_object(const std::string& operation);  // mbarrier.*; null: there is none
 
@@ -47,6 +50,7 @@ Handler match_handler(const std::string& which, const Type& type);
 Handler reduction_handler(const std::string& operation, const Type& type);
 void active_mask(Warp& warp, const Code& code, uint32_t active);
 void elect(Warp& warp, const Code& code, uint32_t active);
+void arrive_in_cluster(Warp& warp, const Code& code, uint32_t active);
 void nothing(Warp& warp, const Code& code, uint32_t active);
 
 // --- matrix.cpp

@@ -18,6 +18,8 @@ constexpr size_t kMostFrames = 512;
 constexpr size_t kMostStorage = size_t{1} << 28;
 constexpr uint64_t kPatientRounds = 64;  // slices without a block's end, before others begin, too
 constexpr size_t kMostBlocksAlive = 4096;
+constexpr uint32_t kBarriers = 16;          // of a block
+constexpr uint32_t kOfCluster = kBarriers;  // the number of its cluster's
 
 // The processor's rounding and treatment of denormal numbers, for as long as this lives.
 class FloatEnvironment {
@@ -77,8 +79,11 @@ class BlockRun {
     block_.warps.resize((threads_ + kLanes - 1) / kLanes);
   }
 
-  void begin(const Dim3& index) {
+  void begin(const Dim3& index, const std::shared_ptr<Cluster>& cluster) {
     block_.index = index;
+    cluster_ = cluster;
+    block_.cluster = cluster_.get();
+    cluster_->blocks.push_back(&block_);
     // Nothing may rely on what another block left there, or on zeros.
     std::ranges::fill(block_.shared, std::byte{0xff});
     block_.barriers = {};
@@ -96,14 +101,48 @@ class BlockRun {
       all_wait &= stop == Stop::kWaits || stop == Stop::kEnded;
       progress |= stop != Stop::kWaits;
     }
-    if (!alive) return false;
-    if (release_barriers()) {
-      progress = true;
-    } else if (all_wait) {
-      throw Fault(CUDA_ERROR_LAUNCH_TIMEOUT,
-                  "threads wait for each other at barriers, or within a warp, for ever");
+    if (!alive) {
+      *std::ranges::find(cluster_->blocks, &block_) = nullptr;
+      return false;
     }
+    if (release_barriers())
+      progress = true;
+    else if (all_wait && !waits_for_cluster())
+      wait_for_ever();
     return true;
+  }
+
+  // Lets those go on that wait for the cluster, once all its threads that live have arrived.
+  static bool release_cluster(Cluster& cluster) {
+    if (!cluster.uses_barrier) return false;
+    bool any = false;
+    for (const Block* block : cluster.blocks)
+      for (size_t i = 0; block != nullptr && i < block->warps.size(); ++i) {
+        const Warp& warp = block->warps[i];
+        if ((warp.live & ~warp.arrived) != 0) return false;
+        any |= warp.arrived != 0;
+      }
+    if (!any) return false;
+    ++cluster.phase;
+    for (Block* block : cluster.blocks)
+      for (size_t i = 0; block != nullptr && i < block->warps.size(); ++i) {
+        Warp& warp = block->warps[i];
+        warp.arrived = 0;
+        if (warp.live == 0) continue;
+        std::vector<Group>& groups = warp.frames.back().groups;
+        for (Group& one : std::exchange(groups, {}))
+          add(groups, one.wait == Group::Wait::kBarrier && one.barrier == kOfCluster
+                          ? Group{one.at + 1, one.lanes, Group::Wait::kNone, 0}
+                          : one);
+      }
+    return true;
+  }
+
+  Cluster& cluster() { return *cluster_; }
+
+  [[noreturn]] static void wait_for_ever() {
+    throw Fault(CUDA_ERROR_LAUNCH_TIMEOUT,
+                "threads wait for each other at barriers, or within a warp, for ever");
   }
 
  private:
@@ -221,6 +260,7 @@ class BlockRun {
     warp.block = &block_;
     warp.memory = &memory_;
     warp.number = number;
+    warp.arrived = 0;
     const uint32_t count = std::min(threads_ - number * kLanes, kLanes);
     warp.live = count == kLanes ? kAllLanes : (1U << count) - 1;
     if (fresh) warp.storage.resize(routine.frame_bytes);
@@ -303,7 +343,7 @@ class BlockRun {
   static void add(std::vector<Group>& groups, const Group& group) {
     if (group.lanes == 0) return;
     for (Group& other : groups)
-      if (other.at == group.at && other.wait == group.wait) {
+      if (other.at == group.at && other.wait == group.wait && other.barrier == group.barrier) {
         other.lanes |= group.lanes;
         return;
       }
@@ -509,6 +549,12 @@ class BlockRun {
   // --- barriers
 
   Outcome barrier(Warp& warp, Frame& frame, const Code& code, uint32_t at, uint32_t active) {
+    if (code.option == kCluster) {
+      const bool done = (active & warp.arrived) == 0 && block_.cluster->phase != warp.arrived_in;
+      frame.groups.push_back(done ? Group{at + 1, active, Group::Wait::kNone, 0}
+                                  : Group{at, active, Group::Wait::kBarrier, kOfCluster});
+      return Outcome::kStopped;
+    }
     const uint32_t number = warp.words(code.a)[__builtin_ctz(active)];
     if (number >= block_.barriers.size())
       throw Fault(CUDA_ERROR_ILLEGAL_INSTRUCTION, "there are 16 barriers");
@@ -543,13 +589,22 @@ class BlockRun {
     return (lanes & warp.live) == warp.live ? number : -1;
   }
 
+  bool waits_for_cluster() const {
+    for (const Warp& warp : block_.warps) {
+      if (warp.live == 0) continue;
+      for (const Group& one : warp.frames.back().groups)
+        if (one.wait == Group::Wait::kBarrier && one.barrier == kOfCluster) return true;
+    }
+    return false;
+  }
+
   bool release_barriers() {
-    std::array<uint32_t, 16> here{};
+    std::array<uint32_t, kBarriers> here{};
     uint32_t alive = 0;
     for (const Warp& warp : block_.warps) {
       if (warp.live == 0) continue;
       alive += kLanes;
-      if (const int number = waits_at(warp); number >= 0)
+      if (const int number = waits_at(warp); number >= 0 && number != kOfCluster)
         here[static_cast<size_t>(number)] += kLanes;
     }
     bool released = false;
@@ -586,15 +641,21 @@ class BlockRun {
   const Program& program_;
   GlobalMemory& memory_;
   Block block_;
+  std::shared_ptr<Cluster> cluster_;
   uint32_t threads_ = 0;
 };
 
-Dim3 block_at(uint64_t i, const Dim3& grid) {
-  return {static_cast<uint32_t>(i % grid.x), static_cast<uint32_t>(i / grid.x % grid.y),
-          static_cast<uint32_t>(i / grid.x / grid.y)};
+Dim3 place(uint64_t i, const Dim3& size) {
+  return {static_cast<uint32_t>(i % size.x), static_cast<uint32_t>(i / size.x % size.y),
+          static_cast<uint32_t>(i / size.x / size.y)};
 }
 
 }  // namespace
+
+uint32_t rank_of(const Block& block) {
+  const std::vector<Block*>& blocks = block.cluster->blocks;
+  return static_cast<uint32_t>(std::ranges::find(blocks, &block) - blocks.begin());
+}
 
 void GlobalMemory::look_up(uint64_t address, uint64_t bytes) {
   Allocation found;
@@ -608,29 +669,37 @@ void GlobalMemory::look_up(uint64_t address, uint64_t bytes) {
 }
 
 // Blocks run to their end one after the other. Where one waits for something that does not come,
-// those behind it begin, too: they may be what it waits for. A cooperative launch begins them all.
+// those behind it begin, too: they may be what it waits for. A cluster begins as a whole, and a
+// cooperative launch with all its blocks.
 Counts run(const Program& program, const Kernel& kernel, const Launch& launch) {
   FloatEnvironment floats;
   GlobalMemory memory(launch);
   const uint64_t blocks = uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
-  const uint64_t cluster =
-      launch.cluster.x == 0 ? 1 : uint64_t{launch.cluster.x} * launch.cluster.y * launch.cluster.z;
+  const Dim3 size = launch.cluster.x == 0 ? Dim3{1, 1, 1} : launch.cluster;
+  const Dim3 clusters{launch.grid.x / size.x, launch.grid.y / size.y, launch.grid.z / size.z};
+  const uint64_t cluster_blocks = uint64_t{size.x} * size.y * size.z;
   std::vector<std::unique_ptr<BlockRun>> alive, spare;
   uint64_t next = 0, idle = 0;
-  const auto begin_one = [&] {
-    if (spare.empty()) {
-      spare.push_back(std::make_unique<BlockRun>(program, kernel, launch, memory));
+  const auto begin_cluster = [&] {
+    const auto cluster = std::make_shared<Cluster>();
+    const Dim3 first = place(next / cluster_blocks, clusters);
+    for (uint64_t rank = 0; rank < cluster_blocks; ++rank, ++next) {
+      if (spare.empty())
+        spare.push_back(std::make_unique<BlockRun>(program, kernel, launch, memory));
+      alive.push_back(std::move(spare.back()));
+      spare.pop_back();
+      const Dim3 within = place(rank, size);
+      alive.back()->begin(
+          {first.x * size.x + within.x, first.y * size.y + within.y, first.z * size.z + within.z},
+          cluster);
     }
-    alive.push_back(std::move(spare.back()));
-    spare.pop_back();
-    alive.back()->begin(block_at(next++, launch.grid));
   };
-  const uint64_t at_once = launch.cooperative ? blocks : cluster;
+  const uint64_t at_once = launch.cooperative ? blocks : cluster_blocks;
   if (launch.cooperative && blocks > kMostBlocksAlive)
     throw Fault(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
                 "too many blocks for a cooperative launch");
   while (next < blocks || !alive.empty()) {
-    while (next < blocks && alive.size() < at_once) begin_one();
+    while (next < blocks && alive.size() < at_once) begin_cluster();
     bool progress = false, ended = false;
     for (size_t i = 0; i < alive.size();) {
       if (alive[i]->run(floats, progress)) {
@@ -641,9 +710,11 @@ Counts run(const Program& program, const Kernel& kernel, const Launch& launch) {
       alive.erase(alive.begin() + static_cast<ptrdiff_t>(i));
       ended = true;
     }
+    for (const auto& block : alive) progress |= BlockRun::release_cluster(block->cluster());
+    if (!progress && !ended) BlockRun::wait_for_ever();
     idle = ended ? 0 : idle + 1;
     if (idle % kPatientRounds != kPatientRounds - 1) continue;
-    if (next < blocks && alive.size() < kMostBlocksAlive) begin_one();
+    if (next < blocks && alive.size() < kMostBlocksAlive) begin_cluster();
     if (launch.pause) launch.pause();
   }
   memory.counts[Count::kThreads] += blocks * launch.block.x * launch.block.y * launch.block.z;

@@ -114,8 +114,10 @@ struct Warp {
   std::byte* frame = nullptr;  // of the running call
   Block* block = nullptr;
   GlobalMemory* memory = nullptr;
-  uint32_t number = 0;       // in the block
-  uint32_t live = 0;         // lanes that have not ended
+  uint32_t number = 0;   // in the block
+  uint32_t live = 0;     // lanes that have not ended
+  uint32_t arrived = 0;  // lanes that have, at the cluster's barrier, and in which phase
+  uint64_t arrived_in = 0;
   uint32_t local_bytes = 0;  // a lane's
   std::vector<std::byte> local;
   std::vector<std::byte> storage;
@@ -145,8 +147,19 @@ struct Barrier {
   uint32_t votes = 0, zeros = 0;  // bar.red: of the threads that have come
 };
 
+// Blocks that run together and may use each other's shared memory; one of its own where there are
+// no clusters. Where an address of shared memory has a rank, plus one, above its offset, it is in
+// the block of that rank.
+struct Cluster {
+  std::vector<Block*> blocks;  // by rank; null: it has ended
+  uint64_t phase = 0;          // of its barrier
+  bool uses_barrier = false;
+};
+inline constexpr int kRankShift = 24;
+
 struct Block {
   Dim3 index{0, 0, 0};
+  Cluster* cluster = nullptr;
   const Launch* launch = nullptr;
   const Kernel* kernel = nullptr;
   const Program* program = nullptr;
@@ -154,6 +167,9 @@ struct Block {
   std::vector<Warp> warps;
   std::array<Barrier, 16> barriers{};
 };
+
+// A block's place in its cluster.
+uint32_t rank_of(const Block& block);
 
 enum class Access { kRead, kWrite, kBoth };
 

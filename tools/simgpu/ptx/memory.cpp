@@ -62,6 +62,7 @@ Space space_at(uint64_t address) {
   }
 }
 constexpr uint64_t kOffset = (uint64_t{1} << kWindowShift) - 1;
+constexpr uint64_t kMostRanks = 256;  // what an address of 32 bits has room for
 
 // Whether [offset, offset + bytes) is below `size`, whatever the sum.
 bool fits(uint64_t offset, uint64_t bytes, uint64_t size) {
@@ -389,9 +390,19 @@ std::byte* at_address(Warp& warp, uint32_t lane, uint64_t address, uint64_t byte
     if (space != Space::kGlobal) address &= kOffset;
   }
   switch (space) {
-    case Space::kShared:
-      return within(warp.block->shared.data(), warp.block->shared.size(), address, bytes,
-                    "shared memory");
+    case Space::kShared: {
+      Block* block = warp.block;
+      if (const uint64_t rank = address >> kRankShift; rank != 0 && rank < kMostRanks) {
+        const std::vector<Block*>& blocks = block->cluster->blocks;
+        block = rank <= blocks.size() ? blocks[rank - 1] : nullptr;
+        if (block == nullptr)
+          throw Fault(CUDA_ERROR_ILLEGAL_ADDRESS, hexadecimal(address) +
+                                                      " is in a block of the cluster that is not "
+                                                      "there, or has ended");
+        address &= (uint64_t{1} << kRankShift) - 1;
+      }
+      return within(block->shared.data(), block->shared.size(), address, bytes, "shared memory");
+    }
     case Space::kLocal:
       return within(warp.local.data() + size_t{warp.local_bytes} * lane, warp.local_bytes, address,
                     bytes, "local memory");
@@ -482,6 +493,21 @@ Handler atomic_handler(const std::string& operation, const Type& type) {
 void to_window(Warp& warp, const Code& code, uint32_t active) {
   for_each_lane(active, [&](uint32_t l) {
     warp.put(code.d, code.wide_d, l, warp.get(code.a, code.wide_d, l) + code.value);
+  });
+}
+
+void map_address(Warp& warp, const Code& code, uint32_t active) {
+  for_each_lane(active, [&](uint32_t l) {
+    const uint64_t mask = (kMostRanks - 1) << kRankShift;
+    const uint64_t rank = (uint64_t{warp.words(code.b)[l]} + 1) << kRankShift & mask;
+    warp.put(code.d, code.wide_d, l, (warp.get(code.a, code.wide_d, l) & ~mask) | rank);
+  });
+}
+
+void rank_at(Warp& warp, const Code& code, uint32_t active) {
+  for_each_lane(active, [&](uint32_t l) {
+    const uint64_t rank = warp.get(code.a, code.wide_a, l) >> kRankShift & (kMostRanks - 1);
+    warp.words(code.d)[l] = rank != 0 ? static_cast<uint32_t>(rank - 1) : rank_of(*warp.block);
   });
 }
 

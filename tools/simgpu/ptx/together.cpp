@@ -128,6 +128,13 @@ void elect(Warp& warp, const Code& code, uint32_t active) {
   set_bits(is_leader, active, 1U << leader);
 }
 
+void arrive_in_cluster(Warp& warp, const Code&, uint32_t active) {
+  Cluster& cluster = *warp.block->cluster;
+  cluster.uses_barrier = true;
+  warp.arrived |= active;
+  warp.arrived_in = cluster.phase;
+}
+
 void nothing(Warp&, const Code&, uint32_t) {}
 
 }  // namespace simgpu::ptx

@@ -280,3 +280,56 @@ extern "C" __global__ void allocates(unsigned count, unsigned* sums) {
   }
   sums[thread] = sum;
 }
+
+// --- Clusters of 2 x 2 blocks
+
+// y of each block: the sum of x of its cluster's blocks, by generic and by shared addresses.
+extern "C" __global__ void __cluster_dims__(2, 2, 1) cluster_sums(const int* x, int* y) {
+  __shared__ int own;
+  const unsigned block = blockIdx.x + gridDim.x * blockIdx.y;
+  if (threadIdx.x == 0) own = x[block];
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" :::
+                   "memory");
+  int sum = 0;
+  for (unsigned rank = 0; rank < 4; ++rank) {
+    unsigned there, of;
+    int value;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(there)
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(&own))), "r"(rank));
+    asm volatile("getctarank.shared::cluster.u32 %0, %1;" : "=r"(of) : "r"(there));
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(there) : "memory");
+    const int* generic;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(generic) : "l"(&own), "r"(rank));
+    sum += of == rank && *generic == value ? value : 1 << 20;
+  }
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  y[block] = sum;
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// The first block of each cluster gives its x, 16 bytes, to all four; each adds its rank.
+extern "C" __global__ void __cluster_dims__(2, 2, 1) cluster_gift(const int4* x, int4* y) {
+  __shared__ __align__(16) int4 own;
+  __shared__ uint64_t barrier;
+  unsigned rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  const auto address = [](const void* p) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(p));
+  };
+  const unsigned block = blockIdx.x + gridDim.x * blockIdx.y;
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&barrier)) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 16;" ::"r"(address(&barrier))
+               : "memory");
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" :::
+                   "memory");
+  if (rank == 0)
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1], 16, [%2], %3;" ::"r"(address(&own)),
+        "l"(x + block), "r"(address(&barrier)), "h"(static_cast<uint16_t>(15))
+        : "memory");
+  while (!has_flipped(address(&barrier), 0)) {
+  }
+  y[block] = {own.x + static_cast<int>(rank), own.y, own.z, own.w};
+}
