@@ -1,6 +1,6 @@
 #include <injector/counters/contexts.h>
 #include <injector/counters/range_profiler.h>
-#include <injector/counters/windows.h>
+#include <injector/counters/open_window.h>
 #include <injector/process/thread_context.h>
 #include <injector/vendor/relaxed_capture.h>
 

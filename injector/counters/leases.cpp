@@ -1,6 +1,6 @@
 #include <injector/counters/leases.h>
 #include <injector/counters/range_profiler.h>
-#include <injector/counters/windows.h>
+#include <injector/counters/open_window.h>
 #include <injector/counters/with_context.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>

@@ -7,7 +7,7 @@
 // Threads: any; all functions lock.
 #pragma once
 #include <collector/identity/mutex.h>
-#include <collector/schedule/scheduler.h>
+#include <injector/counters/open_window.h>
 
 #include <array>
 #include <cstddef>
@@ -18,29 +18,6 @@
 #include <vector>
 
 namespace flopinj {
-
-struct DevicePlan;
-struct ThreadContext;
-
-// Rows of a window are pending in the scheduler until it is settled: by its samples, by the blame
-// for its failure, or else by its end.
-struct OpenWindow {
-  explicit OpenWindow(MeasurementScheduler& s) : scheduler(s) {}
-  ~OpenWindow() {
-    if (!settled) scheduler.window_unread(measured);
-  }
-  OpenWindow(const OpenWindow&) = delete;
-  OpenWindow& operator=(const OpenWindow&) = delete;
-
-  MeasurementScheduler& scheduler;
-  bool settled = false;
-  DevicePlan* plan = nullptr;
-  const ThreadContext* opener = nullptr;
-  bool finished = false;  // to be closed at the next ENTER
-  bool instrumented = false;
-  uint32_t modules_at_open = 0;  // Context::modules_loaded
-  MeasurementWindow measured;
-};
 
 struct UnreadWindow {
   std::unique_ptr<OpenWindow> window;
