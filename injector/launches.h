@@ -8,9 +8,9 @@
 // launch.
 #pragma once
 #include <cupti.h>
-#include <injector/counters/captures.h>
-#include <injector/counters/contexts.h>
-#include <injector/counters/windows.h>
+#include <injector/counters/access/captures.h>
+#include <injector/counters/access/contexts.h>
+#include <injector/counters/windows/windows.h>
 #include <injector/graphs/graphs.h>
 #include <injector/handles/functions.h>
 #include <injector/handles/streams.h>

@@ -1,4 +1,4 @@
-#include <injector/counters/planner.h>
+#include <injector/counters/profiler/planner.h>
 #include <injector/launches.h>
 #include <injector/process/capture_range.h>
 #include <injector/process/presence.h>

@@ -18,7 +18,7 @@
 #pragma once
 #include <collector/identity/mutex.h>
 #include <cupti.h>
-#include <injector/counters/captures.h>
+#include <injector/counters/access/captures.h>
 #include <injector/graphs/graph_nodes.h>
 #include <injector/handles/functions.h>
 #include <injector/process/edge.h>

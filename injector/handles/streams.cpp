@@ -1,4 +1,4 @@
-#include <injector/counters/green_context.h>
+#include <injector/counters/access/green_context.h>
 #include <injector/handles/streams.h>
 #include <injector/process/thread_context.h>
 #include <injector/vendor/relaxed_capture.h>

@@ -2,7 +2,7 @@
 #pragma once
 #include <collector/identity/mutex.h>
 #include <cuda.h>
-#include <injector/counters/contexts.h>
+#include <injector/counters/access/contexts.h>
 #include <injector/process/edge.h>
 
 #include <atomic>

@@ -6,7 +6,7 @@
 #include <collector/schedule/computed_plan.h>
 #include <collector/schedule/metric_plan.h>
 #include <dlfcn.h>
-#include <injector/counters/metric_groups.h>
+#include <injector/counters/profiler/metric_groups.h>
 #include <injector/vendor/cupti_structs.h>
 
 #include <algorithm>

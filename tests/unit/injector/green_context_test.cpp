@@ -1,5 +1,5 @@
 // With a driver that the test plays.
-#include <injector/counters/green_context.h>
+#include <injector/counters/access/green_context.h>
 
 #include "catch.h"
 

@@ -1,4 +1,4 @@
-#include <injector/counters/instrumenting.h>
+#include <injector/counters/windows/instrumenting.h>
 
 #include "catch.h"
 

@@ -14,7 +14,8 @@ MOST_COLUMNS = 100
 COLLECTOR = ["collector", "collector/writer", "collector/trace", "collector/trace/sink",
              "collector/options", "collector/schedule", "collector/ranges", "collector/identity"]
 INJECTOR = ["injector", "injector/activity", "injector/graphs", "injector/handles",
-            "injector/counters", "injector/process", "injector/vendor"]
+            "injector/counters/windows", "injector/counters/access",
+            "injector/counters/profiler", "injector/process", "injector/vendor"]
 REDUCER = [
     "", "commands", "commands/arguments", "anonymous", "gates", "writers/html", "writers/sql",
     "writers", "sections/screens", "sections/recording", "sections",

@@ -1,7 +1,7 @@
 // The end of a window: its samples, or what becomes of a window without any.
-#include <injector/counters/instrumenting.h>
-#include <injector/counters/shut_gate.h>
-#include <injector/counters/windows.h>
+#include <injector/counters/windows/instrumenting.h>
+#include <injector/counters/windows/shut_gate.h>
+#include <injector/counters/windows/windows.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
 #include <injector/process/thread_context.h>

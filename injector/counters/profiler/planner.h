@@ -8,7 +8,7 @@
 #pragma once
 #include <collector/identity/ids.h>
 #include <collector/identity/mutex.h>
-#include <injector/counters/metric_groups.h>
+#include <injector/counters/profiler/metric_groups.h>
 #include <injector/process/edge.h>
 
 #include <array>

@@ -1,5 +1,5 @@
-#include <injector/counters/waiting_streams.h>
-#include <injector/counters/with_context.h>
+#include <injector/counters/access/waiting_streams.h>
+#include <injector/counters/access/with_context.h>
 #include <injector/vendor/relaxed_capture.h>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 // Threads: any; all functions lock.
 #pragma once
 #include <collector/identity/mutex.h>
-#include <injector/counters/open_window.h>
+#include <injector/counters/access/open_window.h>
 
 #include <array>
 #include <cstddef>

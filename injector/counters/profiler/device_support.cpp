@@ -1,4 +1,4 @@
-#include <injector/counters/device_support.h>
+#include <injector/counters/profiler/device_support.h>
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include <injector/counters/metric_groups.h>
+#include <injector/counters/profiler/metric_groups.h>
 #include <injector/vendor/cupti_structs.h>
 
 namespace flopinj {

@@ -1,4 +1,4 @@
-#include <injector/counters/captures.h>
+#include <injector/counters/access/captures.h>
 #include <injector/process/process.h>
 
 #include <algorithm>

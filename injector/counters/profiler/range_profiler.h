@@ -18,7 +18,7 @@
 // capture mode (relaxed_capture.h).
 #pragma once
 #include <cuda.h>
-#include <injector/counters/metric_groups.h>
+#include <injector/counters/profiler/metric_groups.h>
 #include <injector/vendor/cuda_api.h>
 #include <injector/vendor/cupti_api.h>
 #include <injector/vendor/cupti_check.h>

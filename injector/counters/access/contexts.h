@@ -3,7 +3,7 @@
 #include <collector/identity/ids.h>
 #include <collector/identity/mutex.h>
 #include <cuda.h>
-#include <injector/counters/waiting_streams.h>
+#include <injector/counters/access/waiting_streams.h>
 #include <injector/process/edge.h>
 
 #include <atomic>

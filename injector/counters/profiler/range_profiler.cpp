@@ -1,4 +1,4 @@
-#include <injector/counters/range_profiler.h>
+#include <injector/counters/profiler/range_profiler.h>
 #include <injector/vendor/cupti_structs.h>
 #include <injector/vendor/relaxed_capture.h>
 

@@ -1,7 +1,7 @@
-#include <injector/counters/leases.h>
-#include <injector/counters/range_profiler.h>
-#include <injector/counters/open_window.h>
-#include <injector/counters/with_context.h>
+#include <injector/counters/access/leases.h>
+#include <injector/counters/access/open_window.h>
+#include <injector/counters/access/with_context.h>
+#include <injector/counters/profiler/range_profiler.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
 

@@ -1,6 +1,6 @@
 // Shuts a context's gate (windows.h) for a scope. Private to windows.
 #pragma once
-#include <injector/counters/contexts.h>
+#include <injector/counters/access/contexts.h>
 
 namespace flopinj {
 

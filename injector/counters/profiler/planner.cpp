@@ -1,7 +1,7 @@
 #include <collector/identity/start_thread.h>
 #include <collector/schedule/computed_plan.h>
-#include <injector/counters/device_support.h>
-#include <injector/counters/planner.h>
+#include <injector/counters/profiler/device_support.h>
+#include <injector/counters/profiler/planner.h>
 #include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
 #include <injector/process/this_thread.h>

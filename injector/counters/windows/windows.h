@@ -30,12 +30,12 @@
 #include <collector/schedule/refusals.h>
 #include <collector/schedule/scheduler.h>
 #include <collector/schedule/window_policy.h>
-#include <injector/counters/captures.h>
-#include <injector/counters/contexts.h>
-#include <injector/counters/leases.h>
-#include <injector/counters/planner.h>
-#include <injector/counters/range_profiler.h>
-#include <injector/counters/unread_windows.h>
+#include <injector/counters/access/captures.h>
+#include <injector/counters/access/contexts.h>
+#include <injector/counters/access/leases.h>
+#include <injector/counters/profiler/planner.h>
+#include <injector/counters/profiler/range_profiler.h>
+#include <injector/counters/windows/unread_windows.h>
 #include <injector/process/edge.h>
 
 #include <atomic>

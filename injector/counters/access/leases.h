@@ -16,9 +16,9 @@
 #pragma once
 #include <collector/schedule/counter_lease.h>
 #include <collector/schedule/scheduler.h>
-#include <injector/counters/captures.h>
-#include <injector/counters/contexts.h>
-#include <injector/counters/planner.h>
+#include <injector/counters/access/captures.h>
+#include <injector/counters/access/contexts.h>
+#include <injector/counters/profiler/planner.h>
 #include <injector/process/edge.h>
 #include <injector/vendor/cupti_check.h>
 

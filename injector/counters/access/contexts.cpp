@@ -1,6 +1,6 @@
-#include <injector/counters/contexts.h>
-#include <injector/counters/range_profiler.h>
-#include <injector/counters/open_window.h>
+#include <injector/counters/access/contexts.h>
+#include <injector/counters/access/open_window.h>
+#include <injector/counters/profiler/range_profiler.h>
 #include <injector/process/thread_context.h>
 #include <injector/vendor/relaxed_capture.h>
 

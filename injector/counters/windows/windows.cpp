@@ -1,7 +1,7 @@
-#include <injector/counters/instrumenting.h>
-#include <injector/counters/shut_gate.h>
-#include <injector/counters/windows.h>
-#include <injector/counters/with_context.h>
+#include <injector/counters/access/with_context.h>
+#include <injector/counters/windows/instrumenting.h>
+#include <injector/counters/windows/shut_gate.h>
+#include <injector/counters/windows/windows.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
 #include <injector/process/this_thread.h>
