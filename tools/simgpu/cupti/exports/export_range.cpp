@@ -133,11 +133,13 @@ CUptiResult CUPTIAPI cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* pPa
 }
 
 CUptiResult CUPTIAPI cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params* pParams) {
+  synchronize(pParams, CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE);
   return on_object(pParams, CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE,
                    [&](RangeProfiler& object) { return object.push(pParams->pRangeName); });
 }
 
 CUptiResult CUPTIAPI cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params* pParams) {
+  synchronize(pParams, CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE);
   return on_object(pParams, CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE,
                    [&](RangeProfiler& object) { return object.pop(); });
 }
