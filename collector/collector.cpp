@@ -188,9 +188,10 @@ RecordingProgress Collector::progress() const {
   return progress;
 }
 
-void Collector::diagnostic(Severity severity, std::string_view code, std::string_view message) {
+void Collector::diagnostic(Severity severity, std::string_view code, std::string_view message,
+                           uint64_t times) {
   if (dead_) return;
-  guarded([&] { state_->diagnostics.push(severity, code, message, state_->now()); });
+  guarded([&] { state_->diagnostics.push(severity, code, message, state_->now(), times); });
 }
 
 void Collector::count_unseen(std::string_view reason, uint64_t by) {

@@ -81,7 +81,7 @@ class Collector {
   uint64_t launches_made() const;  // so far, by all threads
   RecordingProgress progress() const;
   // Each code is written once, then counted.
-  void diagnostic(Severity, std::string_view code, std::string_view message);
+  void diagnostic(Severity, std::string_view code, std::string_view message, uint64_t times = 1);
   // A launch beside which work may have run that is in no count (see FORMAT.md for the reasons).
   void count_unseen(std::string_view reason, uint64_t by = 1);
   // Launches that the program made and that are not given to record(): they count as made and as

@@ -120,6 +120,7 @@ CallKind kind_of(const DriverCall& call) {
     CallKind operator()(const ModuleFunction&) const { return CallKind::kModule; }
     CallKind operator()(const WaitFunction&) const { return CallKind::kWait; }
     CallKind operator()(const StreamEndFunction&) const { return CallKind::kStreamEnd; }
+    CallKind operator()(const SyncFunction&) const { return CallKind::kSync; }
   };
   return std::visit(Kind{}, call.function);
 }
@@ -178,6 +179,13 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
   } else if (graph != nullptr) {
     graphs.call_enter(thread, *frame, *graph);
     if (graph->action == GraphAction::kBeginCapture) windows.capture_beginning(thread.calls);
+  } else if (std::holds_alternative<SyncFunction>(call->function)) {
+    if (Context* const on = contexts.find(thread, data.context); on == nullptr)
+      return;
+    else if (entering)
+      windows.synchronizing(*on, thread);
+    else if (succeeded(data))
+      windows.synchronized(*on, thread);
   } else if (const auto* const wait = std::get_if<WaitFunction>(&call->function)) {
     if (Context* const on = contexts.find(thread, data.context); on == nullptr)
       return;
@@ -281,6 +289,7 @@ bool Tracer::enable(std::string& error) {
   on(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz);
   // An older CUPTI does not know every function: what it does not know it cannot miss.
   for (const DriverCall& call : driver_calls()) {
+    if (std::holds_alternative<SyncFunction>(call.function) && !state_->edge.measures) continue;
     const CUptiResult result = on(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
     Problem problem;
     if (call.cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel &&

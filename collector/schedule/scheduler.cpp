@@ -231,6 +231,17 @@ LaunchDecision MeasurementScheduler::decide(DeviceId device, const Signature& si
   return {};
 }
 
+bool MeasurementScheduler::affords(DeviceId device, const Signature& signature, uint64_t ns,
+                                   uint64_t now_ns) const noexcept {
+  const State& state = *state_;
+  const MutexLock lock(state.mutex);
+  const State::Plan* const plan = state_->plan_of(device, 0);
+  if (plan == nullptr) return false;
+  const auto known = plan->signatures.find(signature.id);
+  const bool incomplete = known == plan->signatures.end() || !known->second.missing().empty();
+  return state.budget.affords(incomplete, ns, now_ns);
+}
+
 // Everything that is launched in an instrumented window is slowed down, chosen or not: a kernel
 // whose time is not known, or is more than there is room for, ends it.
 bool MeasurementScheduler::State::too_long_for(const Plan& plan, const Signature& signature,

@@ -158,6 +158,8 @@ class MeasurementScheduler {
   // Nor of this launch, though perhaps of others: as a window with it that failed.
   void cannot_measure_launch(DeviceId, const Signature&, uint32_t group) noexcept;
   void add_cost(uint64_t ns) noexcept;  // of what came to no window
+  // Whether a launch may wait so long for a moment at which a window can be opened.
+  bool affords(DeviceId, const Signature&, uint64_t ns, uint64_t now_ns) const noexcept;
 
   // --- The writer thread
   // Counts launches, arms what is due. Timed launch calls outside of windows: all so far.

@@ -23,7 +23,7 @@ namespace flopinj {
 
 struct Context;
 
-enum class CallKind : uint8_t { kLaunch, kGraph, kModule, kWait, kStreamEnd };
+enum class CallKind : uint8_t { kLaunch, kGraph, kModule, kWait, kStreamEnd, kSync };
 
 struct CallFrame {
   uint32_t function = 0, correlation = 0;  // CUPTI's ids: of the driver's function, of this call

@@ -107,6 +107,7 @@ struct ThreadContext {
   GraphCallInProgress graph_call;
   bool timing_due = false;     // the next launch callback that does no window work is timed
   bool slow_callback = false;  // this callback did window work, which is accounted elsewhere
+  uint64_t synchronizing_since_ns = 0;  // it is in a call that may wait for what is in flight
 
   ContextSlot context;
   std::array<GraphSlot, 8> graphs;

@@ -51,9 +51,14 @@ struct StreamEndFunction {
   CUstream (*stream)(const void* parameters);
 };
 
+// Waits for the GPU, or says whether something has ended. At ENTER and EXIT alike; asked for only
+// where counters are read.
+struct SyncFunction {};
+
 struct DriverCall {
   uint32_t cbid;
-  std::variant<LaunchFunction, GraphFunction, ModuleFunction, WaitFunction, StreamEndFunction>
+  std::variant<LaunchFunction, GraphFunction, ModuleFunction, WaitFunction, StreamEndFunction,
+               SyncFunction>
       function;
 };
 

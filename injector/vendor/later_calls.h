@@ -6,6 +6,7 @@
 
 namespace flopinj::later {
 
+inline constexpr uint32_t kCtxSynchronize2 = 800;
 inline constexpr uint32_t kLaunchHostFunc2 = 831, kLaunchHostFunc2PerThread = 832;
 inline constexpr uint32_t kBeginRecapture = 846, kBeginRecapturePerThread = 847;
 inline constexpr uint32_t kGraphAddNode3 = 863, kGraphNodeSetParams2 = 864;

@@ -1,4 +1,21 @@
 // CUDA contexts we have seen: created after us, or adopted at their first launch.
+//
+// What becomes of a context's counters and of its window (leases.h, windows.h):
+//
+//                        idle for 2 s             nothing that waits is in flight
+//      .-----> kHeld ------------------> kDue --------------------------------> kReleased
+//      |        ^ | a launch wants        | a window is opened all the same      |
+//      |        | v a window              v                                      | a launch wants
+//      |       kShut <--------------------'                                      | a window
+//      |        ^ |                       .--------------------------------------'
+//      | closed | | opened                v        work that waits is in flight
+//      '---- kOpen                      kAsked ----------------------------------> kUntaken
+//                                         | the planner's thread enables the       | the next launch
+//                                         v profiler                               v that can opens
+//                                       kHeld                                    kShut   a window
+//
+// A context begins as kUntaken, and becomes so again where CUPTI has refused. Where CUPTI wants the
+// profiler disabled by a thread that launches, kDueHere comes in place of kDue.
 #pragma once
 #include <collector/identity/ids.h>
 #include <collector/identity/mutex.h>
@@ -30,22 +47,51 @@ struct Context {
   uint32_t ordinal = 0;  // of its device, as is the next
   DeviceId device;
 
+  enum class State : uint8_t {
+    kUntaken,   // the profiler is not enabled; the launch that opens a window enables it
+    kHeld,      // it is enabled, no window is open
+    kDue,       // the same, and it is to be disabled once nothing that waits is in flight
+    kReleased,  // it is not enabled
+    kAsked,     // nor is it now, and a launch wants a window: the planner's thread enables it
+    // From here on the gate is shut: launches come through the lock.
+    kDueHere,  // as kDue; by the next launch
+    kShut,     // the thread that has the lock opens or closes a window, enables or disables
+    kOpen      // a window is open
+  };
+  // Changed under the lock, but for kReleased -> kAsked, and kHeld or kDue -> kDueHere.
+  std::atomic<State> state{State::kUntaken};
+  bool shut() const noexcept { return state.load(std::memory_order_seq_cst) >= State::kDueHere; }
+
   // The measurement window; windows.h has which thread may touch what.
   TimedMutex lock;
-  std::atomic<bool> gate{false};          // a window is open or about to be
   std::atomic<bool> plan_awaited{false};  // the first launch has waited for the device's plan
   std::unique_ptr<OpenWindow> window FLOPINJ_GUARDED_BY(lock);
   std::unique_ptr<RangeProfiler> profiler FLOPINJ_GUARDED_BY(lock);  // made at the first window
-  // Whether the profiler is enabled; leases.h has which thread may change it.
-  enum class Counters : uint8_t { kUntaken, kHeld, kSwitching, kReleased };
-  std::atomic<Counters> counters{Counters::kUntaken};
-  std::atomic<bool> counters_asked{false};  // a launch wants them
-  std::atomic<bool> release_here{false};    // by the next launch
+  // A launch wanted a window since the last one was opened, and work that waits was in flight. For
+  // the next one counters that are due are kept for a moment: since when.
+  std::atomic<bool> wanted{false};
+  uint64_t kept_since_ns FLOPINJ_GUARDED_BY(lock) = 0;
   WaitingStreams waiting;
   std::atomic<uint32_t> modules_loaded{0};
   // The launch that is in the window: when it entered, 0 between launches.
   std::atomic<uint64_t> window_call_began_ns{0};
   std::atomic<const Signature*> window_call{nullptr};
+};
+
+// Shuts the gate for a scope. At its end the state is as before, whatever happens, or as
+// `becomes` says.
+class Shut {
+ public:
+  explicit Shut(Context& context) FLOPINJ_REQUIRES(context.lock)
+      : becomes(context.state.exchange(Context::State::kShut)), state_(context.state) {}
+  ~Shut() { state_.store(becomes); }
+  Shut(const Shut&) = delete;
+  Shut& operator=(const Shut&) = delete;
+
+  Context::State becomes;
+
+ private:
+  std::atomic<Context::State>& state_;
 };
 
 class Contexts {

@@ -10,7 +10,7 @@
 
 namespace flopinj {
 
-using Counters = Context::Counters;
+using State = Context::State;
 
 Leases::Leases(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures)
     : edge_(edge),
@@ -20,45 +20,40 @@ Leases::Leases(Edge& edge, Planner& planner, Contexts& contexts, const Captures&
       scheduler_(edge.collector->scheduler()),
       keeps_(edge.settings.mode == Mode::kFull) {}
 
-namespace {
-
-// Counters that are being switched; at the end of the scope they are as `becomes` says, also where
-// memory was short.
-struct Switching {
-  std::atomic<Counters>& counters;
-  Counters becomes;
-  ~Switching() { counters.store(becomes); }
-};
-
-}  // namespace
-
 bool Leases::available(Context& context) {
-  const Counters state = context.counters.load(std::memory_order_acquire);
-  if (state == Counters::kUntaken || state == Counters::kHeld) return true;
-  if (state == Counters::kReleased && !by_planner_.load(std::memory_order_relaxed) &&
-      device_of(context).lease.may_be_taken(monotonic_ns()))
-    return true;
-  ask(context);
-  return false;
+  const Device& device = device_of(context);
+  switch (context.state.load(std::memory_order_acquire)) {
+    case State::kUntaken:
+    case State::kHeld:
+      return true;
+    case State::kDue:
+      return !device.wanted_by_another.load(std::memory_order_relaxed);
+    case State::kReleased:
+      if ((!by_planner_.load(std::memory_order_relaxed) || context.waiting.come_and_go()) &&
+          device.lease.may_be_taken(monotonic_ns()))
+        return true;
+      ask(context);
+      return false;
+    default:
+      return false;
+  }
 }
 
 void Leases::ask(Context& context) {
-  if (context.counters_asked.load(std::memory_order_relaxed)) return;
-  if (!context.counters_asked.exchange(true, std::memory_order_relaxed)) planner_.visit_soon();
+  State released = State::kReleased;
+  if (context.state.compare_exchange_strong(released, State::kAsked)) planner_.visit_soon();
 }
 
 bool Leases::take(Context& context) {
-  if (!available(context)) return false;
   Device& device = device_of(context);
   Context* holder = nullptr;
-  if (device.holder.compare_exchange_strong(holder, &context) || holder == &context) {
-    if (context.counters.exchange(Counters::kHeld) != Counters::kHeld)
-      device.lease.taken(monotonic_ns());
+  if (device.holder.compare_exchange_strong(holder, &context)) {
+    device.lease.taken(monotonic_ns());
     return true;
   }
-  context.counters.store(Counters::kReleased, std::memory_order_release);
+  if (holder == &context) return true;
   device.wanted_by_another.store(true, std::memory_order_relaxed);
-  ask(context);
+  planner_.visit_soon();
   return false;
 }
 
@@ -69,20 +64,18 @@ void Leases::used(const Context& context) {
   device.lease.used(now);
 }
 
-void Leases::drop(Context& context) {
-  if (context.ordinal >= devices_.size()) return;  // not measured
-  if (context.profiler != nullptr && !context.profiler->disable()) return;
-  context.counters.store(Counters::kUntaken, std::memory_order_release);
+State Leases::drop(Context& context) {
+  if (context.ordinal >= devices_.size()) return State::kUntaken;  // not measured
+  if (context.profiler != nullptr && !context.profiler->disable()) return State::kHeld;
   Context* self = &context;
   device_of(context).holder.compare_exchange_strong(self, nullptr);
+  return State::kUntaken;
 }
 
 void Leases::forget(Context& context) {
   drop(context);
   context.profiler.reset();
-  context.counters_asked.store(false, std::memory_order_relaxed);
-  context.release_here.store(false, std::memory_order_relaxed);
-  context.counters.store(Counters::kUntaken, std::memory_order_release);
+  context.state.store(State::kUntaken);
   Context* self = &context;
   if (context.ordinal < devices_.size())
     device_of(context).holder.compare_exchange_strong(self, nullptr);
@@ -101,43 +94,55 @@ bool Leases::visit() {
   const uint64_t now = monotonic_ns();
   for (Context* const context : contexts_.all()) {
     if (context->ordinal >= devices_.size()) continue;
-    const Counters state = context->counters.load(std::memory_order_acquire);
-    if (state == Counters::kHeld) {
+    Device& device = device_of(*context);
+    const State state = context->state.load(std::memory_order_acquire);
+    if (state == State::kAsked) {
       again = true;
-      if (due(*context, now)) release(*context, now);
-    } else if (state == Counters::kReleased && by_planner_.load(std::memory_order_relaxed) &&
-               context->counters_asked.load(std::memory_order_relaxed)) {
-      again = true;
-      Device& device = device_of(*context);
       if (device.holder.load() != nullptr)
         device.wanted_by_another.store(true, std::memory_order_relaxed);
       else if (device.lease.may_be_taken(now))
         enable(*context, now);
+    } else if (device.holder.load() == context) {
+      again = true;
+      if (state > State::kDue || !due(*context, now))
+        device.due_since_ns = 0;
+      else
+        release(*context, now);
     }
   }
   return again;
 }
 
 void Leases::release(Context& context, uint64_t now_ns) {
+  Device& device = device_of(context);
+  if (device.due_since_ns == 0) device.due_since_ns = now_ns;
   if (!by_planner_.load(std::memory_order_relaxed)) {  // the next launch is to come to us
-    context.release_here.store(true, std::memory_order_relaxed);
-    context.gate.store(true, std::memory_order_seq_cst);
+    for (State held : {State::kHeld, State::kDue})
+      context.state.compare_exchange_strong(held, State::kDueHere);
     return;
   }
-  Counters held = Counters::kHeld;
-  if (!context.counters.compare_exchange_strong(held, Counters::kSwitching)) return;
-  Switching switching{context.counters, Counters::kHeld};
   if (!context.lock.try_lock()) return;
-  const HeldLock lock(context.lock);
-  if (!disable(context)) return;
-  Device& device = device_of(context);
-  const bool for_another = device.wanted_by_another.exchange(false);
-  if (!for_another) device.lease.released(now_ns);
-  device.holder.store(nullptr);
-  switching.becomes = Counters::kReleased;
-  log::debug(
-      "the counters of device " + std::to_string(context.ordinal) +
-      (for_another ? " go to another context" : " are free for others: no window is wanted"));
+  {
+    const HeldLock lock(context.lock);
+    Shut shut(context);
+    if (shut.becomes == State::kHeld || shut.becomes == State::kDue)
+      shut.becomes = give_back(context);
+    if (shut.becomes != State::kDue) return;
+  }
+  say_kept(context, now_ns);
+}
+
+void Leases::say_kept(const Context& context, uint64_t now_ns) {
+  if (kept_said_ || now_ns < device_of(context).due_since_ns + kKeptNs) return;
+  kept_said_ = true;
+  const std::string line =
+      "no window was opened for a while, and the counters of device " +
+      std::to_string(context.ordinal) +
+      " are kept all the same: giving them back waits for all work in flight, and collectives or "
+      "other work that waits has been in flight since. A call that waits for the GPU "
+      "(cuCtxSynchronize, loss.item()) lets them be given back";
+  edge_.collector->diagnostic(Severity::kWarning, "counters.kept", line);
+  log::info(line);
 }
 
 bool Leases::quiet(Context& context) {
@@ -146,8 +151,20 @@ bool Leases::quiet(Context& context) {
   return current && !context.waiting.unfinished(edge_.cuda);
 }
 
+State Leases::give_back(Context& context) {
+  if (!quiet(context)) return State::kDue;
+  if (!disable(context)) return State::kHeld;
+  Device& device = device_of(context);
+  const bool for_another = device.wanted_by_another.exchange(false);
+  if (!for_another) device.lease.released(monotonic_ns());
+  device.holder.store(nullptr);
+  log::debug(
+      "the counters of device " + std::to_string(context.ordinal) +
+      (for_another ? " go to another context" : " are free for others: no window is wanted"));
+  return State::kReleased;
+}
+
 bool Leases::disable(Context& context) {
-  if (!quiet(context)) return false;
   if (context.profiler == nullptr) return true;  // there was no memory to make it
   const WithContext current(edge_.cuda, context.handle);
   if (!current) return false;
@@ -157,29 +174,41 @@ bool Leases::disable(Context& context) {
 }
 
 void Leases::release_here(Context& context) {
-  if (!context.release_here.exchange(false, std::memory_order_relaxed)) return;
-  if (context.window != nullptr) return;
-  drop(context);
-  if (context.counters.load(std::memory_order_relaxed) == Counters::kUntaken) {
-    context.counters.store(Counters::kReleased, std::memory_order_release);
-    Device& device = device_of(context);
-    device.wanted_by_another.store(false, std::memory_order_relaxed);
-    device.lease.released(monotonic_ns());
+  if (context.state.load() != State::kDueHere || context.window != nullptr) return;
+  uint64_t asking_ns = 0;
+  if (context.waiting.in_flight(edge_.cuda, 0, asking_ns)) return;
+  Shut shut(context);
+  shut.becomes = give_back(context);
+  if (shut.becomes == State::kDue) shut.becomes = State::kDueHere;
+}
+
+void Leases::synchronized(Context& context) {
+  const State state = context.state.load(std::memory_order_acquire);
+  if ((state != State::kDue && state != State::kDueHere) || !context.lock.try_lock()) return;
+  const HeldLock lock(context.lock);
+  if (context.wanted.load(std::memory_order_relaxed)) {
+    const uint64_t now = monotonic_ns();
+    if (context.kept_since_ns == 0) context.kept_since_ns = now;
+    if (now < context.kept_since_ns + kKeptForLaunchNs) return;
   }
-  context.gate.store(false, std::memory_order_seq_cst);
+  Shut shut(context);
+  if (shut.becomes == State::kDue || shut.becomes == State::kDueHere)
+    shut.becomes = give_back(context);
 }
 
 void Leases::enable(Context& context, uint64_t now_ns) {
-  Counters released = Counters::kReleased;
-  if (!context.counters.compare_exchange_strong(released, Counters::kSwitching)) return;
-  Switching switching{context.counters, Counters::kReleased};
   if (!context.lock.try_lock()) return;
   const HeldLock lock(context.lock);
+  Shut shut(context);
+  if (shut.becomes != State::kAsked) return;
+  if (context.waiting.unfinished(edge_.cuda)) {  // the launch that finds a moment does it
+    shut.becomes = State::kUntaken;
+    return;
+  }
   if (!try_enable(context, now_ns)) return;
-  context.counters_asked.store(false, std::memory_order_relaxed);
   used(context);
   device_of(context).lease.taken(now_ns);
-  switching.becomes = Counters::kHeld;
+  shut.becomes = State::kHeld;
   log::debug("the counters of device " + std::to_string(context.ordinal) + " are ours again");
 }
 

@@ -7,12 +7,16 @@
 //   another context of the device wants them    the planner's thread disables the one, once it has
 //                 not opened a window for kHandOverNs, and enables the other
 //
-// So what enabling and disabling cost is not the launching threads' to pay. Where CUPTI refuses
-// either on the planner's thread, the launching threads do it after all.
+// So what enabling and disabling cost is not the launching threads' to pay. But CUPTI may wait for
+// all work in flight in either: where some of it waits for the program (waiting_streams.h), as
+// where collectives are always in flight, the planner's thread leaves it alone. Then a call of the
+// program's that has waited for all of it disables the profiler (synchronized()), and a launch that
+// opens a window enables it. Where no such call comes, counters are kept, and a diagnostic says so
+// after kKeptNs. Where CUPTI refuses either on the planner's thread, launching threads do it.
 //
-// Threads: visit() is the planner's; the rest is for launching threads. Switching begins with
-// Context::counters, as windows do with the gate: a thread that begins a capture sees it, or is
-// seen.
+// Threads: visit() is the planner's; the rest is for launching threads. Who switches shuts the gate
+// first (Context::State), as who opens a window: a thread that begins a capture, or launches work
+// that waits, sees it, or is seen.
 #pragma once
 #include <collector/schedule/counter_lease.h>
 #include <collector/schedule/scheduler.h>
@@ -34,14 +38,18 @@ class Leases {
 
   // ENTER of a launch that wants a window. False: not now; the counters have been asked for.
   bool available(Context&);
-  // Before the profiler is enabled by a launching thread. False: another context has them.
+  // Before the profiler is enabled by a launching thread. False: another context has them, and was
+  // asked for them.
   bool take(Context&);
   void used(const Context&);  // a window was opened or closed
-  // Disables the profiler, if it is there. Any thread that has the context current.
-  void drop(Context& context) FLOPINJ_REQUIRES(context.lock);
+  // Disables the profiler, if it is there. Any thread that has the context current. What the
+  // context's state is then.
+  Context::State drop(Context& context) FLOPINJ_REQUIRES(context.lock);
   void forget(Context& context) FLOPINJ_REQUIRES(context.lock);  // it is being destroyed
-  // Does what the planner's thread was refused.
+  // Does what the planner's thread could not. At a launch, with the lock.
   void release_here(Context& context) FLOPINJ_REQUIRES(context.lock);
+  // The same at EXIT of a call that has waited for all that was in flight. The context is current.
+  void synchronized(Context&);
 
   // Only its windows can be open; null: no context of the device has the counters.
   Context* holder(uint32_t ordinal) const {
@@ -51,12 +59,14 @@ class Leases {
   bool visit();  // true while there is a reason to come again
 
  private:
-  static constexpr uint64_t kHandOverNs = 100'000'000;
+  static constexpr uint64_t kHandOverNs = 100'000'000, kKeptNs = 5'000'000'000;
+  static constexpr uint64_t kKeptForLaunchNs = 200'000'000;
 
   struct Device {
     std::atomic<Context*> holder{nullptr};
     std::atomic<bool> wanted_by_another{false};
     std::atomic<uint64_t> used_ns{0};
+    uint64_t due_since_ns = 0;  // the planner's thread: of the holder; 0: it is not due
     CounterLease lease;
   };
   Device& device_of(const Context& context) { return devices_[context.ordinal]; }
@@ -64,9 +74,12 @@ class Leases {
   bool due(const Context&, uint64_t now_ns) const;
   void ask(Context&);
   void release(Context&, uint64_t now_ns);
+  void say_kept(const Context&, uint64_t now_ns);
   void enable(Context&, uint64_t now_ns);
-  // There is nothing that switching would disturb.
+  // There is nothing that switching would disturb, or wait for.
   bool quiet(Context& context) FLOPINJ_REQUIRES(context.lock);
+  // What the context's state is then.
+  Context::State give_back(Context& context) FLOPINJ_REQUIRES(context.lock);
   bool disable(Context& context) FLOPINJ_REQUIRES(context.lock);
   bool try_enable(Context& context, uint64_t now_ns) FLOPINJ_REQUIRES(context.lock);
   void enable_refused(Context&, const Problem&, uint64_t now_ns);
@@ -78,6 +91,7 @@ class Leases {
   const MeasurementScheduler& scheduler_;
   const bool keeps_;                    // every launch is to be measured
   std::atomic<bool> by_planner_{true};  // its thread may enable and disable
+  bool kept_said_ = false;              // the planner's thread
   std::array<Device, Planner::kMostDevices> devices_;
 };
 

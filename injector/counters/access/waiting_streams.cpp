@@ -1,5 +1,6 @@
 #include <injector/counters/access/waiting_streams.h>
 #include <injector/counters/access/with_context.h>
+#include <injector/process/process.h>
 #include <injector/vendor/relaxed_capture.h>
 
 #include <algorithm>
@@ -32,6 +33,7 @@ bool WaitingStreams::add(const CudaApi& cuda, CUcontext context, CUstream stream
   if (own) added = {nullptr, event_behind(cuda, context, CU_STREAM_PER_THREAD)};
   const MutexLock lock(mutex_);
   any_.store(true, std::memory_order_seq_cst);
+  drains_.made();
   if (!own && find(added.handle) != nullptr) return !lost_;
   if (count_ == kMost) forget_finished(cuda);
   if (count_ == kMost || (own && added.behind == nullptr)) {
@@ -43,14 +45,49 @@ bool WaitingStreams::add(const CudaApi& cuda, CUcontext context, CUstream stream
   return true;
 }
 
-bool WaitingStreams::unfinished(const CudaApi& cuda) {
+bool WaitingStreams::unfinished(const CudaApi& cuda, uint64_t call_ns) {
   if (calls_.load(std::memory_order_seq_cst) != 0) return true;
   if (!any_.load(std::memory_order_seq_cst)) return false;
   const MutexLock lock(mutex_);
   forget_finished(cuda);
-  const bool any = lost_ || count_ != 0;
-  if (!any) any_.store(false, std::memory_order_seq_cst);
-  return any;
+  if (lost_ || count_ != 0) return true;
+  any_.store(false, std::memory_order_seq_cst);
+  if (call_ns != 0) {
+    drains_.ended_in_call(monotonic_ns(), call_ns);
+    come_and_go_.store(true, std::memory_order_relaxed);
+  } else {
+    drains_.ended(monotonic_ns());
+  }
+  return false;
+}
+
+bool WaitingStreams::in_flight(const CudaApi& cuda, uint64_t call_ns, uint64_t& cost_ns) {
+  if (calls_.load(std::memory_order_seq_cst) != 0) return true;
+  if (!any_.load(std::memory_order_seq_cst)) return false;
+  std::atomic<uint64_t>& ask_at_ns = ask_at_ns_[call_ns != 0 ? 1 : 0];
+  const uint64_t began = monotonic_ns();
+  if (began < ask_at_ns.load(std::memory_order_relaxed) &&
+      call_ns < kTimesInCall * asking_ns_.load(std::memory_order_relaxed))
+    return true;
+  const bool some = unfinished(cuda, call_ns);
+  const uint64_t ended = monotonic_ns();
+  asking_ns_.store(ended - began, std::memory_order_relaxed);
+  if (some)
+    ask_at_ns.store(
+        ended + std::clamp(kTimesOfAsking * (ended - began), kAskEveryNs, kMostUnaskedNs),
+        std::memory_order_relaxed);
+  cost_ns += ended - began;
+  return some;
+}
+
+uint64_t WaitingStreams::may_wait_ns(uint64_t now_ns) {
+  const MutexLock lock(mutex_);
+  return lost_ ? 0 : drains_.may_wait_ns(now_ns);
+}
+
+void WaitingStreams::waited(uint64_t now_ns, uint64_t took_ns, bool in_vain) {
+  const MutexLock lock(mutex_);
+  drains_.waited(now_ns, took_ns, in_vain);
 }
 
 void WaitingStreams::forget_finished(const CudaApi& cuda) {
@@ -86,6 +123,8 @@ void WaitingStreams::clear() {
   const MutexLock lock(mutex_);
   count_ = 0;
   lost_ = false;
+  drains_ = {};
+  come_and_go_.store(false, std::memory_order_relaxed);
   any_.store(false, std::memory_order_seq_cst);
 }
 

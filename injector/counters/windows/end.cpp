@@ -1,6 +1,5 @@
 // The end of a window: its samples, or what becomes of a window without any.
 #include <injector/counters/windows/instrumenting.h>
-#include <injector/counters/windows/shut_gate.h>
 #include <injector/counters/windows/windows.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
@@ -96,7 +95,8 @@ void Windows::launch_failed(const Context& context, const OpenWindow& window,
 
 void Windows::close(Context& context, CloseCause cause) {
   const uint64_t began = monotonic_ns();
-  ShutGate gate(context);
+  Shut shut(context);
+  shut.becomes = Context::State::kHeld;
   auto window = std::move(context.window);
   MeasurementWindow& measured = window->measured;
   Problem problem;
@@ -119,7 +119,7 @@ void Windows::close(Context& context, CloseCause cause) {
     if (!measured.rows.empty()) policy_.agreed(cause);
     return hand_over(std::move(window), std::move(image));
   }
-  if (discard(context, std::move(window), closed, cause, problem)) gate.keep();
+  shut.becomes = discard(context, std::move(window), closed, cause, problem);
 }
 
 void Windows::hand_over(std::unique_ptr<OpenWindow> window, std::vector<uint8_t> image) {
@@ -186,10 +186,12 @@ void Windows::leave_out_unpatched(OpenWindow& window, std::span<const double> va
   }
 }
 
-// The counters of a window could not be had. True when the window is open still.
-bool Windows::discard(Context& context, std::unique_ptr<OpenWindow> window,
-                      RangeProfiler::Closed closed, CloseCause cause, Problem& problem) {
+// The counters of a window could not be had. The context's state is then as it returns: the window
+// may be open still.
+Context::State Windows::discard(Context& context, std::unique_ptr<OpenWindow> window,
+                                RangeProfiler::Closed closed, CloseCause cause, Problem& problem) {
   using Verdict = WindowPolicy::Verdict;
+  using State = Context::State;
   const MeasurementWindow& measured = window->measured;
   const bool mismatch = closed.outcome == RangeProfiler::Outcome::kMismatch;
   std::string news;
@@ -202,22 +204,20 @@ bool Windows::discard(Context& context, std::unique_ptr<OpenWindow> window,
   if (elsewhere && closed.outcome == RangeProfiler::Outcome::kNotClosed) {
     window->finished = true;
     context.window = std::move(window);
-    return true;
+    return State::kOpen;
   }
-  if (!mismatch) leases_.drop(context);
+  const State dropped = mismatch ? State::kHeld : leases_.drop(context);
   if (verdict == Verdict::kBlame && mismatch) {
     window->settled = true;
     scheduler_.window_failed(measured);
     edge_.collector->diagnostic(Severity::kWarning, problem.code, problem.line);
-    return false;
+    return dropped;
   }
   if (verdict == Verdict::kBlame) refused(context.device, *window->plan, measured.group, problem);
-  if (verdict == Verdict::kGiveUp) {
-    problem.code = "counters.closing";
-    leases_.drop(context);
-    give_up(context.device, problem);
-  }
-  return false;
+  if (verdict != Verdict::kGiveUp) return dropped;
+  problem.code = "counters.closing";
+  give_up(context.device, problem);
+  return leases_.drop(context);
 }
 
 void Windows::log_closed(const Context& context, const OpenWindow& window) const {

@@ -1,6 +1,5 @@
 #include <injector/counters/access/with_context.h>
 #include <injector/counters/windows/instrumenting.h>
-#include <injector/counters/windows/shut_gate.h>
 #include <injector/counters/windows/windows.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
@@ -10,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace flopinj {
 namespace {
@@ -18,6 +18,9 @@ using namespace std::chrono_literals;
 constexpr auto kMostWaitAtEnd = 500ms;
 // A launch that has been inside a window for so long is reported.
 constexpr uint64_t kLongLaunchNs = 10'000'000'000;
+// Windows are wanted, and none is opened for so long, or in a short recording.
+constexpr uint64_t kNoneOpenedNs = 5'000'000'000, kNoneOpenedAtEndNs = 1'000'000'000;
+constexpr auto kLookEvery = 50us;  // while a launch waits
 
 bool is_instrumented(const DevicePlan& plan, uint32_t group) {
   if (plan.together == nullptr) return plan.groups[group]->plan.instrumented;
@@ -55,19 +58,67 @@ void Windows::await_plan(Context& context) {
 void Windows::enter(Context& context, ThreadContext& thread, const Signature* signature) {
   if (!on_.load(std::memory_order_relaxed)) return;
   // Measuring has stopped: from the last window on, launches are only counted.
-  if (scheduler_.stopped() && !context.gate.load(std::memory_order_relaxed)) return;
-  // This store and the load of the gate, and in open() the store of the gate and the loads of
-  // `launching`, are sequentially consistent: at least one of the two threads sees the other.
-  thread.calls.launching.store(&context, std::memory_order_seq_cst);
+  if (scheduler_.stopped() && !context.shut()) return;
   const bool wants = signature != nullptr &&
                      signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
                      planner_.plan(context.ordinal) != nullptr &&
                      scheduler_.may_want(context.device, *signature) && !captures_.any() &&
-                     !context.waiting.unfinished(edge_.cuda) && leases_.available(context);
-  if (!wants && !context.gate.load(std::memory_order_seq_cst)) return;
+                     leases_.available(context) && quiet(context, thread, *signature);
+  // This store and the load of the state, and in open() the store of the state and the loads of
+  // `launching`, are sequentially consistent: at least one of the two threads sees the other.
+  thread.calls.launching.store(&context, std::memory_order_seq_cst);
+  if (!wants && !context.shut()) return;
   thread.calls.launching.store(nullptr, std::memory_order_release);
   thread.slow_callback = true;
   enter_slowly(context, thread, signature);
+}
+
+bool Windows::quiet(Context& context, ThreadContext& thread, const Signature& signature) {
+  if (!context.waiting.any()) return true;
+  thread.slow_callback = true;
+  if (!in_flight(context, 0) || wait_for_end(context, signature)) return true;
+  context.wanted.store(true, std::memory_order_relaxed);
+  if (!turned_away_.load(std::memory_order_relaxed) && !turned_away_.exchange(true))
+    planner_.visit_soon();
+  return false;
+}
+
+// What it takes is at the cost of the budget.
+bool Windows::in_flight(Context& context, uint64_t call_ns) {
+  uint64_t cost_ns = 0;
+  const bool some = context.waiting.in_flight(edge_.cuda, call_ns, cost_ns);
+  if (cost_ns != 0) scheduler_.add_cost(cost_ns);
+  return some;
+}
+
+// Without a lock of ours: a launch of another thread may be what the work waits for.
+bool Windows::wait_for_end(Context& context, const Signature& signature) {
+  const uint64_t began = monotonic_ns();
+  const uint64_t most = context.waiting.may_wait_ns(began);
+  if (most == 0 || !scheduler_.affords(context.device, signature, most / 2, began)) return false;
+  const NoCancellation whole;
+  uint64_t took = 0;
+  bool some = true;
+  while (some && took < most) {
+    std::this_thread::sleep_for(kLookEvery);
+    some = context.waiting.unfinished(edge_.cuda);
+    took = monotonic_ns() - began;
+  }
+  context.waiting.waited(began + took, took, some);
+  scheduler_.add_cost(took);
+  return !some;
+}
+
+void Windows::synchronizing(const Context& context, ThreadContext& thread) {
+  thread.synchronizing_since_ns =
+      on_.load(std::memory_order_relaxed) && context.waiting.any() ? monotonic_ns() : 0;
+}
+
+void Windows::synchronized(Context& context, ThreadContext& thread) {
+  if (!on_.load(std::memory_order_relaxed)) return;
+  const uint64_t since = std::exchange(thread.synchronizing_since_ns, 0);
+  const uint64_t now = since != 0 ? monotonic_ns() : 0;
+  if (!context.waiting.any() || !in_flight(context, now - since)) leases_.synchronized(context);
 }
 
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
@@ -114,8 +165,8 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   if (instrumented && !may_instrument(context, thread, *plan, *decision.open)) return;
 
   const uint64_t began = monotonic_ns();
-  ShutGate gate(context);
-  // capture_beginning() reads the gate after it has counted itself: one of the two sees the other.
+  Shut shut(context);
+  // capture_beginning() reads the state after it has counted itself: one of the two sees the other.
   if (captures_.any() || context.waiting.unfinished(edge_.cuda)) return;
   const auto give_up = std::chrono::steady_clock::now() + patience_.for_launches;
   while (others_launching(thread, context)) {
@@ -139,18 +190,25 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   window->measured.group = *decision.open;
   window->measured.shared = decision.shared;
   window->measured.rows.reserve(most);
-  if (!leases_.take(context)) return;
+  if (!leases_.take(context)) {
+    shut.becomes = Context::State::kAsked;
+    return;
+  }
+  shut.becomes = Context::State::kHeld;
   Problem problem;
   if (!context.profiler->open(plan->read_by(*decision.open), most, problem)) {
     scheduler_.add_cost(monotonic_ns() - began);
-    leases_.drop(context);
+    shut.becomes = leases_.drop(context);
     return refused(context.device, *plan, *decision.open, problem);
   }
   leases_.used(context);
+  context.wanted.store(false, std::memory_order_relaxed);
+  context.kept_since_ns = 0;
   window->measured.opened_ns = monotonic_ns();
   window->measured.cost.overhead_ns = window->measured.opened_ns - began;
   context.window = std::move(window);
-  gate.keep();
+  shut.becomes = Context::State::kOpen;
+  opened_.fetch_add(1, std::memory_order_relaxed);
   planner_.visit_soon();
 }
 
@@ -202,7 +260,7 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUres
 
 void Windows::wait_beginning(Context& context, const CallFrames& calls, CallFrame& frame) {
   context.waiting.begin(frame);
-  if (!context.gate.load(std::memory_order_seq_cst) || calls.holds(context.lock)) return;
+  if (!context.shut() || calls.holds(context.lock)) return;
   if (!context.lock.try_lock_for(patience_.for_lock)) return;
   const HeldLock lock(context.lock);
   if (context.window != nullptr) close(context, CloseCause::kEarly);
@@ -248,7 +306,7 @@ void Windows::close_from_outside(Context& context) {
   const WithContext current(edge_.cuda, context.handle);
   if (current) return close(context, CloseCause::kOutside);
   context.window.reset();  // the driver is already gone, and the counters with it
-  context.gate.store(false, std::memory_order_seq_cst);
+  context.state.store(Context::State::kHeld);
 }
 
 void Windows::capture_beginning(const CallFrames& calls) {
@@ -257,19 +315,16 @@ void Windows::capture_beginning(const CallFrames& calls) {
 
 // Closes the window of a context that may be another one than the thread's.
 void Windows::shut(Context& context, const CallFrames& calls) {
-  const bool switching =
-      context.counters.load(std::memory_order_seq_cst) == Context::Counters::kSwitching;
-  if (!context.gate.load(std::memory_order_seq_cst) && !switching) return;
-  if (calls.holds(context.lock)) return;
+  if (!context.shut() || calls.holds(context.lock)) return;
   if (!context.lock.try_lock_for(patience_.for_lock)) return;
   const HeldLock lock(context.lock);
   if (context.window == nullptr) return;
   close_from_outside(context);
   if (context.window == nullptr) return;
   // It could not be closed here. Left open, its closing would disturb a capture.
-  leases_.drop(context);
+  const Context::State dropped = leases_.drop(context);
   context.window.reset();
-  context.gate.store(false, std::memory_order_seq_cst);
+  context.state.store(dropped);
 }
 
 // On the planner's thread. True while there is a reason to come again.
@@ -279,7 +334,8 @@ bool Windows::visit() noexcept {
     const bool open = close_old();
     const bool launching = watch_launches();
     const bool leased = leases_.visit();
-    return resume_paused() || open || launching || leased || unread;
+    const bool wanted = say_turned_away(false);
+    return resume_paused() || open || launching || leased || unread || wanted;
   } catch (const std::exception&) {  // memory; the gate is open again where a window was closed
     return true;
   }
@@ -290,7 +346,7 @@ bool Windows::close_old() {
   bool open = false;
   if (!policy_.closes_from_outside()) return false;
   for (Context* const context : contexts_.all()) {
-    if (!context->gate.load(std::memory_order_relaxed)) continue;
+    if (!context->shut()) continue;
     if (!context->lock.try_lock()) {
       open = true;  // a launch in the window closes it itself, if it is the last one for long
       continue;
@@ -337,6 +393,30 @@ bool Windows::resume_paused() {
   return waiting;
 }
 
+// Where windows were wanted in vain and kernels have no count for it. True: look again.
+bool Windows::say_turned_away(bool last) {
+  if (!turned_away_.load(std::memory_order_relaxed)) return false;
+  const uint64_t now = monotonic_ns();
+  const uint64_t opened = opened_.load(std::memory_order_relaxed);
+  if (std::exchange(opened_seen_, opened) != opened || none_opened_since_ns_ == 0)
+    none_opened_since_ns_ = now;
+  const bool said = turned_away_said_ != 0;
+  const uint64_t patience = last ? kNoneOpenedAtEndNs : kNoneOpenedNs;
+  if (!said && now < none_opened_since_ns_ + patience && !(last && opened == 0)) return !last;
+  if (said && !last) return false;
+  const Coverage coverage = scheduler_.coverage();
+  const uint64_t lack =
+      coverage.launches - coverage.covered_launches - coverage.unmeasurable_launches;
+  if (lack <= turned_away_said_) return false;
+  edge_.collector->diagnostic(
+      Severity::kWarning, "counters.in_flight",
+      "launches have no FLOP count, since collectives or other work that waits was in flight "
+      "wherever they were to be measured. A window opens behind a call that waits for the GPU "
+      "(cuCtxSynchronize, cuStreamSynchronize, loss.item()), and the program makes none, or seldom",
+      lack - std::exchange(turned_away_said_, lack));
+  return false;
+}
+
 void Windows::finish() {
   on_.store(false, std::memory_order_relaxed);
   for (Context* const context : contexts_.all()) {
@@ -345,8 +425,9 @@ void Windows::finish() {
     if (context->profiler == nullptr) continue;
     if (context->window != nullptr) close_from_outside(*context);
     const WithContext current(edge_.cuda, context->handle);
-    if (current) leases_.drop(*context);
+    if (current) context->state.store(leases_.drop(*context));
   }
+  say_turned_away(true);
   read_closed();
 }
 

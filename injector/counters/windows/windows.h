@@ -77,6 +77,10 @@ class Windows {
   void wait_beginning(Context&, const CallFrames&, CallFrame&);
   void wait_made(Context&, CUstream, bool per_thread);
 
+  // ENTER and EXIT of a call that waits for the GPU, or that has found something ended.
+  void synchronizing(const Context&, ThreadContext&);
+  void synchronized(Context&, ThreadContext&);
+
   // ENTER of a call that destroys a stream.
   void stream_destroying(CUstream);
 
@@ -107,6 +111,11 @@ class Windows {
   void log_closed(const Context&, const OpenWindow&) const;
   void close_from_outside(Context& context) FLOPINJ_REQUIRES(context.lock);
   void shut(Context&, const CallFrames&);
+  // No work that waits is in flight, perhaps after a wait for its end.
+  bool quiet(Context&, ThreadContext&, const Signature&);
+  bool wait_for_end(Context&, const Signature&);
+  bool in_flight(Context&, uint64_t call_ns);
+  bool say_turned_away(bool last);
   void waiting_lost();
   bool visit() noexcept;
   bool close_old();
@@ -116,8 +125,8 @@ class Windows {
   bool may_instrument(Context&, const ThreadContext&, const DevicePlan&, uint32_t group);
   void launch_failed(const Context&, const OpenWindow&, const Signature*, CUresult);
   bool resume_paused();
-  bool discard(Context& context, std::unique_ptr<OpenWindow>, RangeProfiler::Closed, CloseCause,
-               Problem&) FLOPINJ_REQUIRES(context.lock);
+  Context::State discard(Context& context, std::unique_ptr<OpenWindow>, RangeProfiler::Closed,
+                         CloseCause, Problem&) FLOPINJ_REQUIRES(context.lock);
   void refused(DeviceId, const DevicePlan&, uint32_t group, const Problem&,
                Refusals::Kind = Refusals::Kind::kPassing);
   void give_up(DeviceId, const Problem&);
@@ -139,6 +148,11 @@ class Windows {
   std::atomic<bool> refusal_said_{false};  // on stderr, once in a process
   std::atomic<bool> on_;
   std::atomic<uint32_t> windows_{0};  // number of the last window
+  // A launch wanted a window while work that waits was in flight; so many windows were opened.
+  std::atomic<bool> turned_away_{false};
+  std::atomic<uint64_t> opened_{0};
+  // The planner's thread, then finish(): launches that are said, and how long no window was opened.
+  uint64_t turned_away_said_ = 0, opened_seen_ = 0, none_opened_since_ns_ = 0;
 };
 
 }  // namespace flopinj
