@@ -27,8 +27,10 @@ class PlayedGpu {
   std::atomic<uint32_t> measured{0};  // launches that were made in a window
   std::atomic<bool> window_open{false};
   std::atomic<uint32_t> time_stamps{0};
-  std::atomic<uint32_t> streams_asked{0};  // whether their work has ended
-  std::function<void()> asked_for_device;  // while CUPTI is asked which device a context has
+  std::atomic<uint32_t> streams_asked{0};         // whether their work has ended
+  std::atomic<bool> busy{false};                  // it has not
+  std::atomic<uint32_t> enabled{0}, disabled{0};  // the profiler
+  std::function<void()> asked_for_device;         // while CUPTI is asked which device a context has
 
   PlayedGpu() : collector(config(), hooks()) {
     played() = this;
@@ -38,7 +40,9 @@ class PlayedGpu {
     play_cupti(edge.cupti);
     play_profiler(edge.cupti);
     play_driver(edge.cuda);
-    collector.start(std::make_unique<MemorySink>(), {});
+    auto memory = std::make_unique<MemorySink>();
+    sink_ = memory.get();
+    collector.start(std::move(memory), {});
     publish(&edge);
     std::string error;
     tracer.emplace(edge);
@@ -62,6 +66,13 @@ class PlayedGpu {
     tracer->end();
     publish(nullptr);
     end_epoch();
+  }
+
+  // All of it: the recording ends.
+  const std::string& trace() {
+    end();
+    collector.close(EndReason::kExit);
+    return sink_->bytes;
   }
 
   struct Call {
@@ -233,9 +244,11 @@ class PlayedGpu {
     };
     cupti.RangeProfilerEnable = [](CUpti_RangeProfiler_Enable_Params* p) {
       p->pRangeProfilerObject = reinterpret_cast<CUpti_RangeProfiler_Object*>(uintptr_t{1});
-      return CUPTI_SUCCESS;
+      return ++played()->enabled, CUPTI_SUCCESS;
     };
-    cupti.RangeProfilerDisable = agree<CUpti_RangeProfiler_Disable_Params>;
+    cupti.RangeProfilerDisable = [](CUpti_RangeProfiler_Disable_Params*) {
+      return ++played()->disabled, CUPTI_SUCCESS;
+    };
     cupti.RangeProfilerSetConfig = agree<CUpti_RangeProfiler_SetConfig_Params>;
     cupti.RangeProfilerStart = [](CUpti_RangeProfiler_Start_Params*) {
       ++played()->windows;
@@ -269,13 +282,14 @@ class PlayedGpu {
     };
     cuda.StreamQuery = [](CUstream) {
       ++played()->streams_asked;
-      return CUDA_SUCCESS;
+      return played()->busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     };
     cuda.StreamIsCapturing = [](CUstream, CUstreamCaptureStatus* status) {
       return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
     };
   }
 
+  MemorySink* sink_ = nullptr;
   CUpti_CallbackFunc callback_ = nullptr;
   void* user_ = nullptr;
   std::atomic<uint32_t> correlation_{0}, kernels_{0}, ranges_{0};

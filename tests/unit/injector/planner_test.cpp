@@ -1,0 +1,101 @@
+// Plans of devices, made on a thread of their own, by a CUPTI that the test plays.
+#include <injector/counters/profiler/planner.h>
+
+#include <chrono>
+#include <thread>
+
+#include "catch.h"
+#include "unit/injector/played_gpu.h"
+
+using namespace flopinj;
+using namespace std::chrono_literals;
+using test::PlayedGpu;
+
+namespace {
+
+std::atomic<uint32_t> g_host_objects{0};
+std::atomic<bool> g_slow{false};
+
+struct Scene {
+  Scene() {
+    g_host_objects = 0;
+    g_slow = false;
+    gpu.edge.cupti.ProfilerHostInitialize = [](CUpti_Profiler_Host_Initialize_Params* p) {
+      ++g_host_objects;
+      if (g_slow) std::this_thread::sleep_for(50ms);
+      p->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(uintptr_t{1});
+      return CUPTI_SUCCESS;
+    };
+  }
+  ~Scene() { stopped = stopped || planner.stop(); }
+
+  PlayedGpu gpu;
+  Planner planner{gpu.edge};
+  bool stopped = false;
+};
+
+}  // namespace
+
+TEST_CASE("a plan is made once for all devices of a chip") {
+  Scene scene;
+  CHECK(scene.planner.plan(0) == nullptr);
+  scene.planner.device_seen(0);
+  scene.planner.wait(0, 20'000);
+  REQUIRE(scene.planner.plan(0) != nullptr);
+  const uint32_t made = g_host_objects;
+  CHECK(made >= scene.planner.plan(0)->groups.size());
+  scene.planner.device_seen(1);
+  scene.planner.device_seen(0);
+  scene.planner.wait(1, 20'000);
+  REQUIRE(scene.planner.plan(1) != nullptr);
+  CHECK(g_host_objects == made);
+  CHECK(scene.planner.plan(1)->groups.data() == scene.planner.plan(0)->groups.data());
+}
+
+TEST_CASE("a device that CUPTI does not support has no plan, and waiting for it ends") {
+  Scene scene;
+  scene.gpu.edge.cupti.ProfilerDeviceSupported = [](CUpti_Profiler_DeviceSupported_Params* p) {
+    return p->isSupported = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, CUPTI_SUCCESS;
+  };
+  scene.planner.device_seen(0);
+  scene.planner.wait(0, 20'000);
+  CHECK(scene.planner.plan(0) == nullptr);
+  scene.planner.device_seen(Planner::kMostDevices);
+  scene.planner.wait(Planner::kMostDevices, 20'000);
+  CHECK(scene.planner.plan(Planner::kMostDevices) == nullptr);
+}
+
+TEST_CASE("waiting for a plan has a limit") {
+  Scene scene;
+  g_slow = true;
+  scene.planner.device_seen(0);
+  const auto began = std::chrono::steady_clock::now();
+  scene.planner.wait(0, 1);
+  CHECK(std::chrono::steady_clock::now() - began < 400ms);
+  scene.planner.wait(0, 20'000);
+  CHECK(scene.planner.plan(0) != nullptr);
+}
+
+TEST_CASE("visits come again until there is no reason, and at once where there is a hurry") {
+  Scene scene;
+  std::atomic<int> visits{0};
+  scene.planner.set_visit([&] { return ++visits < 3; });
+  scene.planner.device_seen(0);
+  scene.planner.wait(0, 20'000);
+  CHECK(visits == 0);
+  scene.planner.visit_now();
+  const auto give_up = std::chrono::steady_clock::now() + 10s;
+  while (visits < 3 && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(200ms);
+  CHECK(visits == 3);
+}
+
+TEST_CASE("the thread ends when it is told to, and makes no plan afterwards") {
+  Scene scene;
+  scene.planner.device_seen(0);
+  scene.planner.wait(0, 20'000);
+  scene.stopped = scene.planner.stop();
+  CHECK(scene.stopped);
+  scene.planner.device_seen(1);
+  CHECK(scene.planner.plan(1) == nullptr);
+}
