@@ -228,11 +228,12 @@ void Recording::leave() noexcept {
   collector_->close(EndReason::kFailure);
 }
 
-void Recording::await_captures() {
+void Recording::await_quiet() {
   constexpr auto kMost = std::chrono::seconds(5);
   constexpr auto kLookEvery = std::chrono::milliseconds(1);
   const auto give_up = std::chrono::steady_clock::now() + kMost;
-  while (tracer_->capturing() && std::chrono::steady_clock::now() < give_up)
+  tracer_->end_measuring();
+  while (tracer_->is_disturbed() && std::chrono::steady_clock::now() < give_up)
     std::this_thread::sleep_for(kLookEvery);
 }
 

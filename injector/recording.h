@@ -38,8 +38,9 @@ class Recording {
   // One of them has failed, or has thrown: ends what they had begun. False: as of close().
   bool give_up() noexcept;
 
-  // Waits until no stream is under capture, which the end of measuring could spoil, or 5 s.
-  void await_captures();
+  // Measures nothing more, and waits, 5 s at most, for what the end of measuring could spoil or
+  // have to wait for: streams under capture, and work that waits where counters are held.
+  void await_quiet();
   // Launches are no longer ours: windows are closed, their counters read, our other threads ended.
   void let_go() noexcept;
   // After let_go(): the writer asks for the last times, writes what is left and the End packet;

@@ -374,7 +374,7 @@ Outcome stop_recording() {
   session().stop_ns = 0;
   show_stopping();
   session().unsettled = session().current;
-  session().current->await_captures();
+  session().current->await_quiet();
   let_go(*session().current);
   visits_ended(kMostWaitForLaunches);  // a launch that is counted already comes into the trace
   const bool ended = session().current->close(EndReason::kDetach);

@@ -362,6 +362,8 @@ bool Tracer::end_and_finalize() noexcept {
   return state_->finalize == Finalize::kDone;
 }
 
+void Tracer::end_measuring() noexcept { state_->windows.end_measuring(); }
+bool Tracer::is_disturbed() { return capturing() || state_->windows.keeps_counters(); }
 bool Tracer::capturing() const { return state_->captures.known(); }
 bool Tracer::planner_ended() const { return state_->planner_ended; }
 

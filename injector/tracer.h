@@ -39,7 +39,10 @@ class Tracer {
   // for a second, the subscription ends and CUPTI stays. True: CUPTI has ended, or our own part of
   // it.
   bool end_and_finalize() noexcept;
-  bool capturing() const;  // a stream is under capture
+  void end_measuring() noexcept;  // no window opens any more; launches are recorded still
+  bool capturing() const;         // a stream is under capture
+  // disable() would spoil something of the program's, or leave the counters as they are.
+  bool is_disturbed();
   // After disable(): false where the planner's thread is still at work.
   bool planner_ended() const;
 

@@ -2,17 +2,17 @@
 //
 // What becomes of a context's counters and of its window (leases.h, windows.h):
 //
-//                        idle for 2 s             nothing that waits is in flight
-//      .-----> kHeld ------------------> kDue --------------------------------> kReleased
-//      |        ^ | a launch wants        | a window is opened all the same      |
-//      |        | v a window              v                                      | a launch wants
-//      |       kShut <--------------------'                                      | a window
-//      |        ^ |                       .--------------------------------------'
-//      | closed | | opened                v        work that waits is in flight
-//      '---- kOpen                      kAsked ----------------------------------> kUntaken
-//                                         | the planner's thread enables the       | the next launch
-//                                         v profiler                               v that can opens
-//                                       kHeld                                    kShut   a window
+//                        idle for 2 s            nothing that waits is in flight
+//      .-----> kHeld ----------------> kDue -----------------------------> kReleased
+//      |        ^ | a launch wants      | a window is opened all the same    |
+//      |        | v a window            v                                    | a launch wants
+//      |       kShut <------------------'                                    | a window
+//      |        ^ |                     .------------------------------------'
+//      | closed | | opened              v       work that waits is in flight
+//      '---- kOpen                    kAsked ----------------------------> kUntaken
+//                                       | the planner's thread               | the next launch that
+//                                       v enables the profiler               v can opens a window
+//                                     kHeld                                kShut
 //
 // A context begins as kUntaken, and becomes so again where CUPTI has refused. Where CUPTI wants the
 // profiler disabled by a thread that launches, kDueHere comes in place of kDue.

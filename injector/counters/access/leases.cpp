@@ -5,6 +5,7 @@
 #include <injector/process/log.h>
 #include <injector/process/process.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -81,12 +82,34 @@ void Leases::forget(Context& context) {
     device_of(context).holder.compare_exchange_strong(self, nullptr);
 }
 
+void Leases::end() {
+  ended_.store(true, std::memory_order_relaxed);
+  planner_.visit_soon();
+}
+
+bool Leases::kept() {
+  return std::ranges::any_of(devices_, [&](const Device& device) {
+    Context* const holder = device.holder.load();
+    if (holder == nullptr || !holder->waiting.any()) return false;
+    const WithContext current(edge_.cuda, holder->handle);
+    return current && holder->waiting.unfinished(edge_.cuda);
+  });
+}
+
+void Leases::drop_at_end(Context& context) {
+  const WithContext current(edge_.cuda, context.handle);
+  if (!current || holder(context.ordinal) != &context) return;
+  if (context.waiting.unfinished(edge_.cuda)) return say_kept(context);
+  context.state.store(drop(context));
+}
+
 bool Leases::due(const Context& context, uint64_t now_ns) const {
   const Device& device = device_of(context);
   if (device.wanted_by_another.load(std::memory_order_relaxed) &&
       now_ns >= device.used_ns.load(std::memory_order_relaxed) + kHandOverNs)
     return true;
-  return !keeps_ && (device.lease.idle(now_ns) || scheduler_.stopped());
+  return ended_.load(std::memory_order_relaxed) ||
+         (!keeps_ && (device.lease.idle(now_ns) || scheduler_.stopped()));
 }
 
 bool Leases::visit() {
@@ -129,12 +152,11 @@ void Leases::release(Context& context, uint64_t now_ns) {
       shut.becomes = give_back(context);
     if (shut.becomes != State::kDue) return;
   }
-  say_kept(context, now_ns);
+  if (now_ns >= device.due_since_ns + kKeptNs) say_kept(context);
 }
 
-void Leases::say_kept(const Context& context, uint64_t now_ns) {
-  if (kept_said_ || now_ns < device_of(context).due_since_ns + kKeptNs) return;
-  kept_said_ = true;
+void Leases::say_kept(const Context& context) {
+  if (kept_said_.exchange(true)) return;
   const std::string line =
       "no window was opened for a while, and the counters of device " +
       std::to_string(context.ordinal) +
@@ -186,7 +208,7 @@ void Leases::synchronized(Context& context) {
   const State state = context.state.load(std::memory_order_acquire);
   if ((state != State::kDue && state != State::kDueHere) || !context.lock.try_lock()) return;
   const HeldLock lock(context.lock);
-  if (context.wanted.load(std::memory_order_relaxed)) {
+  if (context.wanted.load(std::memory_order_relaxed) && !ended_.load(std::memory_order_relaxed)) {
     const uint64_t now = monotonic_ns();
     if (context.kept_since_ns == 0) context.kept_since_ns = now;
     if (now < context.kept_since_ns + kKeptForLaunchNs) return;

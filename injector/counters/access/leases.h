@@ -46,6 +46,11 @@ class Leases {
   // context's state is then.
   Context::State drop(Context& context) FLOPINJ_REQUIRES(context.lock);
   void forget(Context& context) FLOPINJ_REQUIRES(context.lock);  // it is being destroyed
+  // Measuring is over: they are due. The thread that ends the recording.
+  void end();
+  // Held by a context where work that waits is in flight, so that drop_at_end() would leave them.
+  bool kept();
+  void drop_at_end(Context& context) FLOPINJ_REQUIRES(context.lock);
   // Does what the planner's thread could not. At a launch, with the lock.
   void release_here(Context& context) FLOPINJ_REQUIRES(context.lock);
   // The same at EXIT of a call that has waited for all that was in flight. The context is current.
@@ -74,7 +79,7 @@ class Leases {
   bool due(const Context&, uint64_t now_ns) const;
   void ask(Context&);
   void release(Context&, uint64_t now_ns);
-  void say_kept(const Context&, uint64_t now_ns);
+  void say_kept(const Context&);
   void enable(Context&, uint64_t now_ns);
   // There is nothing that switching would disturb, or wait for.
   bool quiet(Context& context) FLOPINJ_REQUIRES(context.lock);
@@ -91,7 +96,8 @@ class Leases {
   const MeasurementScheduler& scheduler_;
   const bool keeps_;                    // every launch is to be measured
   std::atomic<bool> by_planner_{true};  // its thread may enable and disable
-  bool kept_said_ = false;              // the planner's thread
+  std::atomic<bool> ended_{false};      // measuring is over
+  std::atomic<bool> kept_said_{false};
   std::array<Device, Planner::kMostDevices> devices_;
 };
 

@@ -110,12 +110,10 @@ bool Windows::wait_for_end(Context& context, const Signature& signature) {
 }
 
 void Windows::synchronizing(const Context& context, ThreadContext& thread) {
-  thread.synchronizing_since_ns =
-      on_.load(std::memory_order_relaxed) && context.waiting.any() ? monotonic_ns() : 0;
+  thread.synchronizing_since_ns = context.waiting.any() ? monotonic_ns() : 0;
 }
 
 void Windows::synchronized(Context& context, ThreadContext& thread) {
-  if (!on_.load(std::memory_order_relaxed)) return;
   const uint64_t since = std::exchange(thread.synchronizing_since_ns, 0);
   const uint64_t now = since != 0 ? monotonic_ns() : 0;
   if (!context.waiting.any() || !in_flight(context, now - since)) leases_.synchronized(context);
@@ -417,6 +415,11 @@ bool Windows::say_turned_away(bool last) {
   return false;
 }
 
+void Windows::end_measuring() noexcept {
+  on_.store(false, std::memory_order_relaxed);
+  leases_.end();
+}
+
 void Windows::finish() {
   on_.store(false, std::memory_order_relaxed);
   for (Context* const context : contexts_.all()) {
@@ -424,8 +427,7 @@ void Windows::finish() {
     const HeldLock lock(context->lock);
     if (context->profiler == nullptr) continue;
     if (context->window != nullptr) close_from_outside(*context);
-    const WithContext current(edge_.cuda, context->handle);
-    if (current) context->state.store(leases_.drop(*context));
+    leases_.drop_at_end(*context);
   }
   say_turned_away(true);
   read_closed();

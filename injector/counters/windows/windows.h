@@ -89,6 +89,10 @@ class Windows {
 
   // False when a launch on it does not return: then nothing is left to serve another context.
   bool context_destroying(Context&);
+  // No new windows, and counters are due to be given back.
+  void end_measuring() noexcept;
+  // finish() could not give them back: work that waits is in flight where they are held.
+  bool keeps_counters() { return leases_.kept(); }
   // At exit: no new windows, open ones are closed. Any thread, with or without a context.
   void finish();
 

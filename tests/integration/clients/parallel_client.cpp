@@ -10,6 +10,7 @@
 //   steps=200      step_ms=30: how long its collectives take    ahead=4: steps, of the host
 //   read_every=10  steps from one loss to the next; 0: no call ever waits for the GPU
 //   late=0         from this step on there is one kernel more
+//   leave=0        1: rank 0 exits with a collective in flight that no other rank comes to
 //   order=0        1: the host launches a kernel between a receive and the send that its peer waits
 //                  for, in the opposite order on every second rank
 #include <cupti_range_profiler.h>
@@ -35,9 +36,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kCollectives = 3;  // in one step
 
-std::map<std::string, int> g_options{{"ranks", 2},    {"threads", -1}, {"steps", 200},
-                                     {"step_ms", 30}, {"ahead", 4},    {"read_every", 10},
-                                     {"late", 0},     {"order", 0},    {"look", 0}};
+std::map<std::string, int> g_options{
+    {"ranks", 2},       {"threads", -1}, {"steps", 200}, {"step_ms", 30}, {"ahead", 4},
+    {"read_every", 10}, {"late", 0},     {"leave", 0},   {"order", 0},    {"look", 0}};
 int option(const char* name) { return g_options.at(name); }
 
 double seconds_since(Clock::time_point began) {
@@ -186,6 +187,11 @@ void train(const std::vector<std::unique_ptr<Rank>>& ranks, int first) {
     for (const auto& rank : ranks) rank->step(step);
     if (const int every = option("read_every"); every != 0 && step % every == every - 1)
       for (const auto& rank : ranks) rank->read_loss(began);
+  }
+  if (option("leave") != 0 && first == 0) {
+    ranks.front()->step(option("steps"));
+    std::printf("rank 0 seconds %.3f\n", seconds_since(began));
+    std::exit(0);
   }
   for (const auto& rank : ranks) rank->finish();
   for (size_t i = 0; i < ranks.size(); ++i)

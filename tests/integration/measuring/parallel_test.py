@@ -127,6 +127,16 @@ class Parallel(harness.TestCase):
         self.profiled({"FLOPINJ_BUDGET": "none"}, step_ms=2000, steps=steps, ahead=2, read_every=3)
         self.assertGreaterEqual(self.covered(steps), 0.95)
 
+    def test_a_recording_that_ends_gives_them_back(self):
+        self.profiled({"FLOPINJ_DURATION": 2, "FLOPINJ_LOG": "debug"}, steps=150)
+        self.assertIn("are free for others", self.done.stderr)
+        self.assertNotIn("counters.kept", harness.codes(self.report))
+
+    def test_a_program_that_leaves_its_collectives_ends(self):
+        self.plain(steps=20, leave=1)
+        seconds = self.profiled(steps=20, leave=1)
+        self.assertLess(seconds[0], 20)
+
     def test_every_rank_may_measure(self):
         steps = 200
         plain = self.plain(steps=steps)
