@@ -233,13 +233,12 @@ LaunchDecision MeasurementScheduler::decide(DeviceId device, const Signature& si
 
 bool MeasurementScheduler::affords(DeviceId device, const Signature& signature, uint64_t ns,
                                    uint64_t now_ns) const noexcept {
-  const State& state = *state_;
-  const MutexLock lock(state.mutex);
+  const MutexLock lock(state_->mutex);
   const State::Plan* const plan = state_->plan_of(device, 0);
   if (plan == nullptr) return false;
   const auto known = plan->signatures.find(signature.id);
   const bool incomplete = known == plan->signatures.end() || !known->second.missing().empty();
-  return state.budget.affords(incomplete, ns, now_ns);
+  return state_->budget.affords(incomplete, ns, now_ns);
 }
 
 // Everything that is launched in an instrumented window is slowed down, chosen or not: a kernel
