@@ -64,10 +64,6 @@ void softmax(Vector& x) {
   for (double& v : x) v /= sum;
 }
 
-double gelu(double x) {
-  return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-}
-
 void add(Vector& to, const Vector& x) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += x[i];
 }
@@ -110,6 +106,10 @@ void block(Reader& reader, int width, int heads, std::vector<Rows>& sequences) {
 }
 
 }  // namespace
+
+double gelu(double x) {
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
 
 double gpt_reference_loss(const trainer::GptSizes& sizes, std::span<const double> parameters,
                           std::span<const int> tokens, std::span<const int> labels) {

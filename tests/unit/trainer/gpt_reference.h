@@ -6,6 +6,8 @@
 
 #include "gpt/sizes.h"
 
+double gelu(double x);  // by tanh
+
 // One sequence's loss or several's mean, from all parameters in the trainer's order: embeddings of
 // tokens and of positions; of each block the first norm (weights, biases), queries, keys and values
 // (a row an output), the projection, the second norm, the MLP's two matrices; the last norm, the

@@ -1,4 +1,5 @@
 // The trainer's GPT, run by the simulated driver, against models in double precision on the host.
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -106,6 +107,8 @@ void check_gradients(const trainer::GptOptions& options) {
   CHECK(at == gradient.size());
 }
 
+float from_bits(trainer::Bf16 bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+
 trainer::GptOptions small() {
   trainer::GptOptions options;
   options.sizes = {2, 64, 2, 32, 32, 1};
@@ -139,6 +142,32 @@ TEST_CASE("blocks that run again in backward give the same gradients to the last
   options.checkpoint = true;
   Fixture again(options, kTrained);
   CHECK(kept.model.parameters().values() == again.model.parameters().values());
+}
+
+TEST_CASE("GELU and its slope are those of its formula") {
+  Fixture gpu(small(), 0);
+  constexpr int kCount = 256;
+  std::vector<trainer::Bf16> ones(kCount, 0x3f80), x(kCount);
+  for (int i = 0; i < kCount; ++i) {  // from -4 on, in steps that bf16 has
+    const float value = static_cast<float>(i - kCount / 2) / 32;
+    x[static_cast<size_t>(i)] = static_cast<trainer::Bf16>(std::bit_cast<uint32_t>(value) >> 16);
+  }
+  trainer::Buffer<trainer::Bf16> in(gpu.api, kCount), slope(gpu.api, kCount), y(gpu.api, kCount);
+  in.upload(gpu.stream, x);
+  slope.upload(gpu.stream, ones);
+  const trainer::LaunchShape shape = trainer::one_per_item(kCount);
+  gpu.kernels.gelu.launch(gpu.stream, shape, kCount, in.address(), y.address());
+  gpu.kernels.gelu_backward.launch(gpu.stream, shape, kCount, in.address(), slope.address(),
+                                   slope.address());
+  const auto found = y.download(gpu.stream), found_slope = slope.download(gpu.stream);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double at = from_bits(x[i]), step = 1e-6;
+    const double expected = (gelu(at + step) - gelu(at - step)) / (2 * step);
+    INFO("at " << at);
+    // Rounded to bf16; tanh.approx errs by 2^-11.
+    CHECK(from_bits(found[i]) == Approx(gelu(at)).epsilon(0.004).margin(0.002));
+    CHECK(from_bits(found_slope[i]) == Approx(expected).epsilon(0.004).margin(0.004));
+  }
 }
 
 TEST_CASE("AdamW moves weights as its authors wrote it") {
