@@ -41,7 +41,7 @@ class Client(unittest.TestCase):
             done = subprocess.run(
                 [BUILD / "bin/flopinj", "run", "--simulate", "-o", trace, "--", sys.executable,
                  HERE / program, *map(str, arguments)],
-                capture_output=True, text=True, timeout=240, check=False)
+                env=os.environ | {"TRITON_CACHE_DIR": folder}, capture_output=True, text=True, timeout=240, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             report = json.loads(subprocess.run(
                 [BUILD / "bin/flopreduce", "--format", "json", *options, trace],
@@ -88,15 +88,21 @@ class Triton(Client):
     packages = ("triton",)
     STEPS = 10
 
-    def test_attention_on_tensor_cores(self):
+    def test_attention_by_products_of_warps(self):
+        self.assert_attention(80)
+
+    def test_attention_by_products_of_groups_of_warps(self):
+        self.assert_attention(90)
+
+    def assert_attention(self, capability):
         phases = ("scores", "softmax", "values")
         printed, worst, report = self.run_it(
-            "triton_attention.py", self.STEPS,
+            "triton_attention.py", self.STEPS, capability,
             options=[f"--phase={phase}={phase}" for phase in phases])
         for difference, most in zip(worst, (1e-6, 1e-3, 1e-3)):  # f32; f16 has 11 bits
             self.assertLess(difference, most, printed)
         self.assertEqual(len(worst), 3)
-        tokens, width, block = 96, 64, 128
+        tokens, width, block = 192, 64, 256
         product = 2 * tokens * tokens * width
         # A row's largest number counts nothing, its quotients neither. Of each element of a block a
         # difference and a product in the exponential; then the 32 lanes of a warp add up what each

@@ -1,5 +1,5 @@
 """Attention in Triton's kernels: compiled to PTX without a GPU, launched by cuda-core.
-Usage: triton_attention.py STEPS"""
+Usage: triton_attention.py STEPS COMPUTE_CAPABILITY, such as 80 or 90"""
 
 import sys
 
@@ -11,7 +11,7 @@ from cuda.core import (Device, LaunchConfig, LegacyPinnedMemoryResource, ObjectC
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-TOKENS, WIDTH, TILE = 96, 64, 32
+TOKENS, WIDTH, TILE = 192, 64, 64
 SCALE = WIDTH ** -0.5
 
 
@@ -56,9 +56,9 @@ def values_of(p, v, o, width: tl.constexpr, tokens: tl.constexpr, tile: tl.const
 class Kernel:
     """A compiled kernel and its launches."""
 
-    def __init__(self, function, signature, constants, warps=4):
+    def __init__(self, capability, function, signature, constants, warps=4):
         source = ASTSource(function, signature | dict.fromkeys(constants, "constexpr"), constants)
-        made = triton.compile(source, target=GPUTarget("cuda", 80, 32),
+        made = triton.compile(source, target=GPUTarget("cuda", capability, 32),
                               options={"num_warps": warps})
         self.shared = made.metadata.shared
         self.block = 32 * warps
@@ -102,15 +102,16 @@ class Memory:
         return np.from_dlpack(here).view(like.dtype).reshape(like.shape).copy()
 
 
-def main(steps):
+def main(steps, capability):
     device = Device()
     device.set_current()
     stream = device.create_stream()
     tiles = {"width": WIDTH, "tokens": TOKENS, "tile": TILE}
-    scores = Kernel(scores_of, {"q": "*bf16", "k": "*bf16", "s": "*fp32", "scale": "fp32"}, tiles)
-    softmax = Kernel(softmax_of, {"s": "*fp32", "p": "*fp16", "tokens": "i32"}, {"block": 128},
-                     warps=1)
-    values = Kernel(values_of, {"p": "*fp16", "v": "*fp16", "o": "*fp32"}, tiles)
+    scores = Kernel(capability, scores_of,
+                    {"q": "*bf16", "k": "*bf16", "s": "*fp32", "scale": "fp32"}, tiles)
+    softmax = Kernel(capability, softmax_of, {"s": "*fp32", "p": "*fp16", "tokens": "i32"},
+                     {"block": 256}, warps=1)
+    values = Kernel(capability, values_of, {"p": "*fp16", "v": "*fp16", "o": "*fp32"}, tiles)
 
     random = np.random.default_rng(2025)
     q, k = (to_bfloat(random.standard_normal((TOKENS, WIDTH))) for _ in range(2))
@@ -139,4 +140,4 @@ def main(steps):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))
