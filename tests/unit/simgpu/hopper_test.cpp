@@ -266,6 +266,32 @@ TEST_CASE("PTX: products of a warp in every type") {
     }
 }
 
+TEST_CASE("PTX: products of a warp in double precision") {
+  Hopper gpu;
+  std::vector<double> a(8 * 4), b(4 * 8);
+  for (double& one : a) one = any_bits() * 0x1p-32 - 0.5;
+  for (double& one : b) one = any_bits() * 0x1p-32 - 0.5;
+  std::vector<double> b_by_columns(b.size());
+  for (size_t k = 0; k < 4; ++k)
+    for (size_t n = 0; n < 8; ++n) b_by_columns[n * 4 + k] = b[k * 8 + n];
+  // A lane has the element of a at its own place, by rows, and of b by columns.
+  const Array<double> device_a(a), device_b(b), by_columns(b_by_columns),
+      d(std::vector<double>(64)), e(std::vector<double>(64));
+  const Counts counts =
+      gpu.run("mma_f64", 1, 32, 0, device_a.address(), by_columns.address(), d.address());
+  gpu.run("wmma_f64", 1, 32, 0, device_a.address(), device_b.address(), e.address());
+  CHECK(counts[Count::kTensorFp64] == 2 * 8 * 8 * 4);
+  const std::vector<double> got = d.read(), of_wmma = e.read();
+  for (size_t m = 0; m < 8; ++m)
+    for (size_t n = 0; n < 8; ++n) {
+      double right = 0;
+      for (size_t k = 0; k < 4; ++k) right += a[m * 4 + k] * b[k * 8 + n];
+      const size_t lane = 4 * m + n / 2;
+      CHECK(got[n % 2 * 32 + lane] == Approx(right).epsilon(1e-14).margin(1e-15));
+      CHECK(of_wmma[m * 8 + n] == Approx(right).epsilon(1e-14).margin(1e-15));
+    }
+}
+
 TEST_CASE("PTX: products whose first matrix is sparse") {
   Hopper gpu;
   struct Row {
@@ -543,5 +569,60 @@ TEST_CASE("PTX: blocks of a cluster wait for each other and use each other's sha
     const int rank = static_cast<int>(block / width % 2 * 2 + block % 2);
     for (size_t i = 0; i < 4; ++i)
       CHECK(all[4 * block + i] == gifts[4 * first + i] + (i == 0 ? rank : 0));
+  }
+}
+
+TEST_CASE("PTX: numbers that are packed in 32 bits") {
+  Hopper gpu;
+  const unsigned n = 512;
+  std::vector<uint32_t> u(n);
+  for (uint32_t& one : u) one = any_bits();
+  u[7] = u[8], u[20] = 0x7e00'7fc0, u[30] = 0x8000'0000, u[31] = 0;  // equal, NaNs, zeros
+  const Array<uint32_t> device_u(u), out(std::vector<uint32_t>(size_t{10} * n));
+  gpu.run("packed", 1, n, 0, n, device_u.address(), out.address());
+  const std::vector<uint32_t> got = out.read();
+  const auto half = [](uint32_t bits, int i) { return static_cast<uint16_t>(bits >> 16 * i); };
+  const auto signed_half = [&](uint32_t bits, int i) {
+    return static_cast<int16_t>(half(bits, i));
+  };
+  const auto signed_byte = [](uint32_t bits, int i) { return static_cast<int8_t>(bits >> 8 * i); };
+  const auto number = [&](uint32_t bits, int i) {  // of f16
+    const uint32_t own = half(bits, i), size = own & 0x7fff;
+    const double infinite = (own & 0x8000) != 0 ? -INFINITY : INFINITY;
+    return size > 0x7c00 ? NAN : size == 0x7c00 ? infinite : small_float(own, 5, 10);
+  };
+  const auto pair = [](auto f) { return static_cast<uint32_t>(f(1)) << 16 | f(0); };
+  for (unsigned i = 0; i < n; ++i) {
+    const uint32_t a = u[i], b = u[(i + 1) % n], c = u[(i + 2) % n];
+    const auto is = [&](unsigned function, uint32_t right) {
+      CHECK(got[function * n + i] == right);
+    };
+    is(0, c + static_cast<uint32_t>(signed_half(a, 0) * signed_byte(b, 0) +
+                                    signed_half(a, 1) * signed_byte(b, 1)));
+    is(1,
+       c + static_cast<uint32_t>(half(a, 0) * signed_byte(b, 2) + half(a, 1) * signed_byte(b, 3)));
+    is(2, pair([&](int h) {
+         return static_cast<uint16_t>(std::max(signed_half(a, h), signed_half(b, h)));
+       }));
+    is(3, pair([&](int h) { return std::min(half(a, h), half(b, h)); }));
+    is(4, pair([&](int h) { return static_cast<uint16_t>(half(a, h) + half(b, h)); }));
+    uint32_t differences = 0;
+    for (int byte = 0; byte < 4; ++byte) {
+      const int x = static_cast<int>(a >> 8 * byte & 255),
+                y = static_cast<int>(b >> 8 * byte & 255);
+      differences |= static_cast<uint32_t>(std::abs(x - y)) << 8 * byte;
+    }
+    is(5, differences);
+    is(6, pair([&](int h) {
+         return static_cast<uint16_t>(number(a, h) > number(b, h) ? 0xffff : 0);
+       }));
+    is(7, pair([&](int h) {
+         return static_cast<uint16_t>(number(a, h) <= number(b, h) ? 0x3c00 : 0);
+       }));
+    for (int h = 0; h < 2; ++h) {
+      const float x = std::bit_cast<float>(uint32_t{half(a, h)} << 16);
+      const float y = std::bit_cast<float>(uint32_t{half(b, h)} << 16);
+      is(8U + static_cast<unsigned>(h), x < y || x > y || x != x || y != y ? 1 : 0);
+    }
   }
 }

@@ -803,8 +803,8 @@ class FunctionDecoder {
     const std::string& relation = words.rest[1];
     std::string combined;
     if (words.rest.size() == 4) combined = words.rest[2];
+    if (words.type().name.ends_with("x2")) return set_pair(words);
     const Row& found = row("setp." + relation + "." + words.type().name);
-    if (words.type().name.ends_with("x2")) unknown();
     expect_operands(combined.empty() ? 3 : 4);
     const Operand& to = operand(0);
     Code code = plain(CodeKind::kPlain);
@@ -842,10 +842,81 @@ class FunctionDecoder {
     add(last);
   }
 
+  // The halves of a packed pair.
+  std::array<uint32_t, 2> halves(const Operand& one, const Type& half) {
+    const std::array<uint32_t, 2> places{room_for(half), room_for(half)};
+    Code code = plain(CodeKind::kPlain);
+    code.handler = &unpack;
+    code.option = 2;
+    code.a = source(one, type_of("b32"));
+    code.list = list_of(places);
+    code.list_size = 2;
+    add(code);
+    return places;
+  }
+  // What each half of two pairs is compared to.
+  std::array<uint32_t, 2> compared_halves(const Words& words) {
+    const std::string name = words.type().name;
+    const Row& found = row("setp." + words.rest[1] + "." + name.substr(0, name.size() - 2));
+    const std::array<uint32_t, 2> a = halves(operand(1), found.a), b = halves(operand(2), found.b);
+    const std::array<uint32_t, 2> results{room(4), room(4)};
+    for (size_t i = 0; i < 2; ++i) {
+      Code code = plain(CodeKind::kPlain);
+      code.handler = found.handler;
+      code.mode = words.mode;
+      code.a = a[i];
+      code.b = b[i];
+      code.d = results[i];
+      add(code);
+    }
+    return results;
+  }
+  void set_pair(const Words& words) {
+    const Type pred = type_of("pred");
+    const Operand& to = operand(0);
+    expect_operands(3);
+    if (words.rest.size() != 3 || to.second < 0) unknown();
+    keep_guard();
+    const std::array<uint32_t, 2> results = compared_halves(words);
+    const std::array<uint32_t, 2> places{destination(to, pred),
+                                         registers_[static_cast<size_t>(to.second)]};
+    for (size_t i = 0; i < 2; ++i) {
+      Code code = plain(CodeKind::kPlain);
+      code.handler = row("mov.pred").handler;
+      code.a = code.b = results[i];
+      code.d = places[i];
+      add(code);
+    }
+  }
+
   // A number in place of a predicate: 1.0 or all bits, else 0.
   void set(const Words& words) {
     if (words.rest.size() < 4) unknown();
     const Type to = words.type(1), from = words.type();
+    if (from.name.ends_with("x2")) {
+      expect_operands(3);
+      if (words.rest.size() != 4 || to.bytes != 4) unknown();
+      const uint64_t yes = to.name == "f16x2" ? 0x3c00 : to.name == "bf16x2" ? 0x3f80 : 0xffff;
+      const Type half = type_of("b16");
+      std::array<uint32_t, 2> numbers{room_for(half), room_for(half)};
+      const std::array<uint32_t, 2> results = compared_halves(words);
+      for (size_t i = 0; i < 2; ++i) {
+        Code chosen = plain(CodeKind::kPlain);
+        chosen.handler = row("selp.b16").handler;
+        chosen.a = constant(yes, half);
+        chosen.b = constant(0, half);
+        chosen.c = results[i];
+        chosen.d = numbers[i];
+        add(chosen);
+      }
+      Code packed = plain(CodeKind::kPlain);
+      packed.handler = &pack;
+      packed.option = 2;
+      packed.list = list_of(numbers);
+      packed.list_size = 2;
+      packed.d = destination(operand(0), to);
+      return add(packed);
+    }
     const Row& found = row("setp." + words.rest[1] + "." + from.name);
     Code code = plain(CodeKind::kPlain);
     code.handler = found.handler;

@@ -325,7 +325,7 @@ bool multiplication(const Instruction& one, bool is_wmma, Code& code, std::strin
   std::vector<bool> layouts;
   for (size_t i = 1; i < one.words.size(); ++i) {
     const std::string& word = one.words[i];
-    if (word == "mma" || word == "sync" || word == "aligned") continue;
+    if (word == "mma" || word == "sync" || word == "aligned" || word == "rn") continue;
     if (word == "sp" || word == "sp::ordered_metadata") {
       form.sparse = true;
     } else if (word == "satfinite") {

@@ -1,8 +1,9 @@
 // Instructions of compute capability 9.0, and those of matrices in every type. Registers of a lane
 // lie in memory as register r of lane l at [32 * r + l].
+#include <mma.h>
+
 #include <cstdint>
 
-#define LIST2(p) p##0, p##1
 #define LANE const unsigned lane = threadIdx.x % 32
 #define AT(p, r) (p)[32 * (r) + lane]
 
@@ -43,6 +44,18 @@ extern "C" __global__ void mma_f64(const double* a, const double* b, double* d) 
                : "=d"(d0), "=d"(d1)
                : "d"(AT(a, 0)), "d"(AT(b, 0)), "d"(0.0));
   AT(d, 0) = d0, AT(d, 1) = d1;
+}
+
+extern "C" __global__ void wmma_f64(const double* a, const double* b, double* d) {
+  using namespace nvcuda::wmma;
+  fragment<matrix_a, 8, 8, 4, double, row_major> left;
+  fragment<matrix_b, 8, 8, 4, double, row_major> right;
+  fragment<accumulator, 8, 8, 4, double> sum;
+  fill_fragment(sum, 0);
+  load_matrix_sync(left, a, 4);
+  load_matrix_sync(right, b, 8);
+  mma_sync(sum, left, right, sum);
+  store_matrix_sync(d, sum, 8, mem_row_major);
 }
 
 // --- mma.sp: half of a, and metadata e
@@ -332,4 +345,39 @@ extern "C" __global__ void __cluster_dims__(2, 2, 1) cluster_gift(const int4* x,
   while (!has_flipped(address(&barrier), 0)) {
   }
   y[block] = {own.x + static_cast<int>(rank), own.y, own.z, own.w};
+}
+
+// --- Packed numbers: each function's result of u[i] and u[i + 1] at [n * function + i]
+
+extern "C" __global__ void packed(unsigned n, const unsigned* u, unsigned* out) {
+  const unsigned i = threadIdx.x;
+  const unsigned a = u[i], b = u[(i + 1) % n], c = u[(i + 2) % n];
+  unsigned at = i;
+  const auto put = [&](unsigned value) {
+    out[at] = value;
+    at += n;
+  };
+  unsigned d, low, high;
+  asm("dp2a.lo.s32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  put(d);
+  asm("dp2a.hi.u32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  put(d);
+  asm("max.s16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  put(d);
+  asm("min.u16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  put(d);
+  asm("add.u16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  put(d);
+  asm("vabsdiff4.u32.u32.u32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(0));
+  put(d);
+  asm("set.gt.u32.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  put(d);
+  asm("set.le.f16x2.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  put(d);
+  asm("{\n.reg .pred p, q;\nsetp.neu.bf16x2 p|q, %2, %3;\nselp.u32 %0, 1, 0, p;\n"
+      "selp.u32 %1, 1, 0, q;\n}"
+      : "=r"(low), "=r"(high)
+      : "r"(a), "r"(b));
+  put(low);
+  put(high);
 }
