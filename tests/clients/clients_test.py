@@ -41,7 +41,8 @@ class Client(unittest.TestCase):
             done = subprocess.run(
                 [BUILD / "bin/flopinj", "run", "--simulate", "-o", trace, "--", sys.executable,
                  HERE / program, *map(str, arguments)],
-                env=os.environ | {"TRITON_CACHE_DIR": folder}, capture_output=True, text=True, timeout=240, check=False)
+                env=os.environ | {"TRITON_CACHE_DIR": folder}, capture_output=True, text=True,
+                timeout=240, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             report = json.loads(subprocess.run(
                 [BUILD / "bin/flopreduce", "--format", "json", *options, trace],
