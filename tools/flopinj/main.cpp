@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "manual/command_line.h"
+#include "option_help.h"
 #include "simgpu/driver/chip.h"
 
 namespace {
@@ -34,7 +35,7 @@ void add_refusal(CommandLine& attach, const RecordingOption& setting) {
 // One option for each setting of the library.
 void add_recording_options(CommandLine& line, Options& options, bool of_running) {
   for (const RecordingOption& setting : flopinj::recording_options()) {
-    const std::string name(setting.option), help(setting.help);
+    const std::string name(setting.option), help(flopinj::help_of(setting.variable));
     if (name.empty()) continue;
     if (of_running && !setting.by_request) {
       add_refusal(line, setting);
@@ -264,7 +265,7 @@ flopinj::manual::Program about(CommandLine& line) {
     program.environment.push_back(
         {std::string(setting.variable),
          setting.option.empty()
-             ? std::string(setting.help)
+             ? std::string(flopinj::help_of(setting.variable))
              : "as run " + long_name(setting) + ": it takes " + std::string(setting.takes)});
   program.environment.push_back(
       {"CUDA_INJECTION64_PATH", "the library that CUDA loads into a program; run sets it to ours"});
