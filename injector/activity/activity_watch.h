@@ -10,6 +10,7 @@
 // Threads: the writer's.
 #pragma once
 #include <cstdint>
+#include <utility>
 
 namespace flopinj {
 
@@ -21,7 +22,23 @@ class ActivityWatch {
   enum class Advice : uint8_t { kNothing, kSayIt, kAskAgain };
   // Launches made and records received so far. kSayIt comes once for each silence, kAskAgain again
   // and again.
-  Advice look(uint64_t launches, uint64_t records, uint64_t now_ns);
+  Advice look(uint64_t launches, uint64_t records, uint64_t now_ns) {
+    launches_ = launches;
+    if (std::exchange(records_, records) != records || launches == answered_launches_) {
+      answered_launches_ = launches;
+      silent_since_ns_ = asked_ns_ = 0;
+      said_ = false;
+      return Advice::kNothing;
+    }
+    if (silent_since_ns_ == 0) silent_since_ns_ = asked_ns_ = now_ns;
+    if (now_ns - asked_ns_ >= kPatienceNs) {
+      asked_ns_ = now_ns;
+      return Advice::kAskAgain;
+    }
+    if (now_ns - silent_since_ns_ < kSilenceNs || std::exchange(said_, true))
+      return Advice::kNothing;
+    return Advice::kSayIt;
+  }
   // Launches made in this silence; 0: records come.
   uint64_t unanswered() const { return launches_ - answered_launches_; }
 

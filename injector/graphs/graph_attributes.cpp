@@ -1,6 +1,7 @@
 // Graphs: attributes of kernel nodes that are part of a launch's shape: the cluster. Parameters of
 // a node do not hold it, and it stays when they are set anew.
 #include <injector/graphs/graphs.h>
+#include <injector/vendor/graph_readers.h>
 
 namespace flopinj {
 
@@ -24,7 +25,7 @@ std::optional<NodeKernel> Graphs::read_node(ThreadContext& thread, CUgraphNode n
     return std::nullopt;
   GraphCall call{};
   call.node = node;
-  read_kernel_node(parameters, call);
+  readers::read_node_kernel(parameters, call);
   functions_.learn({&call.kernel_call.function, nullptr, 1, true});
   add_cluster(call);
   return kernel_of(thread, call);

@@ -39,7 +39,4 @@ struct GraphCall {
   bool for_device = false;          // an executable graph that kernels may launch
 };
 
-// The kernel of a node as cuGraphKernelNodeGetParams and the like give it.
-void read_kernel_node(const CUDA_KERNEL_NODE_PARAMS_v2&, GraphCall&);
-
 }  // namespace flopinj

@@ -1,6 +1,5 @@
-#include <collector/trace/sink/file_sink.h>
+#include <collector/trace/sink/descriptor_sink.h>
 #include <collector/trace/sink/sink.h>
-#include <collector/trace/sink/stream_sink.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -20,6 +19,11 @@ constexpr std::string_view kSocketPrefix = "unix:";
 
 OpenedSink failed(const std::string& what) { return {nullptr, what, false}; }
 
+OpenedSink stream(const std::string& target, Descriptor fd, StreamSink::Kind kind,
+                  const SinkOptions& options) {
+  return {std::make_unique<StreamSink>(target, std::move(fd), kind, options.write_timeout_ms), {}};
+}
+
 OpenedSink open_stdout(const SinkOptions& options) {
   Descriptor fd(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   struct stat status {};
@@ -29,13 +33,9 @@ OpenedSink open_stdout(const SinkOptions& options) {
     return failed("standard output is a terminal; redirect it, or name a file");
   const std::string target = "standard output";
   if (S_ISSOCK(status.st_mode))
-    return {std::make_unique<StreamSink>(target, std::move(fd), StreamSink::Kind::kSocket,
-                                         options.write_timeout_ms),
-            {}};
+    return stream(target, std::move(fd), StreamSink::Kind::kSocket, options);
   if (S_ISFIFO(status.st_mode))
-    return {std::make_unique<StreamSink>(target, std::move(fd), StreamSink::Kind::kShared,
-                                         options.write_timeout_ms),
-            {}};
+    return stream(target, std::move(fd), StreamSink::Kind::kShared, options);
   return {std::make_unique<FileSink>(target, std::move(fd), false), {}};
 }
 
@@ -62,9 +62,7 @@ OpenedSink open_socket(const std::string& name, const SinkOptions& options) {
                   "; start the reader that listens there first");
   if (!peer_is_trusted(fd.get()))
     return failed("the reader at " + path + " belongs to another user; it gets nothing");
-  return {std::make_unique<StreamSink>(name, std::move(fd), StreamSink::Kind::kSocket,
-                                       options.write_timeout_ms),
-          {}};
+  return stream(name, std::move(fd), StreamSink::Kind::kSocket, options);
 }
 
 OpenedSink cannot_write(const std::string& name) {
@@ -133,10 +131,7 @@ OpenedSink open_sink(const std::string& name, const SinkOptions& options) {
   struct stat status {};
   if (::stat(name.c_str(), &status) != 0) return open_new_file(name);
   if (S_ISFIFO(status.st_mode) && !may_write_to(status)) return foreign(name);
-  if (S_ISFIFO(status.st_mode))
-    return {std::make_unique<StreamSink>(name, Descriptor(), StreamSink::Kind::kFifo,
-                                         options.write_timeout_ms),
-            {}};
+  if (S_ISFIFO(status.st_mode)) return stream(name, Descriptor(), StreamSink::Kind::kFifo, options);
   if (S_ISDIR(status.st_mode)) return failed(name + " is a directory; name a file in it");
   if (S_ISSOCK(status.st_mode))
     return failed(name + " is a socket; write unix:" + name + " to connect to it");
