@@ -72,7 +72,7 @@ void declare(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(0, 3'600'000))
       ->capture_default_str();
   app.add_option("--kernels", training.kernels,
-                 "Kernel module; default: the first beside the executable that the driver accepts");
+                 "Kernel module; default: trainer_kernels.ptx beside the executable");
   app.add_flag("--print-shapes", arguments.print_shapes,
                "Print the layers' shapes as one line of JSON on stdout before training");
   app.add_option(

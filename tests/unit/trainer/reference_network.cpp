@@ -61,10 +61,11 @@ Volume average_pool(const LayerSpec& layer, const Volume& in) {
   return out;
 }
 
+// In bits.
 double cross_entropy(std::span<const double> logits, int label) {
   double sum = 0;
-  for (const double logit : logits) sum += std::exp(logit);
-  return std::log(sum) - logits[static_cast<size_t>(label)];
+  for (const double logit : logits) sum += std::exp2(logit);
+  return std::log2(sum) - logits[static_cast<size_t>(label)];
 }
 
 }  // namespace

@@ -201,8 +201,8 @@ class Failures(unittest.TestCase):
         self.check_one_line(result, 1, "no CUDA driver", "install the NVIDIA driver")
 
     def test_no_kernels(self):
-        self.check_one_line(run("--kernels", "/nowhere/kernels.fatbin"), 1,
-                            "/nowhere/kernels.fatbin", "CUDA_ERROR_FILE_NOT_FOUND")
+        self.check_one_line(run("--kernels", "/nowhere/kernels.ptx"), 1,
+                            "/nowhere/kernels.ptx", "CUDA_ERROR_FILE_NOT_FOUND")
         self.check_one_line(run("--kernels", TRAINER), 1, TRAINER, "CUDA_ERROR_")
 
     def test_bad_arguments(self):

@@ -133,6 +133,9 @@ struct Function {
   std::shared_ptr<const ModuleCode> module_code;  // of PTX: what `code` is in
   const ptx::Kernel* code = nullptr;              // null: no PTX
   std::atomic<uint32_t> max_dynamic_shared{48 * 1024};
+
+  uint32_t registers() const { return code != nullptr ? code->registers : ptx::kUsualRegisters; }
+  uint32_t static_shared() const { return code != nullptr ? code->shared_bytes : 0; }
 };
 
 struct Library {

@@ -18,6 +18,7 @@
 namespace simgpu::ptx {
 
 inline constexpr uint32_t kLanes = 32;
+inline constexpr uint32_t kUsualRegisters = 32;  // of a thread, where the text does not say them
 inline constexpr uint32_t kAllLanes = 0xffff'ffff;
 
 struct Warp;
@@ -125,6 +126,7 @@ struct Kernel {
   uint32_t cluster[3] = {0, 0, 0};
   uint32_t block[3] = {0, 0, 0};  // that a launch must have; zeros: any
   uint32_t most_threads = 0;      // of a block; 0: as many as the device has
+  uint32_t registers = kUsualRegisters;  // of a thread
 };
 
 // A module whose variables have addresses. `globals` maps names to them, for cuModuleGetGlobal.

@@ -1405,6 +1405,7 @@ Program decode(const Module& module, const std::function<uint64_t(uint64_t bytes
     std::ranges::copy(function->cluster, kernel.cluster);
     std::ranges::copy(function->block, kernel.block);
     kernel.most_threads = static_cast<uint32_t>(std::min<uint64_t>(function->most_threads, 1024));
+    if (function->registers_of_thread != 0) kernel.registers = function->registers_of_thread;
     program.kernels.push_back(std::move(kernel));
   }
   return program;

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kMostRegisters = 1 << 20;
 constexpr uint64_t kMostVariableBytes = uint64_t{1} << 32;
 constexpr int kMostNesting = 64;
+constexpr uint32_t kMostRegistersOfThread = 255;
 
 struct Token {
   enum class Kind { kWord, kNumber, kString, kSign, kEnd };
@@ -136,6 +137,22 @@ std::vector<std::string> split(std::string_view text, std::string_view at) {
     from = end + at.size();
   }
   return words;
+}
+
+// What ptxas said of kernels: registers by name.
+std::map<std::string, uint32_t> registers_said(std::string_view text) {
+  std::map<std::string, uint32_t> said;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.starts_with("// ptxas ")) continue;
+    const std::vector<std::string> parts = split(line, ": ");  // the chip, the kernel, numbers
+    if (parts.size() != 3) continue;
+    uint32_t registers = 0;
+    std::from_chars(parts[2].data(), parts[2].data() + parts[2].size(), registers);
+    if (registers <= kMostRegistersOfThread) said.emplace(parts[1], registers);
+  }
+  return said;
 }
 
 std::optional<Space> space_of(std::string_view word) {
@@ -806,6 +823,13 @@ Type type_of(std::string_view word) {
   return {};
 }
 
-Module parse(std::string_view text) { return Parser(text).parse(); }
+Module parse(std::string_view text) {
+  Module module = Parser(text).parse();
+  const std::map<std::string, uint32_t> registers = registers_said(text);
+  for (const auto& function : module.functions)
+    if (const auto it = registers.find(function->name); it != registers.end())
+      function->registers_of_thread = it->second;
+  return module;
+}
 
 }  // namespace simgpu::ptx

@@ -36,18 +36,9 @@ std::filesystem::path beside_executable(const char* name) {
 }
 
 Module::Module(const DriverApi& api, const std::filesystem::path& path) : api_(api) {
-  if (!path.empty()) {
-    const CUresult result = api.cuModuleLoad(&module_, path.c_str());
-    if (result == CUDA_SUCCESS) return;
-    throw CudaError("cannot load kernels from " + path.string() + ": " + api.describe(result));
-  }
-  std::string refused;
-  for (const char* name : {"trainer_kernels.fatbin", "trainer_kernels.simgpu"}) {
-    const CUresult result = api.cuModuleLoad(&module_, beside_executable(name).c_str());
-    if (result == CUDA_SUCCESS) return;
-    refused += std::string(refused.empty() ? "" : "; ") + name + ": " + api.describe(result);
-  }
-  throw CudaError("no kernels for this GPU in " + beside_executable("").string() + ": " + refused +
+  const CUresult result = api.cuModuleLoad(&module_, path.c_str());
+  if (result == CUDA_SUCCESS) return;
+  throw CudaError("cannot load kernels from " + path.string() + ": " + api.describe(result) +
                   "; name a module with --kernels");
 }
 

@@ -1,4 +1,4 @@
-// The module with the kernels of trainer_kernels.cpp, and typed launches of them.
+// The module with the kernels of trainer_kernels.cu, and typed launches of them.
 #pragma once
 #include <cuda.h>
 
@@ -46,8 +46,6 @@ std::filesystem::path beside_executable(const char* name);
 
 class Module {
  public:
-  // Loads `path`; when it is empty, the first of trainer_kernels.fatbin and trainer_kernels.simgpu
-  // beside the executable that the driver accepts, as a program with several binary images does.
   // Throws CudaError.
   Module(const DriverApi& api, const std::filesystem::path& path);
   ~Module();
@@ -69,8 +67,9 @@ class Kernels {
   Kernel get(const char* name) const { return {api_, module_.handle(), name}; }
 
  public:
+  // From `path`; when it is empty, from trainer_kernels.ptx beside the executable. Throws CudaError.
   Kernels(const DriverApi& api, const std::filesystem::path& path)
-      : api_(api), module_(api, path) {}
+      : api_(api), module_(api, path.empty() ? beside_executable("trainer_kernels.ptx") : path) {}
 
   const Kernel dense_forward = get("dense_forward");
   const Kernel dense_weight_gradient = get("dense_weight_gradient");

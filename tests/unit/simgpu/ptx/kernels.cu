@@ -1,5 +1,5 @@
 // Kernels as programs have them, for the interpreter of PTX: kernels.ptx is what nvcc makes of this
-// (kernels_test.py has the command).
+// (../committed_ptx_test.py has the command).
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <mma.h>

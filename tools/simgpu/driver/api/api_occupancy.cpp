@@ -13,8 +13,7 @@ constexpr unsigned int kFlags = CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
 
 uint32_t blocks_at_once(const Function& function, uint64_t threads, uint64_t dynamic_shared) {
   if (threads > most_threads(function)) return 0;
-  return resident_blocks(function.context->device->chip(), threads,
-                         shared_bytes(function) + dynamic_shared);
+  return resident_blocks(function, threads, dynamic_shared);
 }
 
 // Clusters of a launch that run at once; 0 where one alone does not fit.
@@ -102,7 +101,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfunc
     return CUDA_ERROR_INVALID_VALUE;
   const Chip& chip = function->context->device->chip();
   const uint64_t each = chip.shared_per_sm / static_cast<uint64_t>(numBlocks);
-  const uint64_t taken = reserved_shared_bytes(chip) + shared_bytes(*function.object);
+  const uint64_t taken = reserved_shared_bytes(chip) + function->static_shared();
   *dynamicSmemSize =
       std::min<uint64_t>(each > taken ? each - taken : 0, chip.shared_per_block_optin);
   return CUDA_SUCCESS;

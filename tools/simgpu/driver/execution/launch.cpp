@@ -17,8 +17,10 @@ namespace simgpu {
 namespace {
 
 constexpr uint32_t kMaxThreadsPerBlock = 1024;
-constexpr uint32_t kRegistersPerThread = 32;    // of the modelled code; simulated kernels have none
-constexpr uint64_t kRegistersPerBlock = 65536;  // at most, on all modelled chips
+// On all modelled chips: of a block at most, and of a multiprocessor, which gives each warp a
+// multiple of 256.
+constexpr uint64_t kMostRegisters = 65536;
+constexpr uint64_t kRegisterUnit = 256;
 
 CUresult copy_extra(const KernelEntry& kernel, void** extra, std::vector<std::byte>& params) {
   const void* buffer = nullptr;
@@ -76,7 +78,7 @@ KernelRun describe(const Stream& stream, const LaunchWork& work, const GraphOrig
   copy_dim(run.block, work.shape.block);
   copy_dim(run.cluster, work.shape.cluster);
   run.dynamic_shared_bytes = work.shape.dynamic_shared_bytes;
-  run.registers_per_thread = kRegistersPerThread;
+  run.registers_per_thread = work.function->registers();
   run.cooperative = work.shape.cooperative ? 1 : 0;
   run.green = stream.green != nullptr ? 1 : 0;
   run.grid_id = static_cast<int64_t>(number);
@@ -159,8 +161,8 @@ void make_fp8_fp16(const Chip& chip, Counts& counts) {
 // What a launch may lack once its code is patched: registers, room for all blocks at once, memory.
 CUresult instrumented_failure(Device& device, const LaunchWork& work, const Faults& faults) {
   const uint64_t registers =
-      (kRegistersPerThread + faults.instrumented_registers) * work.shape.threads_per_block();
-  if (faults.instrumented_registers != 0 && registers > kRegistersPerBlock)
+      (work.function->registers() + faults.instrumented_registers) * work.shape.threads_per_block();
+  if (faults.instrumented_registers != 0 && registers > kMostRegisters)
     return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (faults.instrumented_cooperative && work.shape.cooperative)
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
@@ -195,18 +197,22 @@ CUresult check_shape(const Function& function, const LaunchShape& shape) {
   }
   if (shape.cooperative) {
     const uint64_t at_once =
-        uint64_t{resident_blocks(chip, shape.threads_per_block(),
-                                 shared_bytes(function) + shape.dynamic_shared_bytes)} *
+        uint64_t{resident_blocks(function, shape.threads_per_block(), shape.dynamic_shared_bytes)} *
         chip.sm_count;
     if (shape.blocks() > at_once) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   }
   return CUDA_SUCCESS;
 }
 
-uint32_t resident_blocks(const Chip& chip, uint64_t threads_per_block, uint64_t shared_bytes) {
+uint32_t resident_blocks(const Function& function, uint64_t threads_per_block,
+                         uint64_t dynamic_shared_bytes) {
   if (threads_per_block == 0 || threads_per_block > kMaxThreadsPerBlock) return 0;
+  const Chip& chip = function.context->device->chip();
+  const uint64_t shared_bytes = function.static_shared() + dynamic_shared_bytes;
   const uint64_t warps = (threads_per_block + 31) / 32;
-  uint64_t blocks = std::min<uint64_t>(chip.blocks_per_sm, chip.threads_per_sm / (warps * 32));
+  const uint64_t registers = ptx::align(uint64_t{function.registers()} * 32, kRegisterUnit);
+  uint64_t blocks = std::min<uint64_t>({chip.blocks_per_sm, chip.threads_per_sm / (warps * 32),
+                                        kMostRegisters / (warps * registers)});
   if (shared_bytes > 0)
     blocks = std::min(blocks, chip.shared_per_sm / (shared_bytes + reserved_shared_bytes(chip)));
   return static_cast<uint32_t>(blocks);

@@ -41,16 +41,13 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
 
 inline constexpr uint32_t kMaxClusterBlocks = 8;  // portable cluster size
 
-// That the kernel itself has, beside what a launch adds.
-inline uint64_t shared_bytes(const Function& function) {
-  return function.code != nullptr ? function.code->shared_bytes : 0;
-}
 // Of each block, for the system.
 inline uint64_t reserved_shared_bytes(const Chip& chip) {
   return chip.compute_major >= 8 ? 1024 : 0;
 }
 
-// Blocks of this shape that fit on one multiprocessor at once.
-uint32_t resident_blocks(const Chip& chip, uint64_t threads_per_block, uint64_t shared_bytes);
+// Blocks of the function that fit on one multiprocessor at once.
+uint32_t resident_blocks(const Function& function, uint64_t threads_per_block,
+                         uint64_t dynamic_shared_bytes);
 
 }  // namespace simgpu

@@ -31,7 +31,7 @@ CUresult get_attribute(const Function& function, CUfunction_attribute attribute,
       *value = static_cast<int>(most_threads(function));
       break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-      *value = function.code != nullptr ? static_cast<int>(function.code->shared_bytes) : 0;
+      *value = static_cast<int>(function.static_shared());
       break;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
       *value = program == nullptr
@@ -39,7 +39,7 @@ CUresult get_attribute(const Function& function, CUfunction_attribute attribute,
                    : static_cast<int>(program->routines[function.code->routine].local_bytes);
       break;
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      *value = 32;
+      *value = static_cast<int>(function.registers());
       break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
