@@ -102,8 +102,8 @@ def same_figures(step, windows, replay):
 
 
 def check_trainer(step, expected, report):
-    """The trainer's kernels execute what its README says: `expected` is tests/integration/theory.py's
-    account of the same run."""
+    """The trainer's kernels execute what its README says: `expected` is the account that
+    tests/integration/theory.py gives of the same run."""
     rows = ledger_rows(step, report)
     kernels = {kernel["kernel"]: kernel for kernel in report["kernels"]}
     for name in sorted(set(expected.kernel_flop) | set(kernels)):

@@ -42,7 +42,7 @@ CUdeviceptr DenseLayer::forward(CUdeviceptr x) {
   const OperatorRange linear(counter_, "aten::linear", sequence, {{batch_, in}, {out, in}, {out}});
   const OperatorRange addmm(counter_, "aten::addmm", sequence,
                             {{out}, {batch_, in}, {in, out}, {}, {}});
-  kernels_.dense_forward.launch(stream_, one_per_cell(out, batch_), batch_, in, out, x,
+  kernels_.dense_forward.launch(stream_, one_per_cell(out, threads_for(batch_)), batch_, in, out, x,
                                 weight().value.address(), bias().value.address(),
                                 output_.address());
   return output_.address();
@@ -54,14 +54,15 @@ CUdeviceptr DenseLayer::backward(CUdeviceptr x, CUdeviceptr dy) {
   if (spec_.input_gradient) {
     const OperatorRange mm(counter_, "aten::mm", OperatorRange::kNoSequence,
                            {{batch_, out}, {out, in}});
-    kernels_.dense_input_gradient.launch(stream_, one_per_cell(in, batch_), batch_, in, out, dy,
-                                         weight().value.address(), input_gradient_.address());
+    kernels_.dense_input_gradient.launch(stream_, one_per_cell(in, threads_for(batch_)), batch_, in,
+                                         out, dy, weight().value.address(),
+                                         input_gradient_.address());
   }
   {
     const OperatorRange mm(counter_, "aten::mm", OperatorRange::kNoSequence,
                            {{out, batch_}, {batch_, in}});
-    kernels_.dense_weight_gradient.launch(stream_, one_per_cell(in, out), batch_, in, out, x, dy,
-                                          weight().gradient.address());
+    kernels_.dense_weight_gradient.launch(stream_, one_per_cell(in, threads_for(out)), batch_, in,
+                                          out, x, dy, weight().gradient.address());
   }
   node.end_node();
   const OperatorRange sum(counter_, "aten::sum", OperatorRange::kNoSequence,
@@ -80,10 +81,10 @@ CUdeviceptr Conv2dLayer::forward(CUdeviceptr x) {
   const uint64_t sequence = count_forward();
   const OperatorRange conv2d(counter_, "aten::conv2d", sequence, sizes);
   const OperatorRange convolution(counter_, "aten::convolution", sequence, sizes);
-  kernels_.conv2d_forward.launch(stream_, one_per_item(batch_ * out.size()), batch_, in.channels,
-                                 in.height, in.width, out.channels, spec_.window, x,
-                                 weight().value.address(), bias().value.address(),
-                                 output_.address());
+  kernels_.conv2d_forward.launch(
+      stream_, one_per_item(batch_ * out.pixels() * threads_for(out.channels)), batch_, in.channels,
+      in.height, in.width, out.channels, spec_.window, x, weight().value.address(),
+      bias().value.address(), output_.address());
   return output_.address();
 }
 
@@ -93,15 +94,16 @@ CUdeviceptr Conv2dLayer::backward(CUdeviceptr x, CUdeviceptr dy) {
   const OperatorRange backward(
       counter_, "aten::convolution_backward", OperatorRange::kNoSequence,
       {shape(out), shape(in), weight_shape(), {}, {}, {}, {}, {}, {}, {}, {}});
-  const int weights = static_cast<int>(weight().value.size());
-  kernels_.conv2d_weight_gradient.launch(stream_, one_per_item(weights), batch_, in.channels,
-                                         in.height, in.width, out.channels, spec_.window, x, dy,
-                                         weight().gradient.address());
+  const int weights = in.channels * spec_.window * spec_.window;
+  kernels_.conv2d_weight_gradient.launch(stream_, one_per_item(weights * threads_for(out.channels)),
+                                         batch_, in.channels, in.height, in.width, out.channels,
+                                         spec_.window, x, dy, weight().gradient.address());
   bias_gradient(dy);
   if (!spec_.input_gradient) return 0;
   kernels_.conv2d_input_gradient.launch(
-      stream_, one_per_item(batch_ * in.size()), batch_, in.channels, in.height, in.width,
-      out.channels, spec_.window, dy, weight().value.address(), input_gradient_.address());
+      stream_, one_per_item(batch_ * in.pixels() * threads_for(in.channels)), batch_, in.channels,
+      in.height, in.width, out.channels, spec_.window, dy, weight().value.address(),
+      input_gradient_.address());
   return input_gradient_.address();
 }
 

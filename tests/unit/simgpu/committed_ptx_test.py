@@ -1,4 +1,6 @@
-"""Each committed .ptx is what nvcc makes of the .cu beside it. Usage: committed_ptx_test.py [--write]
+"""Each committed .ptx is what nvcc makes of the .cu beside it.
+
+Usage: committed_ptx_test.py [--write]
 
 Compared where nvcc of the same version is at hand: another one writes other registers. Before
 nvcc's text come lines of comment with what ptxas says of each kernel, which simgpu reads."""

@@ -40,11 +40,9 @@ void change(Warp& warp, uint32_t lane, uint64_t address, Space space, F f) {
 
 template <class F>
 void each_object(Warp& warp, const Code& code, uint32_t active, F f) {
-  uint64_t at[kLanes];
-  addresses(warp, code, at);
-  check_alignment(range_of(at, active), 8);
+  const LaneAddresses lanes = addresses(warp, code, active, 8);
   for_each_lane(active, [&](uint32_t l) {
-    change(warp, l, at[l], code.space, [&](BarrierObject& object) { f(l, object); });
+    change(warp, l, lanes.at[l], code.space, [&](BarrierObject& object) { f(l, object); });
   });
 }
 
@@ -115,17 +113,16 @@ void copy_bulk(Warp& warp, const Code& code, uint32_t active) {
 Handler bulk_copy(bool to_shared) { return to_shared ? &copy_bulk<true> : &copy_bulk<false>; }
 
 void copy_async(Warp& warp, const Code& code, uint32_t active) {
-  uint64_t to[kLanes], from[kLanes];
-  addresses(warp, code, to);
+  const uint32_t bytes = code.option;
+  const LaneAddresses to = addresses(warp, code, active, bytes);
+  uint64_t from[kLanes];
   const std::vector<uint32_t>& lists = warp.routine().lists;
   const uint64_t offset = lists[code.list] | uint64_t{lists[code.list + 1]} << 32;
   for (uint32_t l = 0; l < kLanes; ++l) from[l] = warp.get(code.b, code.wide_b, l) + offset;
-  const uint32_t bytes = code.option;
-  check_alignment(range_of(to, active), bytes);
-  check_alignment(range_of(from, active), bytes);
+  for_each_lane(active, [&](uint32_t l) { check_alignment(from[l], bytes); });
   const uint32_t* const read = warp.words(code.c);
   for_each_lane(active, [&](uint32_t l) {
-    std::byte* const target = at_address(warp, l, to[l], bytes, Space::kShared, Access::kWrite);
+    std::byte* const target = at_address(warp, l, to.at[l], bytes, Space::kShared, Access::kWrite);
     std::memset(target, 0, bytes);
     if (const uint32_t size = std::min(read[l], bytes); size != 0)
       std::memcpy(target, at_address(warp, l, from[l], size, Space::kGlobal, Access::kRead), size);
@@ -133,11 +130,11 @@ void copy_async(Warp& warp, const Code& code, uint32_t active) {
 }
 
 Handler barrier_object(const std::string& operation) {
-  struct Row {
+  struct Operation {
     std::string_view operation;
     Handler handler;
   };
-  static constexpr Row kRows[] = {
+  static constexpr Operation kRows[] = {
       {"init", &init},
       {"inval", &nothing},
       {"arrive", &arrive<false, false>},
@@ -153,7 +150,7 @@ Handler barrier_object(const std::string& operation) {
       {"try_wait", &test<false>},
       {"try_wait.parity", &test<true>},
   };
-  for (const Row& row : kRows)
+  for (const Operation& row : kRows)
     if (row.operation == operation) return row.handler;
   return nullptr;
 }

@@ -1,18 +1,16 @@
 // Functions of instructions that are more than arithmetic of one lane.
 #pragma once
+#include "ptx/lanes.h"
 #include "ptx/machine.h"
 
 namespace simgpu::ptx {
 
 // --- memory.cpp: addresses are register a + value, or value alone
 
-void addresses(const Warp& warp, const Code& code, uint64_t (&out)[kLanes]);
-// Of the active lanes' addresses.
-struct Range {
-  uint64_t least = ~uint64_t{0}, most = 0, bits = 0;
-};
-Range range_of(const uint64_t (&at)[kLanes], uint32_t active);
-void check_alignment(const Range& range, uint64_t bytes);
+// The address of each lane, of which `bytes` are used: a power of two. Throws Fault where it is no
+// multiple of them.
+LaneAddresses addresses(const Warp& warp, const Code& code, uint32_t active, uint32_t bytes);
+void check_alignment(uint64_t address, uint64_t bytes);
 
 Handler load_handler(const Type& type);   // into the places of its list
 Handler store_handler(const Type& type);  // from them

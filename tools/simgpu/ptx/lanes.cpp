@@ -9,21 +9,32 @@
 namespace simgpu::ptx {
 #include "ptx/lanes.inc"
 
-void add_rows(Rows& rows) { fill(rows); }
+AddressLoop add_rows(Rows& rows) { return fill(rows); }
 
-const Rows& rows() {
-  static const Rows* const made = [] {
-    auto* const all = new Rows;
+namespace {
+
+struct Best {
+  Rows rows;
+  AddressLoop addresses;
+
+  Best() {
 #ifdef SIMGPU_AVX2
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-      add_rows_avx2(*all);
-      return all;
+      addresses = add_rows_avx2(rows);
+      return;
     }
 #endif
-    add_rows(*all);
-    return all;
-  }();
+    addresses = add_rows(rows);
+  }
+};
+const Best& best() {
+  static const auto* const made = new Best;
   return *made;
 }
+
+}  // namespace
+
+const Rows& rows() { return best().rows; }
+AddressLoop address_loop() { return best().addresses; }
 
 }  // namespace simgpu::ptx

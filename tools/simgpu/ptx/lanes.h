@@ -21,8 +21,25 @@ using Rows = std::unordered_map<std::string, Row>;
 // The best for this processor.
 const Rows& rows();
 
+// Where a load or store finds its lanes' memory: register a + value, or value alone.
+struct LaneAddresses {
+  enum class Pattern : uint8_t {
+    kOne,  // the same for all active lanes
+    kRow,  // lane by lane the next `bytes`
+    kAny
+  };
+  Pattern pattern = Pattern::kOne;
+  uint32_t begins = 0;  // kAny: lanes that are in another sector than the one before
+  uint64_t least = 0, most = 0;
+  uint64_t bits = 0;    // of any of them: what is no multiple shows
+  uint64_t at[kLanes];  // kAny
+};
+using AddressLoop = void (*)(const Warp&, const Code&, uint32_t active, uint64_t bytes,
+                             LaneAddresses&);
+AddressLoop address_loop();  // the best for this processor
+
 // Both do the same; the second is compiled for AVX2.
-void add_rows(Rows& rows);
-void add_rows_avx2(Rows& rows);
+AddressLoop add_rows(Rows& rows);
+AddressLoop add_rows_avx2(Rows& rows);
 
 }  // namespace simgpu::ptx

@@ -1,3 +1,5 @@
+#include <immintrin.h>
+
 #include <cstdint>
 #include <type_traits>
 
@@ -8,6 +10,6 @@
 namespace simgpu::ptx {
 #include "ptx/lanes.inc"
 
-void add_rows_avx2(Rows& rows) { fill(rows); }
+AddressLoop add_rows_avx2(Rows& rows) { return fill(rows); }
 
 }  // namespace simgpu::ptx

@@ -148,15 +148,39 @@ class BlockRun {
  private:
   // --- frames
 
+  // `fresh`: nothing is there yet. Otherwise it is a later block's frame of the same warp, in which
+  // only what is said of the block is new.
   static void fill(Warp& warp, const Routine& routine, std::byte* frame, uint32_t local_base,
-                   bool constants) {
-    if (constants)
+                   bool fresh) {
+    if (fresh)
       for (const Routine::Constant& one : routine.constants)
         for (uint32_t l = 0; l < one.lanes; ++l)
           Warp::put(frame, one.place, one.wide, l, one.value);
-    for (const Routine::SpecialPlace& one : routine.specials)
-      for (uint32_t l = 0; l < kLanes; ++l)
-        Warp::put(frame, one.place, one.wide, l, special(warp, one.which, l, local_base));
+    for (const Routine::SpecialPlace& one : routine.specials) {
+      if (differs_by_lane(one.which)) {
+        for (uint32_t l = 0; fresh && l < kLanes; ++l)
+          Warp::put(frame, one.place, one.wide, l, special(warp, one.which, l, local_base));
+      } else {
+        const uint64_t value = special(warp, one.which, 0, local_base);
+        for (uint32_t l = 0; l < kLanes; ++l) Warp::put(frame, one.place, one.wide, l, value);
+      }
+    }
+  }
+  static bool differs_by_lane(Special which) {
+    switch (which) {
+      case Special::kTidX:
+      case Special::kTidY:
+      case Special::kTidZ:
+      case Special::kLaneid:
+      case Special::kLanemaskEq:
+      case Special::kLanemaskLe:
+      case Special::kLanemaskLt:
+      case Special::kLanemaskGe:
+      case Special::kLanemaskGt:
+        return true;
+      default:
+        return false;
+    }
   }
   static uint64_t special(const Warp& warp, Special which, uint32_t lane, uint32_t local_base) {
     const Block& block = *warp.block;
@@ -665,7 +689,7 @@ void GlobalMemory::look_up(uint64_t address, uint64_t bytes) {
                   static_cast<unsigned long long>(address));
     throw Fault(CUDA_ERROR_ILLEGAL_ADDRESS, text);
   }
-  last_ = found;
+  known_[next_++ % known_.size()] = found;
 }
 
 // Blocks run to their end one after the other. Where one waits for something that does not come,

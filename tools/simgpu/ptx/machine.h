@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <simgpu/abi.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -57,16 +58,18 @@ class GlobalMemory {
 
   // Throws Fault where [address, address + bytes) is not within one allocation.
   void check(uint64_t address, uint64_t bytes) {
-    if (address >= last_.begin && address + bytes <= last_.end && address + bytes >= address)
-      return;
-    look_up(address, bytes);
+    const uint64_t end = address + bytes;
+    if (end < address || !covers(address, end)) look_up(address, bytes);
   }
+  // Whether it is known that [begin, end) is within one allocation.
   bool covers(uint64_t begin, uint64_t end) const {
-    return begin >= last_.begin && end <= last_.end;
+    for (const Allocation& one : known_)
+      if (begin >= one.begin && end <= one.end) return true;
+    return false;
   }
-  void forget() { last_ = {}; }  // memory was freed
-  void read(uint64_t address, uint32_t bytes) { touch<false>(address, bytes); }
-  void written(uint64_t address, uint32_t bytes) { touch<true>(address, bytes); }
+  void forget() { known_ = {}; }  // memory was freed
+  void read(uint64_t address, uint64_t bytes) { touch<false>(address, bytes); }
+  void written(uint64_t address, uint64_t bytes) { touch<true>(address, bytes); }
 
   Counts counts;
 
@@ -78,19 +81,26 @@ class GlobalMemory {
     const SectorMap& map = launch_.sectors;
     const uint64_t offset = address - map.base;
     if (offset >= map.bytes) return;
-    for (uint64_t at = offset / kSectorBytes; at <= (offset + bytes - 1) / kSectorBytes; ++at) {
-      SectorChunk& chunk = map.chunks[at >> (kChunkShift - 5)];
+    const uint64_t last = (offset + bytes - 1) / kSectorBytes;
+    for (uint64_t at = offset / kSectorBytes; at <= last;) {  // chunk by chunk
+      SectorChunk& chunk = map.chunks[at / kChunkSectors];
       if (chunk.launch != map.launch) chunk = SectorChunk{map.launch, 0, 0};
+      const uint64_t from = at % kChunkSectors;
+      const uint64_t count = std::min(last - at + 1, kChunkSectors - from);
+      const uint64_t touched = (~uint64_t{0} >> (kChunkSectors - count)) << from;
       uint64_t& seen = write ? chunk.written : chunk.read;
-      const uint64_t bit = uint64_t{1} << (at % 64);
-      if ((seen & bit) == 0)
-        counts[write ? Count::kDramWriteBytes : Count::kDramReadBytes] += kSectorBytes;
-      seen |= bit;
+      if (const uint64_t fresh = touched & ~seen; fresh != 0) {
+        counts[write ? Count::kDramWriteBytes : Count::kDramReadBytes] +=
+            kSectorBytes * static_cast<uint64_t>(__builtin_popcountll(fresh));
+        seen |= fresh;
+      }
+      at += count;
     }
   }
 
   const Launch& launch_;
-  Allocation last_;
+  std::array<Allocation, 4> known_;  // those that were used last
+  size_t next_ = 0;                  // of them, the one that is forgotten next
 };
 
 struct Group {

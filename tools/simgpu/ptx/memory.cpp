@@ -7,41 +7,35 @@
 #include <type_traits>
 
 #include "ptx/instructions.h"
+#include "ptx/lanes.h"
 #include "ptx/narrow.h"
 
 namespace simgpu::ptx {
 
-// The address of each lane.
-void addresses(const Warp& warp, const Code& code, uint64_t (&out)[kLanes]) {
-  if (code.fixed_address) {
-    for (uint64_t& one : out) one = code.value;
-  } else if (code.wide_a) {
-    const uint64_t* const a = warp.longs(code.a);
-    for (uint32_t l = 0; l < kLanes; ++l) out[l] = a[l] + code.value;
-  } else {
-    const uint32_t* const a = warp.words(code.a);
-    const auto offset = static_cast<uint32_t>(code.value);
-    for (uint32_t l = 0; l < kLanes; ++l) out[l] = a[l] + offset;
-  }
-}
-
-Range range_of(const uint64_t (&at)[kLanes], uint32_t active) {
-  Range range;
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    const bool is = (active >> l & 1) != 0;
-    range.least = std::min(range.least, is ? at[l] : ~uint64_t{0});
-    range.most = std::max(range.most, is ? at[l] : 0);
-    range.bits |= is ? at[l] : 0;
-  }
-  return range;
-}
-void check_alignment(const Range& range, uint64_t bytes) {
-  if ((range.bits & (bytes - 1)) != 0)
+void check_alignment(uint64_t bits, uint64_t bytes) {
+  if ((bits & (bytes - 1)) != 0)
     throw Fault(CUDA_ERROR_MISALIGNED_ADDRESS,
                 "an address is no multiple of " + std::to_string(bytes));
 }
 
 namespace {
+
+// Of which `bytes` are used: their number is a power of two.
+void find_addresses(const Warp& warp, const Code& code, uint32_t active, uint32_t bytes,
+                    LaneAddresses& out) {
+  static const AddressLoop loop = address_loop();
+  loop(warp, code, active, bytes, out);
+  check_alignment(out.bits, bytes);
+}
+
+// One by one, whatever their pattern.
+void spread(LaneAddresses& lanes, uint32_t active, uint32_t bytes) {
+  if (lanes.pattern == LaneAddresses::Pattern::kAny) return;
+  const uint64_t step = lanes.pattern == LaneAddresses::Pattern::kRow ? bytes : 0;
+  uint64_t at = lanes.least - step * static_cast<uint64_t>(__builtin_ctz(active));
+  for (uint32_t l = 0; l < kLanes; ++l, at += step) lanes.at[l] = at;
+  lanes.begins = active;
+}
 
 std::string hexadecimal(uint64_t address) {
   char text[24];
@@ -76,50 +70,74 @@ std::byte* within(std::byte* memory, uint64_t size, uint64_t offset, uint64_t by
   return memory + offset;
 }
 
+// The memory of the first active lane where it is all that they use, or where theirs lie behind it
+// in a row; null where each has to be looked at.
+std::byte* in_one_piece(Warp& warp, const Code& code, const LaneAddresses& lanes, uint32_t active,
+                        uint32_t bytes, Access access) {
+  using Pattern = LaneAddresses::Pattern;
+  const auto first = static_cast<uint32_t>(__builtin_ctz(active));
+  const uint32_t from_first = active >> first;
+  if (lanes.pattern == Pattern::kAny) return nullptr;
+  if (lanes.pattern == Pattern::kRow && (from_first & (from_first + 1)) != 0) return nullptr;
+  Space space = code.space;
+  if (space == Space::kGeneric && lanes.least >> kWindowShift == lanes.most >> kWindowShift)
+    space = space_at(lanes.least);
+  if (space == Space::kLocal || space == Space::kGeneric) return nullptr;  // each lane has its own
+  if (lanes.pattern == Pattern::kRow && space == Space::kGlobal) {
+    // Where it is in no allocation the lane is to be found.
+    warp.memory->check(lanes.least, bytes);
+    if (!warp.memory->covers(lanes.least, lanes.most + bytes)) return nullptr;
+  } else if (lanes.pattern == Pattern::kRow &&
+             !(space == Space::kShared &&
+               fits(lanes.most & kOffset, bytes, warp.block->shared.size()))) {
+    return nullptr;
+  }
+  return at_address(warp, first, lanes.least, lanes.most + bytes - lanes.least, code.space, access);
+}
+
 // Device memory: checked, and counted as DRAM's.
-void use_global(GlobalMemory& memory, const uint64_t (&at)[kLanes], uint32_t active,
-                const Range& range, uint32_t bytes, Access access) {
-  if (!memory.covers(range.least, range.most + bytes))
-    for_each_lane(active, [&](uint32_t l) { memory.check(at[l], bytes); });
-  uint64_t last = ~uint64_t{0};
-  for_each_lane(active, [&](uint32_t l) {
-    const uint64_t sector = at[l] / kSectorBytes;
-    if (sector == last && at[l] % kSectorBytes + bytes <= kSectorBytes) return;
-    last = sector;
-    access == Access::kWrite ? memory.written(at[l], bytes) : memory.read(at[l], bytes);
+void use_global(GlobalMemory& memory, const LaneAddresses& lanes, uint32_t active, uint32_t bytes,
+                Access access) {
+  if (!memory.covers(lanes.least, lanes.most + bytes))
+    for_each_lane(active, [&](uint32_t l) { memory.check(lanes.at[l], bytes); });
+  // Aligned, so that it is in one sector where it is no larger.
+  for_each_lane(bytes <= kSectorBytes ? lanes.begins : active, [&](uint32_t l) {
+    access == Access::kWrite ? memory.written(lanes.at[l], bytes) : memory.read(lanes.at[l], bytes);
   });
 }
 
-// Makes of addresses what is to be added to the pointer that comes back.
-std::byte* resolve(Warp& warp, const Code& code, uint64_t (&at)[kLanes], uint32_t active,
-                   uint32_t bytes, Access access) {
-  const Range range = range_of(at, active);
-  check_alignment(range, bytes);
+// Makes of addresses what is to be added to the pointer that comes back. `piece`: in_one_piece's.
+std::byte* resolve(Warp& warp, const Code& code, LaneAddresses& lanes, uint32_t active,
+                   uint32_t bytes, Access access, const std::byte* piece) {
+  if (piece != nullptr) lanes.least = reinterpret_cast<uint64_t>(piece);
+  spread(lanes, active, bytes);
+  if (piece != nullptr) return nullptr;
   Space space = code.space;
   uint64_t window = 0;
-  if (space == Space::kGeneric && range.least >> kWindowShift == range.most >> kWindowShift) {
-    space = space_at(range.least);
-    if (space != Space::kGlobal) window = range.least & ~kOffset;
+  if (space == Space::kGeneric && lanes.least >> kWindowShift == lanes.most >> kWindowShift) {
+    space = space_at(lanes.least);
+    if (space != Space::kGlobal) window = lanes.least & ~kOffset;
   }
   if (space == Space::kConst) {  // has a cache of its own: no DRAM is counted
-    for_each_lane(active, [&](uint32_t l) { warp.memory->check(at[l], bytes); });
+    for_each_lane(active, [&](uint32_t l) { warp.memory->check(lanes.at[l], bytes); });
     return nullptr;
   }
-  if (space == Space::kGlobal && range.most >> kWindowShift == 0) {
-    use_global(*warp.memory, at, active, range, bytes, access);
+  if (space == Space::kGlobal && lanes.most >> kWindowShift == 0) {
+    use_global(*warp.memory, lanes, active, bytes, access);
     return nullptr;
   }
   std::vector<std::byte>& shared = warp.block->shared;
-  if (space == Space::kShared && fits(range.most - window, bytes, shared.size())) {
-    for (uint64_t& one : at) one -= window;
+  if (space == Space::kShared && fits(lanes.most - window, bytes, shared.size())) {
+    for (uint64_t& one : lanes.at) one -= window;
     return shared.data();
   }
-  if (space == Space::kLocal && fits(range.most - window, bytes, warp.local_bytes)) {
-    for (uint32_t l = 0; l < kLanes; ++l) at[l] += uint64_t{warp.local_bytes} * l - window;
+  if (space == Space::kLocal && fits(lanes.most - window, bytes, warp.local_bytes)) {
+    for (uint32_t l = 0; l < kLanes; ++l) lanes.at[l] += uint64_t{warp.local_bytes} * l - window;
     return warp.local.data();
   }
   for_each_lane(active, [&](uint32_t l) {
-    at[l] = reinterpret_cast<uint64_t>(at_address(warp, l, at[l], bytes, code.space, access));
+    lanes.at[l] =
+        reinterpret_cast<uint64_t>(at_address(warp, l, lanes.at[l], bytes, code.space, access));
   });
   return nullptr;
 }
@@ -127,45 +145,63 @@ std::byte* resolve(Warp& warp, const Code& code, uint64_t (&at)[kLanes], uint32_
 template <class T>
 using Wider = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
 
-template <class T, class Place>
-void load_into(Place* to, const std::byte* from, const uint64_t (&at)[kLanes], uint32_t active) {
-  const auto one = [&](uint32_t l) {
-    T value;
-    std::memcpy(&value, from + at[l], sizeof(T));
-    to[l] = static_cast<Place>(static_cast<Wider<T>>(value));
-  };
+// to[l] = f(l) for the active lanes.
+template <class Place, class F>
+void set_lanes(Place* to, uint32_t active, F f) {
   if (active == kAllLanes)
-    for (uint32_t l = 0; l < kLanes; ++l) one(l);
+    for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<Place>(f(l));
   else
-    for_each_lane(active, one);
+    for_each_lane(active, [&](uint32_t l) { to[l] = static_cast<Place>(f(l)); });
 }
 
 template <class T>
 void load(Warp& warp, const Code& code, uint32_t active) {
-  uint64_t at[kLanes];
-  addresses(warp, code, at);
+  using Pattern = LaneAddresses::Pattern;
+  LaneAddresses lanes;
   const auto bytes = static_cast<uint32_t>(sizeof(T) * code.list_size);
-  const std::byte* const from = resolve(warp, code, at, active, bytes, Access::kRead);
+  find_addresses(warp, code, active, bytes, lanes);
+  const std::byte* from = in_one_piece(warp, code, lanes, active, bytes, Access::kRead);
+  const bool one = from != nullptr && lanes.pattern == Pattern::kOne;
+  const bool row = from != nullptr && code.list_size == 1 && lanes.pattern == Pattern::kRow;
+  if (row) {
+    from -= sizeof(T) * static_cast<uint64_t>(__builtin_ctz(active));
+  } else if (from == nullptr || !one) {
+    from = resolve(warp, code, lanes, active, bytes, Access::kRead, from);
+  }
+  const auto value_at = [](const std::byte* at) {
+    T value;
+    std::memcpy(&value, at, sizeof(T));
+    return static_cast<Wider<T>>(value);
+  };
+  const auto fill = [&](auto* to, const std::byte* part) {
+    if (one)
+      set_lanes(to, active, [value = value_at(part)](uint32_t) { return value; });
+    else if (row)
+      set_lanes(to, active, [&](uint32_t l) { return value_at(part + sizeof(T) * l); });
+    else
+      set_lanes(to, active, [&](uint32_t l) { return value_at(part + lanes.at[l]); });
+  };
   const uint32_t* const places = warp.routine().lists.data() + code.list;
   for (uint32_t i = 0; i < code.list_size; ++i) {
     if (code.wide_d)
-      load_into<T>(warp.longs(places[i]), from + sizeof(T) * i, at, active);
+      fill(warp.longs(places[i]), from + sizeof(T) * i);
     else
-      load_into<T>(warp.words(places[i]), from + sizeof(T) * i, at, active);
+      fill(warp.words(places[i]), from + sizeof(T) * i);
   }
 }
 
 template <class T>
 void store(Warp& warp, const Code& code, uint32_t active) {
-  uint64_t at[kLanes];
-  addresses(warp, code, at);
+  LaneAddresses lanes;
   const auto bytes = static_cast<uint32_t>(sizeof(T) * code.list_size);
-  std::byte* const to = resolve(warp, code, at, active, bytes, Access::kWrite);
+  find_addresses(warp, code, active, bytes, lanes);
+  std::byte* const to = resolve(warp, code, lanes, active, bytes, Access::kWrite,
+                                in_one_piece(warp, code, lanes, active, bytes, Access::kWrite));
   const uint32_t* const places = warp.routine().lists.data() + code.list;
   for (uint32_t i = 0; i < code.list_size; ++i)
     for_each_lane(active, [&](uint32_t l) {
       const auto value = static_cast<T>(warp.get(places[i], code.wide_d, l));
-      std::memcpy(to + at[l] + sizeof(T) * i, &value, sizeof(T));
+      std::memcpy(to + lanes.at[l] + sizeof(T) * i, &value, sizeof(T));
     });
 }
 
@@ -181,14 +217,13 @@ template <class T, class Op>
 void atomic(Warp& warp, const Code& code, uint32_t active) {
   using Bits = BitsOf<T>;
   using Stored = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-  uint64_t at[kLanes];
-  addresses(warp, code, at);
-  check_alignment(range_of(at, active), sizeof(T));
+  const LaneAddresses lanes = addresses(warp, code, active, sizeof(T));
   const auto* const b = reinterpret_cast<const Stored*>(warp.frame + code.b);
   const auto* const c = reinterpret_cast<const Stored*>(warp.frame + code.c);
   auto* const d = reinterpret_cast<Stored*>(warp.frame + code.d);
   for_each_lane(active, [&](uint32_t l) {
-    std::byte* const memory = at_address(warp, l, at[l], sizeof(T), code.space, Access::kBoth);
+    std::byte* const memory =
+        at_address(warp, l, lanes.at[l], sizeof(T), code.space, Access::kBoth);
     const std::atomic_ref<Bits> word(*reinterpret_cast<Bits*>(memory));
     Bits before = word.load();
     for (;;) {
@@ -383,6 +418,13 @@ void give_back(Warp& warp, const Code& code, uint32_t active) {
 
 }  // namespace
 
+LaneAddresses addresses(const Warp& warp, const Code& code, uint32_t active, uint32_t bytes) {
+  LaneAddresses lanes;
+  find_addresses(warp, code, active, bytes, lanes);
+  spread(lanes, active, bytes);
+  return lanes;
+}
+
 std::byte* at_address(Warp& warp, uint32_t lane, uint64_t address, uint64_t bytes, Space space,
                       Access access) {
   if (space == Space::kGeneric) {
@@ -413,6 +455,9 @@ std::byte* at_address(Warp& warp, uint32_t lane, uint64_t address, uint64_t byte
       return within(const_cast<std::byte*>(parameters.data()), parameters.size(), address, bytes,
                     "parameters");
     }
+    case Space::kConst:  // has a cache of its own: no DRAM is counted
+      warp.memory->check(address, bytes);
+      return reinterpret_cast<std::byte*>(address);
     default:
       warp.memory->check(address, bytes);
       if (access != Access::kWrite) warp.memory->read(address, static_cast<uint32_t>(bytes));

@@ -15,7 +15,12 @@ unsigned blocks_for(int items, unsigned block) {
 LaunchShape one_per_item(int items) { return {blocks_for(items, 128), 1, 128, 1, 0}; }
 
 LaunchShape one_per_cell(int columns, int rows) {
-  return {blocks_for(columns, 16), blocks_for(rows, 16), 16, 16, 0};
+  return {blocks_for(columns, 32), blocks_for(rows, 8), 32, 8, 0};
+}
+
+int threads_for(int values) {
+  constexpr int kEach = 8;
+  return (values + kEach - 1) / kEach;
 }
 
 Kernel::Kernel(const DriverApi& api, CUmodule module, const char* name) {

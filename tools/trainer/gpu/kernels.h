@@ -18,8 +18,10 @@ struct LaunchShape {
 
 // One thread per item, in blocks of 128.
 LaunchShape one_per_item(int items);
-// One thread per (column, row), in blocks of 16 x 16.
+// One thread per (column, row), in blocks of 32 x 8.
 LaunchShape one_per_cell(int columns, int rows);
+// Of so many values, where a thread computes kEach of trainer_kernels.cu.
+int threads_for(int values);
 
 class Kernel {
  public:

@@ -4,6 +4,9 @@
 // Layouts: activations [batch][channels][height][width] (dense: [batch][features]), dense weights
 // [out][in], convolution weights [out channel][in channel][row][column]. All sums run in a fixed
 // order, so a step's result does not depend on how kernels are scheduled.
+//
+// Where several results use the same input, a thread computes kEach of them and loads it once.
+constexpr int kEach = 8;
 
 static __device__ int global_x() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
 static __device__ int global_y() { return static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y); }
@@ -21,44 +24,70 @@ static __device__ float logarithm(float x) {
   return result;
 }
 
+template <int n>
+struct Number {
+  __device__ constexpr operator int() const { return n; }
+};
+
+// Calls f(number, i) for the results from the thread's first on: for kEach at once, or one by one
+// where there are fewer.
+template <class F>
+static __device__ void for_each_result(int first, int end, F f) {
+  if (first + kEach <= end) {
+    f(Number<kEach>{}, first);
+  } else {
+    for (int i = first; i < end; ++i) f(Number<1>{}, i);
+  }
+}
+
 extern "C" {
 
 // --- dense: y = x W^T + b
 
-// One thread per y[n][o]. The accumulator starts at the bias, so there is no separate addition.
+// One thread per y[n][o] of kEach rows. Sums start at the bias, so there is no separate addition.
 __global__ void dense_forward(int batch, int in, int out, const float* x, const float* weight,
                               const float* bias, float* y) {
-  const int o = global_x(), n = global_y();
-  if (o >= out || n >= batch) return;
-  float sum = bias[o];
-  for (int i = 0; i < in; ++i) {
-    sum = fmaf(x[n * in + i], weight[o * in + i], sum);
-  }
-  y[n * out + o] = sum;
+  const int o = global_x();
+  if (o >= out) return;
+  for_each_result(global_y() * kEach, batch, [=](auto rows, int n) {
+    float sum[rows];
+    for (int k = 0; k < rows; ++k) sum[k] = bias[o];
+    for (int i = 0; i < in; ++i) {
+      const float w = weight[o * in + i];
+      for (int k = 0; k < rows; ++k) sum[k] = fmaf(x[(n + k) * in + i], w, sum[k]);
+    }
+    for (int k = 0; k < rows; ++k) y[(n + k) * out + o] = sum[k];
+  });
 }
 
-// One thread per dweight[o][i].
+// One thread per dweight[o][i] of kEach rows.
 __global__ void dense_weight_gradient(int batch, int in, int out, const float* x, const float* dy,
                                       float* dweight) {
-  const int i = global_x(), o = global_y();
-  if (i >= in || o >= out) return;
-  float sum = 0.0f;
-  for (int n = 0; n < batch; ++n) {
-    sum = fmaf(dy[n * out + o], x[n * in + i], sum);
-  }
-  dweight[o * in + i] = sum;
+  const int i = global_x();
+  if (i >= in) return;
+  for_each_result(global_y() * kEach, out, [=](auto rows, int o) {
+    float sum[rows] = {};
+    for (int n = 0; n < batch; ++n) {
+      const float value = x[n * in + i];
+      for (int k = 0; k < rows; ++k) sum[k] = fmaf(dy[n * out + o + k], value, sum[k]);
+    }
+    for (int k = 0; k < rows; ++k) dweight[(o + k) * in + i] = sum[k];
+  });
 }
 
-// One thread per dx[n][i].
+// One thread per dx[n][i] of kEach rows.
 __global__ void dense_input_gradient(int batch, int in, int out, const float* dy,
                                      const float* weight, float* dx) {
-  const int i = global_x(), n = global_y();
-  if (i >= in || n >= batch) return;
-  float sum = 0.0f;
-  for (int o = 0; o < out; ++o) {
-    sum = fmaf(dy[n * out + o], weight[o * in + i], sum);
-  }
-  dx[n * in + i] = sum;
+  const int i = global_x();
+  if (i >= in) return;
+  for_each_result(global_y() * kEach, batch, [=](auto rows, int n) {
+    float sum[rows] = {};
+    for (int o = 0; o < out; ++o) {
+      const float w = weight[o * in + i];
+      for (int k = 0; k < rows; ++k) sum[k] = fmaf(dy[(n + k) * out + o], w, sum[k]);
+    }
+    for (int k = 0; k < rows; ++k) dx[(n + k) * in + i] = sum[k];
+  });
 }
 
 // One thread per channel; `pixels` is 1 for a dense layer. Sums from 0: batch * pixels additions
@@ -75,78 +104,85 @@ __global__ void bias_gradient(int batch, int channels, int pixels, const float* 
 
 // --- convolution: square kernel, stride 1, no padding
 
-// One thread per y[n][co][r][c]; as in dense_forward the bias is where the sum starts.
+// One thread per y[n][co][r][c] of kEach channels; as in dense_forward sums start at the bias.
 __global__ void conv2d_forward(int batch, int in_channels, int in_height, int in_width,
                                int out_channels, int kernel, const float* x, const float* weight,
                                const float* bias, float* y) {
   const int out_height = in_height - kernel + 1, out_width = in_width - kernel + 1;
+  const int pixels = out_height * out_width, weights = in_channels * kernel * kernel;
   const int index = global_x();
-  if (index >= batch * out_channels * out_height * out_width) return;
   const int c = index % out_width, r = index / out_width % out_height;
-  const int co = index / (out_width * out_height) % out_channels;
-  const int n = index / (out_width * out_height * out_channels);
-  float sum = bias[co];
-  for (int ci = 0; ci < in_channels; ++ci) {
-    for (int kr = 0; kr < kernel; ++kr) {
-      for (int kc = 0; kc < kernel; ++kc) {
-        const int xi = ((n * in_channels + ci) * in_height + r + kr) * in_width + c + kc;
-        const int wi = ((co * in_channels + ci) * kernel + kr) * kernel + kc;
-        sum = fmaf(x[xi], weight[wi], sum);
+  const int n = index / pixels % batch;
+  for_each_result(index / pixels / batch * kEach, out_channels, [=](auto channels, int co) {
+    float sum[channels];
+    for (int k = 0; k < channels; ++k) sum[k] = bias[co + k];
+    const float* w = weight + co * weights;
+    for (int ci = 0; ci < in_channels; ++ci) {
+      for (int kr = 0; kr < kernel; ++kr) {
+        const float* from = x + ((n * in_channels + ci) * in_height + r + kr) * in_width + c;
+#pragma unroll 1
+        for (int kc = 0; kc < kernel; ++kc, ++from, ++w)
+          for (int k = 0; k < channels; ++k) sum[k] = fmaf(*from, w[k * weights], sum[k]);
       }
     }
-  }
-  y[index] = sum;
+    for (int k = 0; k < channels; ++k)
+      y[(n * out_channels + co + k) * pixels + r * out_width + c] = sum[k];
+  });
 }
 
-// One thread per dweight[co][ci][kr][kc], summed over the batch and every output pixel.
+// One thread per dweight[co][ci][kr][kc] of kEach channels, summed over the batch and every output
+// pixel.
 __global__ void conv2d_weight_gradient(int batch, int in_channels, int in_height, int in_width,
                                        int out_channels, int kernel, const float* x,
                                        const float* dy, float* dweight) {
   const int out_height = in_height - kernel + 1, out_width = in_width - kernel + 1;
+  const int pixels = out_height * out_width, weights = in_channels * kernel * kernel;
   const int index = global_x();
-  if (index >= out_channels * in_channels * kernel * kernel) return;
   const int kc = index % kernel, kr = index / kernel % kernel;
   const int ci = index / (kernel * kernel) % in_channels;
-  const int co = index / (kernel * kernel * in_channels);
-  float sum = 0.0f;
-  for (int n = 0; n < batch; ++n) {
-    for (int r = 0; r < out_height; ++r) {
-      for (int c = 0; c < out_width; ++c) {
-        const int yi = ((n * out_channels + co) * out_height + r) * out_width + c;
-        const int xi = ((n * in_channels + ci) * in_height + r + kr) * in_width + c + kc;
-        sum = fmaf(dy[yi], x[xi], sum);
+  for_each_result(index / weights * kEach, out_channels, [=](auto channels, int co) {
+    float sum[channels] = {};
+    for (int n = 0; n < batch; ++n) {
+      const float* gradient = dy + (n * out_channels + co) * pixels;
+      for (int r = 0; r < out_height; ++r) {
+        const float* from = x + ((n * in_channels + ci) * in_height + r + kr) * in_width + kc;
+#pragma unroll 4
+        for (int c = 0; c < out_width; ++c, ++from, ++gradient)
+          for (int k = 0; k < channels; ++k) sum[k] = fmaf(gradient[k * pixels], *from, sum[k]);
       }
     }
-  }
-  dweight[index] = sum;
+    for (int k = 0; k < channels; ++k) dweight[(co + k) * weights + index % weights] = sum[k];
+  });
 }
 
-// One thread per dx[n][ci][r][c]. Only taps whose output pixel exists are visited: no
-// multiplications by padding.
+// One thread per dx[n][ci][r][c] of kEach channels. Only taps whose output pixel exists are
+// visited: no multiplications by padding. Threads of a warp differ in the sample, so that they
+// visit the same.
 __global__ void conv2d_input_gradient(int batch, int in_channels, int in_height, int in_width,
                                       int out_channels, int kernel, const float* dy,
                                       const float* weight, float* dx) {
   const int out_height = in_height - kernel + 1, out_width = in_width - kernel + 1;
-  const int index = global_x();
-  if (index >= batch * in_channels * in_height * in_width) return;
+  const int pixels = in_height * in_width, taps = kernel * kernel;
+  const int n = global_x() % batch, index = global_x() / batch;
   const int c = index % in_width, r = index / in_width % in_height;
-  const int ci = index / (in_width * in_height) % in_channels;
-  const int n = index / (in_width * in_height * in_channels);
-  float sum = 0.0f;
-  for (int co = 0; co < out_channels; ++co) {
-    for (int kr = 0; kr < kernel; ++kr) {
-      const int yr = r - kr;
-      if (yr < 0 || yr >= out_height) continue;
-      for (int kc = 0; kc < kernel; ++kc) {
-        const int yc = c - kc;
-        if (yc < 0 || yc >= out_width) continue;
-        const int yi = ((n * out_channels + co) * out_height + yr) * out_width + yc;
-        const int wi = ((co * in_channels + ci) * kernel + kr) * kernel + kc;
-        sum = fmaf(dy[yi], weight[wi], sum);
+  for_each_result(index / pixels * kEach, in_channels, [=](auto channels, int ci) {
+    float sum[channels] = {};
+    for (int co = 0; co < out_channels; ++co) {
+      for (int kr = 0; kr < kernel; ++kr) {
+        const int yr = r - kr;
+        if (yr < 0 || yr >= out_height) continue;
+        const int first = max(0, c - out_width + 1), last = min(c, kernel - 1);
+        const float* from =
+            dy + ((n * out_channels + co) * out_height + yr) * out_width + c - first;
+        const float* w = weight + (co * in_channels + ci) * taps + kr * kernel + first;
+#pragma unroll 1
+        for (int kc = first; kc <= last; ++kc, --from, ++w)
+          for (int k = 0; k < channels; ++k) sum[k] = fmaf(*from, w[k * taps], sum[k]);
       }
     }
-  }
-  dx[index] = sum;
+    for (int k = 0; k < channels; ++k)
+      dx[(n * in_channels + ci + k) * pixels + r * in_width + c] = sum[k];
+  });
 }
 
 // --- activation and pooling
@@ -224,8 +260,8 @@ __global__ void softmax_cross_entropy(int batch, int classes, float inverse_batc
   }
 }
 
-// One block, a power of two of threads, shared memory for one float per thread. Each thread subtracts
-// its rows from 0 in a stride, then the block adds pairwise and thread 0 scales.
+// One block, a power of two of threads, shared memory for one float per thread. Each thread
+// subtracts its rows from 0 in a stride, then the block adds pairwise and thread 0 scales.
 __global__ void mean_loss(int batch, float inverse_batch, const float* log_likelihood,
                           float* loss) {
   extern __shared__ float partial[];

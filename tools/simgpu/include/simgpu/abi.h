@@ -35,6 +35,7 @@ struct SectorMap {
 
 inline constexpr uint32_t kSectorBytes = 32;
 inline constexpr uint32_t kChunkShift = 11;  // log2(64 sectors)
+inline constexpr uint64_t kChunkSectors = 64;
 
 // One operating-system thread running the threads of one launch, one after the other. The driver
 // owns it; it is not shared between operating-system threads.
