@@ -69,7 +69,8 @@ class Kernels {
   Kernel get(const char* name) const { return {api_, module_.handle(), name}; }
 
  public:
-  // From `path`; when it is empty, from trainer_kernels.ptx beside the executable. Throws CudaError.
+  // From `path`; when it is empty, from trainer_kernels.ptx beside the executable. Throws
+  // CudaError.
   Kernels(const DriverApi& api, const std::filesystem::path& path)
       : api_(api), module_(api, path.empty() ? beside_executable("trainer_kernels.ptx") : path) {}
 
