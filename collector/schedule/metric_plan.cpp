@@ -26,6 +26,19 @@ constexpr std::array<std::string_view, 3> kSassPaired = {
     "smsp__sass_thread_inst_executed_op_fmul2_pred_on.sum",
     "smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum"};
 
+// What runs the instructions of kSass, by hardware counters: integer work runs there too, so that
+// they are an upper bound. Instructions of warps fit one pass of all chips but GA100, where those
+// of threads do.
+constexpr std::string_view kPipesOfWarps[] = {"sm__inst_executed_pipe_fma.sum",
+                                              "sm__inst_executed_pipe_fp64.sum"};
+constexpr std::string_view kHalfInFp16 = "sm__inst_executed_pipe_fp16.sum";
+constexpr std::string_view kHalfInFma = "sm__inst_executed_pipe_fma_type_fp16.sum";
+constexpr std::string_view kPipesOfGa100[] = {
+    "smsp__thread_inst_executed_pipe_fma_pred_on.sum",
+    "smsp__thread_inst_executed_pipe_fp64_pred_on.sum",
+    "smsp__thread_inst_executed_pipe_fp16_pred_on.sum",
+    "smsp__thread_inst_executed_pipe_tensor_op_hmma_type_hfma2_pred_on.sum"};
+
 // Hardware counters every chip has.
 constexpr std::array<std::string_view, 3> kTimes = {
     "gpu__time_duration.sum", "sm__cycles_elapsed.max", "sm__cycles_active.sum"};
@@ -238,6 +251,7 @@ constexpr Chip kChips[] = {
     {"GB100", {kSubHmma, kSubImma, kSubDmma, kTc}, kBlackwell<kSubDmma>, Dram::kReadWrite, true},
     {"GB102", {kSubHmma, kSubImma, kSubDmma, kTc}, kBlackwell<kSubDmma>, Dram::kReadWrite, true},
     {"GB110", {kSubHmma, kSubImma, kDmmaFp64, kTc}, kBlackwellUltra, Dram::kReadWrite, true},
+    {"GB112", {kSubHmma, kSubImma, kDmmaFp64, kTc}, kBlackwellUltra, Dram::kReadWrite, true},
     {"GB10B", {kSubHmma, kSubImma, kDmmaFp64, kTc}, kBlackwell<kDmmaFp64>, Dram::kNone},
     {"GB202", {kSubHmma, kSubImma, kDmmaFp64}, kBlackwellGeforce, Dram::kOpReadWrite},
     {"GB203", {kSubHmma, kSubImma, kDmmaFp64}, kBlackwellGeforce, Dram::kOpReadWrite},
@@ -245,6 +259,7 @@ constexpr Chip kChips[] = {
     {"GB206", {kSubHmma, kSubImma, kDmmaFp64}, kBlackwellGeforce, Dram::kOpReadWrite},
     {"GB207", {kSubHmma, kSubImma, kDmmaFp64}, kBlackwellGeforce, Dram::kOpReadWrite},
     {"GB20B", {kSubHmma, kSubImma, kDmmaFp64}, kBlackwellGeforce, Dram::kNone},
+    {"GB20C", {kSubHmma, kSubImma, kDmmaFp64}, kBlackwellGeforce, Dram::kNone},
 };
 
 std::string pipe_metric(std::string_view name) {
@@ -286,6 +301,17 @@ MetricGroupPlan tensor_group(const TensorGroup& tensor) {
   return group;
 }
 
+MetricGroupPlan pipes_group(std::string_view chip) {
+  MetricGroupPlan group{"pipes", {std::begin(kPipesOfWarps), std::end(kPipesOfWarps)}};
+  group.instead_of = instruction_plan(false).name;
+  if (chip == "GA100")
+    group.metrics = {std::begin(kPipesOfGa100), std::end(kPipesOfGa100)};
+  else
+    group.metrics.emplace_back(chip.starts_with("GV") || chip.starts_with("TU") ? kHalfInFp16
+                                                                                : kHalfInFma);
+  return group;
+}
+
 }  // namespace
 
 MetricGroupPlan instruction_plan(bool paired) {
@@ -299,6 +325,7 @@ std::vector<MetricGroupPlan> metric_plan_for(std::string_view name) {
   if (chip == nullptr) return {};
   std::vector<MetricGroupPlan> plan = {screening_group(*chip)};
   for (const TensorGroup& tensor : chip->tensor) plan.push_back(tensor_group(tensor));
+  plan.push_back(pipes_group(chip->name));
   plan.push_back(instruction_plan(chip->paired));
   return plan;
 }

@@ -27,12 +27,15 @@ struct MetricGroupPlan {
   // measured for every kernel.
   std::vector<NeededIf> needed_if = {};
   std::string unavailable = {};  // why it cannot be measured here; empty: it can
+  // Name of a group of the same plan. Only kernels that this one cannot be measured for are
+  // measured with the present group, which bounds from above what the other counts.
+  std::string instead_of = {};
 };
 
 // The groups for a chip as CUPTI names it ("GH100"), in the order they are to be measured:
-// screening, what screening may make necessary, then instructions, for which CUPTI patches the
-// kernel. Empty for a chip that is not in the table: computed_plan.h. docs/metrics.md says what
-// each metric counts.
+// screening, what screening may make necessary, the pipes that bound instructions, then these, for
+// which CUPTI patches the kernel. Empty for a chip that is not in the table: computed_plan.h.
+// docs/metrics.md says what each metric counts.
 std::vector<MetricGroupPlan> metric_plan_for(std::string_view chip);
 
 // The last group of every plan: instruction metrics that every chip since Volta has. `paired`: and

@@ -26,6 +26,14 @@ std::vector<GroupCondition> conditions_of(const std::vector<MetricGroupPlan>& pl
   return conditions;
 }
 
+std::vector<std::optional<uint32_t>> substitutes_of(const std::vector<MetricGroupPlan>& plan) {
+  std::vector<std::optional<uint32_t>> substitutes(plan.size());
+  for (uint32_t g = 0; g < plan.size(); ++g)
+    for (uint32_t of = 0; of < plan.size(); ++of)
+      if (!plan[g].instead_of.empty() && plan[g].instead_of == plan[of].name) substitutes[of] = g;
+  return substitutes;
+}
+
 // A window gives way when the kernel that it was opened for comes again, when one kernel follows
 // itself, or when no kernel wants it.
 bool gives_way(const MeasurementWindow& window, const Signature& signature,
@@ -63,13 +71,17 @@ MeasurementScheduler::State::Plan* MeasurementScheduler::State::plan_for(
   added.first_bit = used_bits;
   added.groups = groups;
   added.conditions = conditions_of(metric_groups);
+  added.substitute = substitutes_of(metric_groups);
   added.always =
       GroupSet::first(groups);  // a group whose conditions nothing reads is for every kernel
   for (const GroupCondition& condition : added.conditions)
     added.always -= GroupSet(condition.needed);
+  for (const auto& substitute : added.substitute)
+    if (substitute) added.always -= GroupSet(*substitute);
   for (uint32_t g = 0; g < groups; ++g) {
     if (metric_groups[g].instrumented) added.instrumented |= GroupSet(g);
-    if (metric_groups[g].required || !metric_groups[g].needed_if.empty())
+    if (metric_groups[g].required || !metric_groups[g].needed_if.empty() ||
+        !metric_groups[g].instead_of.empty())
       added.tells_work |= GroupSet(g);
   }
   used_bits += groups;
@@ -107,19 +119,30 @@ void MeasurementScheduler::disable(DeviceId device) noexcept {
 
 void MeasurementScheduler::disable(DeviceId device, uint32_t group) noexcept {
   const MutexLock lock(state_->mutex);
-  if (const State::Plan* const plan = state_->plan_of(device, group); plan != nullptr)
-    state_->drop_bits(device, GroupSet(group).bits(plan->first_bit));
+  State::Plan* const plan = state_->plan_of(device, group);
+  if (plan == nullptr) return;
+  state_->drop_bits(device, GroupSet(group).bits(plan->first_bit));
+  const auto substitute = plan->substitute[group];
+  if (!substitute || state_->enabled(*plan).contains(group)) return;
+  // On no device any more: from now on it is the substitute that every kernel needs.
+  plan->always -= GroupSet(group);
+  plan->always |= GroupSet(*substitute);
+  const uint64_t bits = (GroupSet(*substitute) & state_->enabled(*plan)).bits(plan->first_bit);
+  state_->wanted.fetch_or(bits, std::memory_order_relaxed);
+  state_->table.want_everywhere(bits);
+  for (auto& [id, s] : plan->signatures)
+    if (state_->need_substitute(*plan, s, group)) state_->need_no_more(s, group);
 }
 
 void MeasurementScheduler::State::set_paused(DeviceId device, uint32_t group, bool paused) {
   const MutexLock lock(mutex);
-  const Plan* const plan = plan_of(device, group);
+  Plan* const plan = plan_of(device, group);
   if (plan == nullptr) return;
   const uint64_t bit = GroupSet(group).bits(plan->first_bit);
-  if (paused)
-    paused_bits[device.value].fetch_or(bit, std::memory_order_relaxed);
-  else
-    paused_bits[device.value].fetch_and(~bit, std::memory_order_relaxed);
+  if (!paused) return void(paused_bits[device.value].fetch_and(~bit, std::memory_order_relaxed));
+  paused_bits[device.value].fetch_or(bit, std::memory_order_relaxed);
+  // A bound now is better than a count that may never come.
+  for (auto& [id, s] : plan->signatures) need_substitute(*plan, s, group);
 }
 void MeasurementScheduler::pause(DeviceId device, uint32_t group) noexcept {
   state_->set_paused(device, group, true);
@@ -260,8 +283,9 @@ LaunchDecision MeasurementScheduler::State::decide_first(Plan& plan, DeviceId de
                                                          const MeasurementWindow* open,
                                                          uint64_t now_ns) {
   if (const auto decision = decide_for_family(plan, device, s, open, now_ns)) return *decision;
-  const GroupSet needed = s.needed & enabled(plan, device);
   const GroupSet waiting = paused(plan, device);
+  for (const uint32_t g : s.needed& waiting) need_substitute(plan, s, g);
+  const GroupSet needed = s.needed & enabled(plan, device);
   const auto group = s.least_sampled(needed - waiting, config.first_samples);
   if (!group) {
     if ((needed & waiting).empty()) advance(plan, s);

@@ -101,7 +101,12 @@ void MeasurementScheduler::State::fail(Plan& plan, SampledSignature& s, uint32_t
 void MeasurementScheduler::State::give_up(Plan& plan, SampledSignature& s, uint32_t g) {
   GroupProgress& group = s.groups[g];
   group.given_up = true;
-  if (group.samples == 0 && s.needed.contains(g)) set_hopeless(s);
+  if (group.samples == 0 && s.needed.contains(g)) {
+    if (need_substitute(plan, s, g))
+      need_no_more(s, g);
+    else
+      set_hopeless(s);
+  }
   s.armed -= GroupSet(g);
   want_not(plan, s, GroupSet(g));
   advance(plan, s);

@@ -86,6 +86,21 @@ void MeasurementScheduler::State::need(Plan& plan, SampledSignature& s, uint32_t
   want(plan, s, group);
 }
 
+// True: the group that bounds what `of` would have counted is measured for the signature.
+bool MeasurementScheduler::State::need_substitute(Plan& plan, SampledSignature& s, uint32_t of) {
+  const auto substitute = plan.substitute[of];
+  if (!substitute || s.groups[of].samples != 0 || s.groups[*substitute].given_up ||
+      !enabled(plan).contains(*substitute))
+    return false;
+  need(plan, s, *substitute);
+  return true;
+}
+
+void MeasurementScheduler::State::need_no_more(SampledSignature& s, uint32_t g) {
+  s.needed -= GroupSet(g);
+  if (s.family != nullptr) s.family->needed -= GroupSet(g);
+}
+
 // Looks whether the signature has what it was to be measured for.
 void MeasurementScheduler::State::advance(Plan& plan, SampledSignature& s) {
   if (s.phase == Phase::kFirst) {

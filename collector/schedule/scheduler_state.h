@@ -34,6 +34,7 @@ struct MeasurementScheduler::State {
     GroupSet always, instrumented;
     GroupSet tells_work;  // their values depend only on the kernel's work
     std::vector<GroupCondition> conditions;
+    std::vector<std::optional<uint32_t>> substitute;  // by group: MetricGroupPlan::instead_of
     std::unordered_map<SignatureId, SampledSignature> signatures;
     std::unordered_map<FunctionShape, SignatureFamily, FunctionShape::Hash> families;
   };
@@ -121,6 +122,8 @@ struct MeasurementScheduler::State {
       FLOPINJ_REQUIRES(mutex);
   // scheduler_rounds.cpp
   void need(Plan&, SampledSignature&, uint32_t group) FLOPINJ_REQUIRES(mutex);
+  bool need_substitute(Plan&, SampledSignature&, uint32_t of) FLOPINJ_REQUIRES(mutex);
+  void need_no_more(SampledSignature&, uint32_t group) FLOPINJ_REQUIRES(mutex);
   void advance(Plan&, SampledSignature&) FLOPINJ_REQUIRES(mutex);
   void rest(Plan&, SampledSignature&) FLOPINJ_REQUIRES(mutex);
   void refuse(Plan&, SampledSignature&) FLOPINJ_REQUIRES(mutex);

@@ -33,6 +33,10 @@ void add_instructions(pbf_builder<f::InternedFunctionField>& function, const Ins
   if (!mix.known) return;
   using F = f::InternedCountedInstructionsField;
   function.add_bool(f::InternedFunctionField::code_read, true);
+  uint32_t computes = 1;
+  for (size_t i = 0; i < kSassOperations; ++i)
+    if (mix.counts[i].one != 0 || mix.counts[i].all != 0) computes |= 2U << i;
+  function.add_uint32(f::InternedFunctionField::computes, computes);
   for (size_t i = 0; i < kSassOperations; ++i) {
     const InstructionCounts& counts = mix.counts[i];
     if (counts.none == 0 && counts.one == 0) continue;

@@ -180,6 +180,7 @@ void TraceWriter::metric_group(GroupId id, DeviceId device, const MetricGroupPla
       if (!need.included.empty()) add_text(n, N::included, need.included);
     }
     if (!plan.unavailable.empty()) add_text(g, F::unavailable, plan.unavailable);
+    if (!plan.instead_of.empty()) add_text(g, F::instead_of, plan.instead_of);
   });
 }
 

@@ -89,9 +89,10 @@ class TraceBuilder {
     add(p);
   }
   void group(uint32_t id, const std::string& name, const std::vector<std::string>& metrics,
-             bool required = true, uint32_t device = 1) {
+             bool required = true, uint32_t device = 1, const std::string& instead_of = "") {
     trace::TracePacket p;
     auto* g = p.mutable_metric_group();
+    g->set_instead_of(instead_of);
     g->set_id(id);
     g->set_device(device);
     g->set_name(name);
@@ -156,7 +157,7 @@ class TraceBuilder {
   // A kernel with one signature: string, function and signature get the same id.
   void kernel(uint32_t id, const std::string& name, uint64_t stable_hash,
               trace::Interned::ParameterClass parameters = trace::Interned::PARAMETERS_EXACT,
-              bool code_read = false, const std::vector<Code>& code = {}) {
+              bool code_read = false, const std::vector<Code>& code = {}, uint32_t computes = 0) {
     trace::TracePacket p;
     auto* i = p.mutable_interned();
     auto* s = i->add_strings();
@@ -166,6 +167,7 @@ class TraceBuilder {
     f->set_id(id);
     f->set_name(id);
     f->set_code_read(code_read);
+    f->set_computes(computes);
     for (const Code& of : code) {
       auto* c = f->add_instructions();
       c->set_operation(of.operation);

@@ -7,6 +7,7 @@
 #include <injector/process/this_thread.h>
 #include <injector/vendor/cupti_structs.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -200,6 +201,9 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
 
 std::vector<MetricGroupPlan> Planner::wanted_for(const std::string& chip) {
   std::vector<MetricGroupPlan> wanted = metric_plan_for(chip);
+  // All groups of a launch are read at once then, or none.
+  if (edge_.settings.mode == Mode::kFull)
+    std::erase_if(wanted, [](const MetricGroupPlan& group) { return !group.instead_of.empty(); });
   if (!wanted.empty()) return wanted;
   wanted = compute_metric_plan(chip, metrics_of_chip(edge_.cupti, chip),
                                [&](const std::vector<std::string>& metrics) {
@@ -219,7 +223,7 @@ const ChipPlan* Planner::chip_plan(const std::string& chip) {
   ChipPlan plan;
   plan.wanted = wanted_for(chip);
   Problem problem;
-  std::string lacks_required;
+  std::string lacks_required, required;
   for (MetricGroupPlan& wanted : plan.wanted) {
     {
       const MutexLock lock(mutex_);
@@ -238,10 +242,13 @@ const ChipPlan* Planner::chip_plan(const std::string& chip) {
     wanted.unavailable = problem.line;
     problem.line =
         "metric group " + wanted.name + " cannot be measured on " + chip + ": " + problem.line;
-    if (wanted.required) lacks_required = problem.line;
+    if (wanted.required) lacks_required = problem.line, required = wanted.name;
     edge_.collector->diagnostic(Severity::kWarning, problem.code + "." + wanted.name, problem.line);
   }
-  if (!lacks_required.empty()) {  // no launch would have a count: nothing is worth its cost
+  const bool bounded = std::ranges::any_of(
+      plan.groups, [&](const auto& group) { return group->plan.instead_of == required; });
+  // Without a count nor a bound of any launch nothing is worth its cost.
+  if (!lacks_required.empty() && !bounded) {
     for (MetricGroupPlan& group : plan.wanted)
       if (group.unavailable.empty()) group.unavailable = "not measured: " + lacks_required;
     plan.groups.clear();

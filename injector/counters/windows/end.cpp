@@ -49,8 +49,9 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
     scheduler_.cannot_measure_launch(context.device, signature, group);
     if (!cooperative_said_.exchange(true, std::memory_order_relaxed))
       edge_.collector->diagnostic(Severity::kWarning, "counters.cooperative",
-                                  "cooperative launches are never instrumented: kernels that are "
-                                  "only launched so have no FLOP count");
+                                  "cooperative launches are never instrumented: of kernels that "
+                                  "are only launched so tensor FLOP are counted, and all others "
+                                  "have an upper bound");
     return false;
   }
   if (!fits_instrumented(signature)) {
@@ -58,8 +59,9 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
     edge_.collector->diagnostic(
         Severity::kWarning, "counters.registers",
         "launches whose blocks have no room for " + std::to_string(kInstrumentedRegisters) +
-            " more registers for each thread are never instrumented: they have no FLOP count. "
-            "Where the registers are not known, as of kernels from before the recording, a block "
+            " more registers for each thread are never instrumented: their tensor FLOP are "
+            "counted, and all others have an upper bound. Where the registers are not known, as of "
+            "kernels from before the recording, a block "
             "of at most 256 threads has room");
     return false;
   }

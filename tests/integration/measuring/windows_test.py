@@ -79,21 +79,25 @@ class Windows(Case):
 
 
 class TightLaunches(Case):
-    """Launches that fit as they are and would not with instrumented code: no call fails, and the
-    trace says why their kernels have no count."""
+    """Launches that fit as they are and would not with instrumented code: no call fails, the trace
+    says why, and the kernels' FLOP are between nothing and what their pipes ran."""
 
     def test_no_launch_fails(self):
-        for case, fault, code in (
-                ("cooperative", "instrumented_cooperative", "counters.cooperative"),
-                ("wide", "instrumented_registers=64", "counters.registers"),
-                ("wide", "instrumented_registers=64,hidden_handles",  # registers are not known
+        for case, elements, fault, code in (
+                ("cooperative", 1000, "instrumented_cooperative", "counters.cooperative"),
+                ("wide", 1000, "instrumented_registers=64", "counters.registers"),
+                ("wide", 1000, "instrumented_registers=64,hidden_handles",  # registers not known
                  "counters.registers"),
-                ("full_memory", "instrumented_memory=256", "counters.device_memory")):
+                ("full_memory", 32, "instrumented_memory=256", "counters.device_memory")):
             with self.subTest(case):
                 codes = self.codes_of([harness.CLIENTS / "tight_client", case], SIMGPU_FAULT=fault)
                 self.assertEqual(codes, [code])
                 self.assert_balanced(self.report)
-                self.assertEqual(self.report["ledger"][-1]["unmeasured"], 20)
+                self.assertEqual(self.report["ledger"][-1]["unmeasured"], 0)
+                figures = self.report["figures"]
+                self.assertEqual(figures["bounded_launches"], 20)
+                self.assertGreaterEqual(figures["flop_at_most"], 20 * 2 * elements)
+                self.assertEqual(figures["flop_at_most"], figures["flop_doubtful"])
 
 
 if __name__ == "__main__":

@@ -46,6 +46,9 @@ TEST_CASE("metrics read the counts that their names say") {
   CHECK(value("smsp__thread_inst_executed_pipe_fma_type_fp16_pred_on.sum") == 7);
   CHECK(value("smsp__thread_inst_executed_pipe_fma_pred_on.sum") >=
         27);  // an upper bound of FP32 and FP16 work
+  CHECK(value("sm__inst_executed_pipe_fma.sum") == 3);  // of 20 + 7 + 64 threads' instructions
+  CHECK(value("sm__inst_executed_pipe_fp64.sum") == 1);
+  CHECK(value("sm__inst_executed_pipe_fma_type_fp16.sum") == 1);
   CHECK(value("sm__ops_path_tensor_src_fp16.sum") == 3600);
   CHECK(value("sm__ops_path_tensor_op_hmma_src_fp16.sum") ==
         600);  // parents include their children
@@ -76,7 +79,7 @@ TEST_CASE("SASS and hardware counters never share a pass, and passes are never o
     uint32_t load = 0;
     for (const Counter counter : schedule.passes[pass]) {
       CHECK(is_sass(counter) == schedule.pass_is_sass(pass));
-      load += weight(counter);
+      load += weight(counter, chips()[chip].family);
     }
     CHECK(load <= kPassCapacity);
     scheduled += schedule.passes[pass].size();

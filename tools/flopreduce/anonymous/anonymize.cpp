@@ -62,6 +62,7 @@ const std::map<std::string_view, Treatment>& treatments() {
       {"MetricGroup.NeededIf.metric", {kOurs}},
       {"MetricGroup.NeededIf.included", {kOurs}},
       {"MetricGroup.unavailable", {kLeftOut}},
+      {"MetricGroup.instead_of", {kOurs}},
       {"Ledger.measuring_stopped", {kLeftOut}},
       {"Ledger.Reason.reason", {kOurs}},
       {"Revised.padding", {kPadding}},

@@ -20,6 +20,7 @@ void DefinitionPass::metric_group(const trace::MetricGroup& group) {
   known.name = intern_name(group.name());
   known.required = group.required();
   known.unavailable = !group.unavailable().empty();
+  if (!group.instead_of().empty()) known.instead_of = intern_name(group.instead_of());
   for (const auto& metric : group.metric()) {
     const size_t before = tables_.names.size();
     known.metrics.push_back(intern_name(metric));

@@ -17,10 +17,11 @@ auto kernel_of(const Signature& s) {
 // Are there samples of every group that all kernels need?
 bool has_counts(const TraceTables& tables, uint32_t signature, uint32_t chip) {
   const SampleSet* samples = tables.samples_by_chip.find(signature, chip);
-  const auto& required = tables.required[chip].always;
-  return samples != nullptr && !required.empty() &&
-         std::all_of(required.begin(), required.end(),
-                     [&](uint32_t group) { return samples->group_samples(group) > 0; });
+  const RequiredGroups& required = tables.required[chip];
+  return samples != nullptr && !required.always.empty() &&
+         std::ranges::all_of(required.always, [&](uint32_t group) {
+           return samples->group_samples(group) > 0 || required.bounded(group, samples);
+         });
 }
 
 // Do samples say which of the other groups the kernel needs?

@@ -84,9 +84,11 @@ struct Work {
   uint64_t agreeing = 0;        // have the count of samples that agree, not each its own
   uint64_t fewest_windows = 0;  // of those: windows with samples, of the kernel that has fewest
   uint64_t unscreened = 0;      // measured, but nothing says whether there is tensor work too
+  uint64_t bounded = 0;         // measured, but instructions have only an upper bound
   u128 flop = 0;
   u128 matrix_flop = 0;  // fused multiply-adds and tensor work
-  // Of flop: at most so much may be of instructions without arithmetic (docs/metrics.md).
+  // Of flop: at most so much may be of instructions without arithmetic (docs/metrics.md), or is the
+  // bound of instructions that were not counted.
   u128 doubtful = 0;
   u128 left_out = 0;  // not in flop: instructions that were counted, and are known to be without
   GpuTime time;
@@ -98,10 +100,10 @@ struct Work {
   // is new does not compile before it is either in the list or among the rest.
   template <typename Self>
   static auto sums(Self& of) {
-    auto& [launches, unmeasured, varying, rounded, agreeing, fewest_windows, unscreened, flop,
-           matrix_flop, doubtful, left_out, time, roof, uncertainty, overflow] = of;
-    return std::tie(launches, unmeasured, varying, rounded, agreeing, unscreened, flop, matrix_flop,
-                    doubtful, left_out);
+    auto& [launches, unmeasured, varying, rounded, agreeing, fewest_windows, unscreened, bounded,
+           flop, matrix_flop, doubtful, left_out, time, roof, uncertainty, overflow] = of;
+    return std::tie(launches, unmeasured, varying, rounded, agreeing, unscreened, bounded, flop,
+                    matrix_flop, doubtful, left_out);
   }
   // The 95 % interval of `flop`; nothing where it is exact, or where too few samples say nothing.
   std::optional<Interval> interval() const;

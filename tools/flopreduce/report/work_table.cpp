@@ -238,6 +238,7 @@ WorkTable::RowWork WorkTable::next(const Row& row) {
     return out;
   }
   if (result.flop.unscreened) work.unscreened = row.counts.launches;
+  if (result.flop.bounded) work.bounded = row.counts.launches;
   if (result.estimated()) {
     work.varying = row.counts.launches;
     if (!result.flop.varying) work.rounded = row.counts.launches;

@@ -48,6 +48,7 @@ void add_code_caveats(const Work& total, std::vector<Line>& lines) {
     lines.emplace_back("  At most " + to_human(total.doubtful, "FLOP") +
                        " are of instructions that only load constants or move values: counters do "
                        "not tell them apart" +
+                       (total.bounded > 0 ? ", or bound kernels that cannot be instrumented" : "") +
                        (total.flop_at_most() ? " (<=)." : "."));
 }
 
@@ -73,6 +74,9 @@ void add_caveats(const Report& report, std::vector<Line>& lines) {
          " % of launches could differ unseen, 95 % confidence).")
             .c_str());
   add_code_caveats(total, lines);
+  say(total.bounded,
+      " launches are of kernels that cannot be instrumented: their tensor FLOP are counted, all "
+      "others have an upper bound.");
   say(total.unscreened,
       " launches have counts of instructions only: it is not known whether they do tensor work.");
   say(total.unmeasured, (" launches have no FLOP count: " + unmeasured_cause(report)).c_str(),

@@ -13,7 +13,10 @@ std::string note_of(const KernelReport& k) {
   if (k.work.varying > k.work.rounded) note += " varying";
   if (k.work.rounded > 0) note += " rounded";
   if (k.work.left_out > 0) note += " moves-left-out";
-  if (k.work.doubtful > 0) note += " may-hold-moves";
+  if (k.work.bounded > 0)
+    note += " bounded";
+  else if (k.work.doubtful > 0)
+    note += " may-hold-moves";
   if (k.merged_launches > 0) note += " merged";
   if (k.opaque_launches > 0) note += " no-parameters";
   return note.empty() ? note : note.substr(1);

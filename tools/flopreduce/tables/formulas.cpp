@@ -42,6 +42,39 @@ std::string_view instruction_of(std::string_view metric) {
 
 static_assert(kInstructions.size() == trace::Interned::SassOperation_MAX);
 
+// What may run them (docs/metrics.md: Kernels that are never instrumented): instructions of warps
+// or of threads.
+struct PipeBound {
+  std::string_view metric, precision;
+  uint32_t threads;
+};
+constexpr PipeBound kPipeBounds[] = {
+    {"sm__inst_executed_pipe_fma.sum", "fp32", 32},
+    {"sm__inst_executed_pipe_fp64.sum", "fp64", 32},
+    {"sm__inst_executed_pipe_fp16.sum", "fp16", 32},
+    {"sm__inst_executed_pipe_fma_type_fp16.sum", "fp16", 32},
+    {"smsp__thread_inst_executed_pipe_fma_pred_on.sum", "fp32", 1},
+    {"smsp__thread_inst_executed_pipe_fp64_pred_on.sum", "fp64", 1},
+    {"smsp__thread_inst_executed_pipe_fp16_pred_on.sum", "fp16", 1},
+    {"smsp__thread_inst_executed_pipe_tensor_op_hmma_type_hfma2_pred_on.sum", "fp16", 1},
+};
+const PipeBound* find_bound(std::string_view metric) {
+  const auto* const row = std::ranges::find(kPipeBounds, metric, &PipeBound::metric);
+  return row == std::end(kPipeBounds) ? nullptr : row;
+}
+
+// FLOP of the instruction that does most, of those that the kernel's code may have.
+uint32_t most_flop(const PipeBound& bound, int fma, const KernelCode& code) {
+  uint32_t most = 0;
+  for (size_t i = 0; i < kInstructions.size(); ++i) {
+    const InstructionFormula& row = kInstructions[i];
+    const auto operation = static_cast<trace::Interned::SassOperation>(i + 1);
+    if (row.precision != bound.precision || !code.may_compute(operation)) continue;
+    most = std::max(most, row.lanes * (row.kind == Kind::kFma ? static_cast<uint32_t>(fma) : 1U));
+  }
+  return most * bound.threads;
+}
+
 // How much of its instructions is arithmetic, as far as the kernel's code shows.
 void weigh(MetricMeaning& m, std::string_view metric, const KernelCode& code) {
   const auto* const row =
@@ -213,6 +246,12 @@ MetricMeaning Formulas::meaning(std::string_view metric) {
     m.precision = precision_index(std::string(row.precision));
     return m;
   }
+  if (const PipeBound* const bound = find_bound(metric)) {
+    m.role = MetricRole::kBound;
+    m.numerator = m.full = most_flop(*bound, fma_, {});
+    m.precision = precision_index(std::string(bound->precision));
+    return m;
+  }
   if (metric.starts_with(kScreeningPrefix) && metric.ends_with(".sum") &&
       metric.find(kScreeningInteger) == std::string_view::npos) {
     m.role = MetricRole::kScreening;
@@ -251,8 +290,12 @@ SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups&
     out.missing_group = group;
     return true;
   };
-  for (const uint32_t group : required.always)
-    if (not_sampled(group)) return out;
+  for (const uint32_t group : required.always) {
+    if (required.bounded(group, samples))
+      out.bounded = true;
+    else if (not_sampled(group))
+      return out;
+  }
   bool tensor_needed = required.conditional.empty();  // then only screening is to say so
   for (const auto& group : required.conditional) {
     const Need need = need_of(group, *samples);
@@ -270,6 +313,12 @@ SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups&
     if (stat.n == 0) continue;
     auto meaning = this->meaning(names[stat.metric]);
     if (meaning.role == MetricRole::kScreening && stat.max > 0) tensor_seen = tensor_needed;
+    if (meaning.role == MetricRole::kBound && out.bounded) {
+      const PipeBound& bound = *find_bound(names[stat.metric]);
+      meaning.role = MetricRole::kFlop;
+      if (code != nullptr) meaning.numerator = meaning.full = most_flop(bound, fma_, *code);
+      if (bound.precision == "fp16" && stat.max > 0) half_fma = true;
+    }
     if (meaning.role != MetricRole::kFlop && meaning.role != MetricRole::kInteger) continue;
     if (instruction_of(names[stat.metric]) == "hfma" && stat.max > 0) half_fma = true;
     if (code != nullptr) weigh(meaning, names[stat.metric], *code);

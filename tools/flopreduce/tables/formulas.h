@@ -19,6 +19,7 @@ enum class MetricRole : uint8_t {
   kFlop,       // counts floating-point work
   kInteger,    // counts integer operations of the tensor cores: OP, never added to FLOP
   kScreening,  // counts tensor instructions: says that there is work, not how much
+  kBound,      // counts instructions that may be floating-point work: no more than so much
   kOther,      // bytes, cycles
 };
 
@@ -91,6 +92,7 @@ struct SignatureFlop {
   uint32_t missing_group = 0;  // NamePool, with kGroupNotSampled and kGroupUnavailable
   std::vector<Part> parts;
   bool unscreened = false;  // measured, but nothing says whether there is tensor work too
+  bool bounded = false;     // instructions were not counted: parts bound them from above
   bool varying = false;     // samples disagree, or launches with other parameters share them
   bool inexact = false;     // a counter was no whole number below 2^53: rounded
 

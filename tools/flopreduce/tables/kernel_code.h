@@ -27,7 +27,8 @@ class KernelCode {
   KernelCode(const trace::Interned::Function& function, bool recorder_looks)
       : state_(function.code_read() ? State::kRead
                : recorder_looks     ? State::kNotRead
-                                    : State::kNotSaid) {
+                                    : State::kNotSaid),
+        computes_(function.code_read() && function.computes() != 0 ? function.computes() : ~0U) {
     constexpr int kMost = trace::Interned::SassOperation_MAX;
     for (int i = 0; i < std::min(function.instructions_size(), kMost); ++i) {
       const auto& m = function.instructions(i);
@@ -37,6 +38,10 @@ class KernelCode {
   }
 
   State state() const { return state_; }
+  // False: the code has no instruction of the operation that computes anything.
+  bool may_compute(trace::Interned::SassOperation operation) const {
+    return (computes_ >> operation & 1) != 0;
+  }
   // Null where every instruction of the operation computes all it can, or nothing is known.
   const InstructionCounts* find(trace::Interned::SassOperation operation) const {
     for (const Entry& entry : counts_)
@@ -50,6 +55,7 @@ class KernelCode {
     InstructionCounts counts;
   };
   State state_ = State::kNotSaid;
+  uint32_t computes_ = ~0U;  // bits of operations
   std::vector<Entry> counts_;
 };
 

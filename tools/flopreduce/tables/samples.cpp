@@ -179,6 +179,18 @@ void RequiredGroups::add(uint32_t group, bool required, const std::vector<Needed
   }
 }
 
+void RequiredGroups::add_substitute(uint32_t group, uint32_t instead_of) {
+  if (std::ranges::count(substitutes, Substitute{group, instead_of}) == 0)
+    substitutes.push_back({group, instead_of});
+}
+
+bool RequiredGroups::bounded(uint32_t group, const SampleSet* samples) const {
+  return samples != nullptr && samples->group_samples(group) == 0 &&
+         std::ranges::any_of(substitutes, [&](const Substitute& s) {
+           return s.instead_of == group && samples->group_samples(s.group) > 0;
+         });
+}
+
 bool RequiredGroups::is_unavailable(uint32_t group) const {
   return std::find(unavailable.begin(), unavailable.end(), group) != unavailable.end();
 }

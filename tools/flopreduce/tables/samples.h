@@ -111,9 +111,17 @@ struct RequiredGroups {
   std::vector<uint32_t> always;  // NamePool
   std::vector<Conditional> conditional;
   std::vector<uint32_t> unavailable;  // NamePool: could not be measured in some process
+  struct Substitute {
+    uint32_t group = 0, instead_of = 0;  // NamePool
+    bool operator==(const Substitute&) const = default;
+  };
+  std::vector<Substitute> substitutes;
 
   void add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if,
            bool unavailable = false);
+  void add_substitute(uint32_t group, uint32_t instead_of);
+  // The group was not sampled, and one that bounds it was.
+  bool bounded(uint32_t group, const SampleSet* samples) const;
   bool is_unavailable(uint32_t group) const;
 };
 

@@ -65,9 +65,11 @@ void TraceTables::join() {
   }
   required.resize(chips.size());
   for (const auto& trace : traces)
-    for (const auto& group : trace.group_list)
-      required[devices[group.device].chip].add(group.name, group.required, group.needed_if,
-                                               group.unavailable);
+    for (const auto& group : trace.group_list) {
+      RequiredGroups& of_chip = required[devices[group.device].chip];
+      of_chip.add(group.name, group.required, group.needed_if, group.unavailable);
+      if (group.instead_of) of_chip.add_substitute(group.name, *group.instead_of);
+    }
   // In a fixed order: floating-point means depend on it.
   std::map<std::pair<uint32_t, uint32_t>, const SampleSet*> ordered;
   samples_by_device.for_each([&](uint32_t signature, uint32_t device, const SampleSet& set) {

@@ -29,6 +29,7 @@ struct MetricGroup {
   bool required = false;
   std::vector<NeededIf> needed_if;
   bool unavailable = false;
+  std::optional<uint32_t> instead_of;  // NamePool
 };
 
 // A device as one process saw it.

@@ -389,6 +389,79 @@ TEST_CASE_METHOD(Fixture, "scheduler: a group that cannot be read of some launch
   CHECK(((at_times.wanted_groups >> kSass) & 1) == 1);
 }
 
+namespace {
+
+constexpr uint32_t kPipes = 2;
+std::vector<MetricGroupPlan> bounded_groups() {
+  auto groups = two_groups();
+  groups.push_back({"pipes", {"c"}});
+  groups.back().instead_of = "sass";
+  return groups;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "scheduler: kernels that a group cannot be read of have its bound read") {
+  scheduler.add_plan(kGpu0, "GH100", bounded_groups());
+  const Signature &large = signature("large"), &small = signature("small");
+  CHECK(large.wanted_groups == 0b011);
+  scheduler.cannot_measure(kGpu0, large, kSass);
+  CHECK(large.wanted_groups == 0b101);
+  for (const uint32_t group : {kScreening, kPipes, kPipes, kScreening, kScreening, kPipes}) {
+    CHECK(wants(kGpu0, large) == group);
+    succeed(kGpu0, group, {&large});
+  }
+  CHECK(large.wanted_groups == 0);
+  CHECK(small.wanted_groups == 0b011);
+  complete(kGpu0, small);
+  CHECK(small.wanted_groups == 0);
+
+  // Windows that fail of one kernel are no other case.
+  const Signature& failing = signature("failing");
+  for (uint32_t i = 0; i < config.max_failures; ++i) fail(kGpu0, kSass, {&failing});
+  CHECK(failing.wanted_groups == 0b101);
+  // A count that is there needs no bound.
+  const Signature& counted = signature("counted");
+  succeed(kGpu0, kSass, {&counted});
+  scheduler.cannot_measure(kGpu0, counted, kSass);
+  CHECK(counted.wanted_groups == 0b001);
+}
+
+TEST_CASE_METHOD(Fixture, "scheduler: while a group is paused its bound is read, and then both") {
+  scheduler.add_plan(kGpu0, "GH100", bounded_groups());
+  const Signature &known = signature("known"), &counted = signature("counted");
+  succeed(kGpu0, kScreening, {&known});
+  succeed(kGpu0, kSass, {&counted});
+  scheduler.pause(kGpu0, kSass);
+  CHECK(wants(kGpu0, known) == kPipes);
+  const Signature& later = signature("later");
+  CHECK(wants(kGpu0, later) == kScreening);
+  succeed(kGpu0, kScreening, {&later});
+  CHECK(wants(kGpu0, later) == kPipes);
+  CHECK((counted.wanted_groups & 0b100) == 0);
+  scheduler.resume(kGpu0, kSass);
+  succeed(kGpu0, kPipes, {&known});
+  CHECK(wants(kGpu0, known) == kSass);
+}
+
+TEST_CASE_METHOD(Fixture, "scheduler: a group that no device reads any more has its bound read") {
+  scheduler.add_plan(kGpu0, "GH100", bounded_groups());
+  scheduler.add_plan(kGpu1, "GH100", bounded_groups());
+  const Signature &known = signature("known"), &counted = signature("counted");
+  succeed(kGpu0, kScreening, {&known});
+  complete(kGpu0, counted);
+  scheduler.disable(kGpu0, kSass);
+  CHECK((known.wanted_groups & 0b100) == 0);  // the other device has it still
+  scheduler.disable(kGpu1, kSass);
+  CHECK(wants(kGpu0, known) == kPipes);
+  CHECK(wants(kGpu0, counted) == std::nullopt);
+  const Signature& later = signature("later");
+  CHECK(later.wanted_groups == 0b101);
+  for (uint32_t i = 0; i < config.first_samples; ++i)
+    for (const uint32_t group : {kScreening, kPipes}) succeed(kGpu1, group, {&later});
+  CHECK(wants(kGpu1, later) == std::nullopt);
+}
+
 TEST_CASE("scheduler: mode full measures every launch, all groups at once") {
   SignatureTable table;
   SchedulerConfig config;  // whatever the budget

@@ -77,8 +77,8 @@ void add_work_details(Columns<Row>& c, W work) {
           "varying launches whose kernel also ran where nothing was sampled: in other processes, "
           "on other devices, in graphs");
   c.exact("flop_doubtful", "doubtful", Kind::kFlop, get([](const Work& w) { return w.doubtful; }),
-          "of flop: at most so much is of instructions that only load constants, move or convert "
-          "values");
+          "of flop: at most so much is no arithmetic: instructions that load constants, move or "
+          "convert values, or that were not counted one by one (bounded_launches)");
   c.exact("flop_left_out", "left out", Kind::kFlop, get([](const Work& w) { return w.left_out; }),
           "not in flop: counted by the counters' metrics, and known from the kernels' code to be "
           "no arithmetic");
@@ -94,6 +94,9 @@ void add_work_details(Columns<Row>& c, W work) {
           }),
           "1 - 0.05^(1 / fewest_windows): were more of a signature's launches to differ, so many "
           "windows had met one of them with 95 %");
+  c.count("bounded_launches", "bounded", get([](const Work& w) { return w.bounded; }),
+          "measured launches of kernels that cannot be instrumented: tensor FLOP are counted, and "
+          "others have an upper bound, the instructions of their pipes");
   c.count("unscreened_launches", "unscreened", get([](const Work& w) { return w.unscreened; }),
           "in flop with their instructions; whether they do tensor work too is not known");
   c.count("gpu_time_estimated_launches", "time estimated",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "chips.h"
 #include "counters/checksum.h"
 
 namespace simgpu::cupti {
@@ -34,7 +35,9 @@ bool Schedule::pass_is_sass(size_t pass) const {
 Schedule schedule_passes(uint32_t chip, std::vector<Counter> counters) {
   std::ranges::sort(counters);
   counters.erase(std::unique(counters.begin(), counters.end()), counters.end());
-  std::ranges::stable_sort(counters, [](Counter a, Counter b) { return weight(a) > weight(b); });
+  const uint32_t family = chips()[chip].family;
+  std::ranges::stable_sort(
+      counters, [family](Counter a, Counter b) { return weight(a, family) > weight(b, family); });
   Schedule result{chip, {}};
   std::vector<uint32_t> used;
   std::vector<Counter> sass;
@@ -43,7 +46,7 @@ Schedule schedule_passes(uint32_t chip, std::vector<Counter> counters) {
       sass.push_back(counter);
       continue;
     }
-    const uint32_t need = weight(counter);
+    const uint32_t need = weight(counter, family);
     const auto free =
         std::ranges::find_if(used, [&](uint32_t taken) { return taken + need <= kPassCapacity; });
     const auto pass = static_cast<size_t>(free - used.begin());

@@ -44,14 +44,14 @@ void share_instructions(const Counts& counts, CounterValues& out) {
 
 }  // namespace
 
-uint32_t weight(Counter counter) {
+uint32_t weight(Counter counter, uint32_t family) {
   switch (counter) {
     case Counter::kHmmaBf16:
     case Counter::kHmmaFp16ToFp32:
     case Counter::kHmmaTf32:
       return 8;
     case Counter::kPipeFma:
-      return 7;
+      return family == kGa100 ? 3 : 7;
     case Counter::kHmmaFp16ToFp16:
     case Counter::kImma:
     case Counter::kImmaSecond:
@@ -65,6 +65,9 @@ uint32_t weight(Counter counter) {
     case Counter::kInstGmma:
     case Counter::kInstDmma:
     case Counter::kInstImma:
+    case Counter::kInstFma:
+    case Counter::kInstFp64:
+    case Counter::kInstFp16:
       return 2;
     case Counter::kPipeFp16:
       return 1;
@@ -104,10 +107,17 @@ CounterValues observe(const KernelRun& run) {
   const uint64_t half = counts[Count::kHadd] + counts[Count::kHmul] + counts[Count::kHfma];
   // The fma pipe also runs integer multiply-add: one per thread for its index, so that it is an
   // upper bound of the floating-point work here too and not equal to it.
-  set(Counter::kPipeFma, counts[Count::kFadd] + counts[Count::kFmul] + counts[Count::kFfma] + half +
-                             counts[Count::kThreads]);
-  set(Counter::kPipeFp64, counts[Count::kDadd] + counts[Count::kDmul] + counts[Count::kDfma]);
+  const uint64_t single = counts[Count::kFadd] + counts[Count::kFmul] + counts[Count::kFfma] +
+                          half + counts[Count::kThreads];
+  const uint64_t fp64 = counts[Count::kDadd] + counts[Count::kDmul] + counts[Count::kDfma];
+  set(Counter::kPipeFma, single);
+  set(Counter::kPipeFp64, fp64);
   set(Counter::kPipeFp16, half);
+  // As if all threads of a warp always ran together: a GPU has more of them.
+  const auto warps = [](uint64_t threads) { return (threads + 31) / 32; };
+  set(Counter::kInstFma, warps(single));
+  set(Counter::kInstFp64, warps(fp64));
+  set(Counter::kInstFp16, warps(half));
   set(Counter::kDramRead, counts[Count::kDramReadBytes]);
   set(Counter::kDramWrite, counts[Count::kDramWriteBytes]);
   set(Counter::kTime, run.end_ns - run.start_ns);

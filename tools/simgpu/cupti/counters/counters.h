@@ -40,10 +40,13 @@ enum class Counter : uint16_t {
   kInstGmma,
   kInstDmma,
   kInstImma,
-  // Thread-level instructions of the arithmetic pipes.
+  // Instructions of the arithmetic pipes, of threads and of warps.
   kPipeFma,
   kPipeFp64,
   kPipeFp16,
+  kInstFma,
+  kInstFp64,
+  kInstFp16,
   kDramRead,
   kDramWrite,
   kTime,
@@ -60,9 +63,11 @@ constexpr bool is_sass(Counter counter) { return counter <= Counter::kSassHfma; 
 
 // Hardware counters share slots: a pass holds counters of at most kPassCapacity together. This is
 // not how the chip is wired; it is the simplest rule that gives the pass counts of the real host
-// API on GH100 (checked against it by tests/unit/simgpu_cupti). Weight 0: fits everywhere.
+// API on GH100 (checked against it by tests/unit/simgpu_cupti); of GA100 it knows that all pipes of
+// threads fit together. Weight 0: fits everywhere.
 inline constexpr uint32_t kPassCapacity = 8;
-uint32_t weight(Counter counter);
+inline constexpr uint32_t kGa100 = 4;  // a family (chips.h)
+uint32_t weight(Counter counter, uint32_t family);
 
 // Instances the work is spread over; nominal on chips other than GH100.
 inline constexpr uint32_t kSms = 132;

@@ -40,7 +40,7 @@ constexpr MetricInfo pipe(const char* name, const char* families, Counter counte
           kPartitions, parts(counter)};
 }
 constexpr MetricInfo inst(const char* name, const char* families, Counter counter) {
-  return {name, families,      "warp-level instructions executed by the tensor pipe",
+  return {name, families,      "warp-level instructions executed by the pipe",
           "sm", "instruction", Spread::kTotal,
           kSms, parts(counter)};
 }
@@ -89,6 +89,13 @@ constexpr MetricInfo kMetrics[] = {
     pipe("smsp__thread_inst_executed_pipe_fma_type_fp16_pred_on", ".....xxxxxxxxx", kPipeFp16),
     pipe("smsp__thread_inst_executed_pipe_fp16_pred_on", "x.xxx.........", kPipeFp16),
 
+    pipe("smsp__thread_inst_executed_pipe_tensor_op_hmma_type_hfma2_pred_on", "....x.........",
+         kNone),
+
+    inst("sm__inst_executed_pipe_fma", "x.xxxxxxxxxxxx", kInstFma),
+    inst("sm__inst_executed_pipe_fp64", "x.xxxxxxxxxxxx", kInstFp64),
+    inst("sm__inst_executed_pipe_fma_type_fp16", ".....xxxxxxxxx", kInstFp16),
+    inst("sm__inst_executed_pipe_fp16", "x.xxx.........", kInstFp16),
     inst("sm__inst_executed_pipe_tensor", "x.xxxxxxxxxxxx", kInstTensor),
     inst("sm__inst_executed_pipe_tensor_v2", "........x.....", kInstTensor),
     inst("sm__inst_executed_pipe_tensor_op_hmma", "x.xxxxxxx.....", kInstHmma),
