@@ -8,6 +8,7 @@ namespace {
 
 constexpr size_t kInstructionBytes = 16;
 constexpr uint32_t kZeroRegister = 255;  // RZ
+constexpr uint32_t kSetMaxRegisters = 0x1c8, kSetMaxRegistersSince = 90;
 
 enum class Kind : uint8_t {
   kNotCounted,
@@ -129,6 +130,7 @@ void add_held(uint32_t& to, uint32_t more) {
 
 void InstructionMix::add(const InstructionMix& other) {
   known = known && other.known;
+  moves_registers = moves_registers || other.moves_registers;
   for (size_t i = 0; i < kSassOperations; ++i) {
     add_held(counts[i].none, other.counts[i].none);
     add_held(counts[i].one, other.counts[i].one);
@@ -144,6 +146,8 @@ InstructionMix read_sass(std::span<const unsigned char> code, uint32_t capabilit
   for (size_t at = 0; code.size() - at >= kInstructionBytes; at += kInstructionBytes) {
     Instruction i;
     std::memcpy(&i.low, code.data() + at, 8);
+    if ((i.low & 0x1ff) == kSetMaxRegisters && capability >= kSetMaxRegistersSince)
+      mix.moves_registers = true;
     const Encoding encoding = (*encodings)[i.low & 0x1ff];
     if (encoding.kind == Kind::kNotCounted) continue;
     std::memcpy(&i.high, code.data() + at + 8, 8);

@@ -63,13 +63,15 @@ struct InstructionCounts {
 
 struct InstructionMix {
   bool known = false;  // all code that the function may run was read
+  // Warps hand registers to others (setmaxnreg of PTX, USETMAXREG in the code: 0x1c8 from 9.0 on).
+  bool moves_registers = false;
   std::array<InstructionCounts, kSassOperations> counts{};
 
   InstructionCounts& operator[](SassOperation o) { return counts[static_cast<size_t>(o)]; }
   const InstructionCounts& operator[](SassOperation o) const {
     return counts[static_cast<size_t>(o)];
   }
-  void add(const InstructionMix& other);  // `known` where both are
+  void add(const InstructionMix& other);  // `known` where both are, `moves_registers` where one is
   bool operator==(const InstructionMix&) const = default;
 };
 

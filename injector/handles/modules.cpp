@@ -19,7 +19,7 @@ Modules::Image Modules::read(const CUpti_ModuleResourceData& data, bool& is_cubi
     image.functions.push_back(
         {stable_name_hash(f.name), f.code_hash, static_cast<uint32_t>(image.parameters.size()),
          static_cast<uint16_t>(f.parameters.size()), f.parameters_known, f.launches_kernels,
-         f.launches_graphs, f.instructions.known,
+         f.launches_graphs, f.instructions.known, f.instructions.moves_registers,
          static_cast<uint8_t>(image.instructions.size() - first), static_cast<uint32_t>(first)});
     image.parameters.insert(image.parameters.end(), f.parameters.begin(), f.parameters.end());
   });
@@ -86,6 +86,7 @@ std::optional<Modules::Code> Modules::code_in(const Image& image, uint64_t name_
   for (size_t i = 0; i < at->parameters; ++i)
     code.parameters.push_back(image.parameters[at->first_parameter + i]);
   code.instructions.known = at->code_read;
+  code.instructions.moves_registers = at->moves_registers;
   for (size_t i = 0; i < at->operations; ++i) {
     const Operation& of = image.instructions[at->first_operation + i];
     code.instructions[of.operation] = of.counts;

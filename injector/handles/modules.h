@@ -64,7 +64,7 @@ class Modules {
     uint32_t first_parameter;  // in the image's `parameters`
     uint16_t parameters;
     bool parameters_known, launches_kernels, launches_graphs;
-    bool code_read;
+    bool code_read, moves_registers;
     uint8_t operations;        // that `instructions` has of it
     uint32_t first_operation;  // there
   };

@@ -59,10 +59,10 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
     edge_.collector->diagnostic(
         Severity::kWarning, "counters.registers",
         "launches whose blocks have no room for " + std::to_string(kInstrumentedRegisters) +
-            " more registers for each thread are never instrumented: their tensor FLOP are "
-            "counted, and all others have an upper bound. Where the registers are not known, as of "
-            "kernels from before the recording, a block "
-            "of at most 256 threads has room");
+            " more registers for each thread are never instrumented, nor are kernels whose warps "
+            "hand registers to others: their tensor FLOP are counted, and all others have an upper "
+            "bound. Where the registers are not known, as of kernels from before the recording, a "
+            "block of at most 256 threads has room");
     return false;
   }
   size_t available = 0, total = 0;

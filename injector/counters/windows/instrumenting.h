@@ -30,8 +30,11 @@ inline bool fits_instrumented(uint32_t registers_of_thread, const LaunchShape& s
   return threads != 0 && threads * round_up(registers, kRegisterUnit) <= kRegistersOfBlock;
 }
 
+// Where warps hand registers to others, a split that instrumented code makes too large would not
+// fail but hang: no kernel that does so is instrumented.
 inline bool fits_instrumented(const Signature& signature) {
-  return fits_instrumented(signature.function->info.registers_per_thread, signature.shape);
+  return !signature.function->info.instructions.moves_registers &&
+         fits_instrumented(signature.function->info.registers_per_thread, signature.shape);
 }
 
 }  // namespace flopinj

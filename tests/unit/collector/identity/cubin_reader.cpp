@@ -26,7 +26,7 @@ void print(std::string_view name, const flopinj::InstructionMix& mix) {
   for (size_t i = 0; i < mix.counts.size(); ++i)
     if (const auto& c = mix.counts[i]; c != flopinj::InstructionCounts{})
       std::cout << ' ' << kNames[i] << ' ' << c.none << ' ' << c.one << ' ' << c.all;
-  std::cout << '\n';
+  std::cout << (mix.moves_registers ? " setmaxnreg 0 0 1\n" : "\n");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ OPERATIONS = {
     "FADD": "fadd", "FHADD": "fadd", "UFADD": "fadd", "FMUL": "fmul", "UFMUL": "fmul",
     "FFMA": "ffma", "FHFMA": "ffma", "UFFMA": "ffma", "FADD2": "fadd2", "FMUL2": "fmul2",
     "FFMA2": "ffma2", "DADD": "dadd", "DMUL": "dmul", "DFMA": "dfma", "HADD2": "hadd",
-    "HMUL2": "hmul", "HFMA2": "hfma"}
+    "HMUL2": "hmul", "HFMA2": "hfma", "USETMAXREG": "setmaxnreg"}
 # A mnemonic that looks like one of them and is none would be missed.
 LIKE_THEM = re.compile(r"U?[BDFHQ][A-Z]?(ADD|MUL|FMA)\d?(_32I)?$")
 INSTRUCTION = re.compile(
@@ -108,6 +108,8 @@ class Tools:
             for at in reached:
                 for operation, counts in own[at].items():
                     total[operation] = [a + b for a, b in zip(total[operation], counts)]
+            if "setmaxnreg" in total:  # the reader says only that it is there
+                total["setmaxnreg"] = [0, 0, 1]
             sums[name] = dict(total)
         return sums
 
@@ -204,6 +206,23 @@ def source_of(rng, kernels):
     return "\n".join(text) + "\n"
 
 
+# Groups of warps that share registers out, as the large products of Hopper do: one function itself,
+# one by a function that it calls, one not.
+SPECIALISED = """
+__device__ __noinline__ void shrink() { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
+extern "C" __global__ void __launch_bounds__(384, 1) itself(float* p) {
+  if (threadIdx.x < 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+  else asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+  p[threadIdx.x] *= 2;
+}
+extern "C" __global__ void __launch_bounds__(384, 1) by_call(float* p) {
+  shrink();
+  p[threadIdx.x] *= 2;
+}
+extern "C" __global__ void not_at_all(float* p) { p[threadIdx.x] *= 2; }
+"""
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("reader")
@@ -245,6 +264,15 @@ def main():
             print("no nvcc: no kernels are compiled")
             return 0
         known = re.findall(r"sm_(\d+)$", tools.run(nvcc, "--list-gpu-code"), re.MULTILINE)
+        (folder / "specialised.cu").write_text(SPECIALISED)
+        for capability in ("90a", "100a"):
+            cubin = folder / f"specialised_sm{capability}.cubin"
+            tools.run(nvcc, "-cubin", f"-arch=sm_{capability}", "-o", cubin,
+                      folder / "specialised.cu")
+            counts = tools.told(cubin)
+            tools.compare(cubin, counts)
+            having = {name for name, of in counts.items() if "setmaxnreg" in of}
+            assert {"itself", "by_call"} <= having and "not_at_all" not in having, having
         for capability in known if options.all else rng.sample(known, 2):
             source, cubin = folder / "kernels.cu", folder / f"kernels_sm{capability}.cubin"
             source.write_text(source_of(rng, 20))
