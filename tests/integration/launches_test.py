@@ -138,6 +138,17 @@ class Launches(harness.TestCase):
         report = self.report_of("same_grid", SIMGPU_UNKNOWN_METRICS="op_ffma_pred_on",
                                 FLOPINJ_LOG="error")
         self.assert_balanced(report)
+        self.assertEqual(harness.reasons(report, "unmeasured"), {})
+        figures = report["figures"]
+        self.assertEqual(figures["bounded_launches"], 60)
+        self.assertIsNone(figures["flop"])
+        self.assertGreaterEqual(figures["flop_at_most"], 20 * 2 * (1 + 17 + 1000))
+        self.assertEqual(figures["flop_at_most"], figures["flop_doubtful"])  # at least nothing
+
+    def test_a_cupti_with_neither_the_instructions_nor_their_pipes(self):
+        report = self.report_of("same_grid", SIMGPU_UNKNOWN_METRICS="fma",
+                                FLOPINJ_LOG="error")
+        self.assert_balanced(report)
         self.assertEqual(harness.reasons(report, "unmeasured"), {"unavailable:sass": 60})
 
     def test_collectives_are_never_measured(self):
