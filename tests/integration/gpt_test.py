@@ -6,8 +6,8 @@ import json
 import harness
 from theory import Expected
 
-# Both products of a node have unlike sizes, as ranges of one name would pass for one call: no layer
-# has as many outputs as there are tokens (128), and a head not as many values as the context (64).
+# Both products of each node have unlike sizes: no layer has as many outputs as there are tokens
+# (128), and a head (32) not as many values as the context (64).
 SMALL = ("--batch", 2, "--vocabulary", 32, "--steps", 14)
 WAYS = ((), ("--checkpoint",), ("--accumulate", 2), ("--accumulate", 2, "--checkpoint"))
 PRODUCTS = ("product_nt", "product_nn", "product_tn", "product_tn_add")
@@ -157,6 +157,14 @@ class OperatorsOfPyTorch(TestCase):
                 self.check_ratios(report)
                 self.check_layers(expected, report)
                 self.check_methods(expected, report)
+
+    def test_both_products_of_a_node_may_have_equal_sizes(self):
+        """64 tokens, outputs of the projection and values of the head: two ranges of one name and
+        number are two calls."""
+        expected, report = self.train("--ranges", "pytorch", sizes=(
+            "--batch", 1, "--heads", 1, "--vocabulary", 32, "--steps", 14))
+        self.check_total(expected, report)
+        self.check_operators(expected, report)
 
 
 if __name__ == "__main__":

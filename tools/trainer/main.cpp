@@ -49,7 +49,7 @@ void declare(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(0, 1'000'000'000))
       ->capture_default_str();
   app.add_option("--batch", arguments.batch,
-                 "Samples per step, or sequences per micro-batch of the gpt; default: 32, gpt: 5")
+                 "Samples per step, or sequences per micro-batch of the gpt; default: 32, gpt: 4")
       ->check(CLI::Range(1, 65536));
   app.add_option("--lr", arguments.learning_rate, "Learning rate; default: 0.1, gpt: 0.003")
       ->check(CLI::Range(0.0, 100.0));

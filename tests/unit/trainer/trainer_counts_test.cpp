@@ -1,5 +1,9 @@
 // What the simulated driver observes each kernel doing, against tools/trainer/README.md's formulas.
+#include <map>
+#include <set>
+
 #include "catch.h"
+#include "gpt/gpt.h"
 #include "launch_recorder.h"
 #include "model.h"
 #include "reference_network.h"
@@ -146,4 +150,57 @@ TEST_CASE("products of unlike work share a kernel and a grid") {
   REQUIRE(products.size() == 3);
   CHECK(products[0].shape == products[1].shape);
   CHECK(products[0].operations.fma * 2 == products[1].operations.fma);
+}
+
+TEST_CASE(
+    "every kernel of the GPT that is no product does exactly the operations of README's table") {
+  trainer::GptOptions options;
+  options.sizes = {1, 64, 2, 32, 96, 1};  // one sequence: as many tokens as positions
+  const trainer::DriverApi api;
+  const trainer::Context context(api);
+  const trainer::GptKernels kernels(api, GPT_KERNELS);
+  const trainer::Stream stream(api);
+  trainer::Gpt model(stream, kernels, options);
+  const LaunchRecorder recorder;
+  model.set_batch(0);
+  model.begin_step();
+  model.forward(Ranges::kOff);
+  model.loss();
+  model.backward(Ranges::kOff);
+  model.update();
+  stream.synchronize();
+
+  const uint64_t c = 64, n = 32, t = 32, rows = 2 * t, v = 96;
+  const uint64_t values = n * c, hidden = n * 4 * c, p = options.sizes.parameters();
+  const std::map<std::string, Operations> table = {
+      {"add", {values, 0, 0}},
+      {"gelu", {0, 3 * hidden, 2 * hidden}},
+      {"gelu_backward", {0, 5 * hidden, 5 * hidden}},
+      {"layer_norm", {n * (3 * c + 320), n * (c + 32), n * (2 * c + 32)}},
+      {"layer_norm_backward", {n * (4 * c + 320), n * (5 * c + 64), n * 2 * c}},
+      {"layer_norm_weight_gradient", {2 * values, values, values}},
+      {"causal_softmax", {rows * (t + 160), rows * (t + 32), rows * 2 * t}},
+      {"causal_softmax_backward", {rows * (t + 160), rows * 2 * t, rows * t}},
+      {"embedding", {}},
+      {"nll_loss_backward", {}},
+      {"sum_leading", {values, 0, 0}},
+      {"embedding_backward", {values, 0, 0}},
+      {"log_softmax", {n * (3 * v + 160), n * v, n * 32}},
+      {"nll_loss", {n + 32, 0, 1}},
+      {"log_softmax_backward", {n * (v + 160), n * v, n * v}},
+      {"adamw_advance", {2, 2, 0}},
+      {"adamw", {2 * p, p, 5 * p}},
+  };
+  std::set<std::string> seen;
+  for (const KernelExecution& execution : recorder.executions()) {
+    INFO(execution.kernel);
+    if (execution.kernel.starts_with("product_")) {
+      CHECK(execution.operations == Operations{});
+      continue;
+    }
+    REQUIRE(table.contains(execution.kernel));
+    CHECK(execution.operations == table.at(execution.kernel));
+    seen.insert(execution.kernel);
+  }
+  CHECK(seen.size() == table.size());
 }

@@ -8,7 +8,7 @@ namespace trainer {
 
 struct GptSizes {
   int layers = 2, width = 64, heads = 2, context = 64, vocabulary = 64;
-  int batch = 5;  // sequences in a micro-batch
+  int batch = 4;  // sequences in a micro-batch
 
   int head_width() const { return width / heads; }
   int hidden() const { return 4 * width; }        // of an MLP

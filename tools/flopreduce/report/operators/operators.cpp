@@ -67,14 +67,18 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
   const auto [here, exact] = calls_here(place, path);
   counted = here;
   // One number may stand for several calls, as for the two products of a square matrix's gradients:
-  // then each launch does the work of a whole call.
+  // then each launch does the work of a whole call. Products may have a kernel each.
   const auto& formula = forms.front().formula;
   const u128 each =
       forms.size() == 1 && formula.flop ? formula.flop->flop(from_.formulas.fma()) : 0;
   const auto is_whole = [&](u128 flop, uint64_t times) {
     return each > 0 && quotient(flop, times) >= 0.75 * static_cast<double>(each);
   };
-  const bool whole = kernel.launches > counted && is_whole(kernel.flop, kernel.launches);
+  const bool product = same_kind_of_work(operators_.name_of(path)->name, "aten::mm");
+  uint64_t whole = 0;
+  for (const auto& [where, sum] : place.kernels)
+    if (where.first == path && is_whole(&sum == &kernel ? sum.flop : sum.matrix_flop, sum.launches))
+      add_saturating(whole, product || &sum == &kernel ? sum.launches : 0);
   // Calls of one name may go by several ways, as a product does by the strides of its operands:
   // each way's product does the work of a whole call.
   std::map<uint32_t, u128> matrix_flop;  // by path
@@ -90,8 +94,8 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
     add_saturating(otherwise, counted);
     return {std::min(otherwise, std::max<uint64_t>(1, place.work.launches)), exact};
   }
-  return {whole ? kernel.launches : std::min(counted, std::max<uint64_t>(1, place.work.launches)),
-          exact};
+  const uint64_t launched = std::max<uint64_t>(1, place.work.launches);
+  return {whole > counted ? whole : std::min(counted, launched), exact};
 }
 
 void OperatorsBuilder::add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const {
