@@ -34,7 +34,7 @@ class Client(unittest.TestCase):
         if name := missing("cuda.core", "cuda.bindings", "numpy", "nvtx", *self.packages):
             self.skipTest(f"{name} is not installed; `tools/dev test-clients` brings it")
 
-    def run_it(self, program, *arguments, options=()):
+    def run_it(self, program, *arguments, options=(), **variables):
         """What it printed, its largest difference from NumPy, and its report."""
         with tempfile.TemporaryDirectory(prefix="flopinj-clients-") as folder:
             trace = Path(folder) / "trace.pb"
@@ -42,8 +42,8 @@ class Client(unittest.TestCase):
                 [BUILD / "bin/flopinj", "run", "--simulate", "--budget", "none", "--plan-wait-ms",
                  "20000", "-o", trace, "--", sys.executable, HERE / program,
                  *map(str, arguments)],
-                env=os.environ | {"TRITON_CACHE_DIR": folder}, capture_output=True, text=True,
-                timeout=240, check=False)
+                env=os.environ | {"TRITON_CACHE_DIR": folder} | variables, capture_output=True,
+                text=True, timeout=240, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             report = json.loads(subprocess.run(
                 [BUILD / "bin/flopreduce", "--format", "json", *options, trace],
@@ -116,6 +116,22 @@ class Triton(Client):
             {row["precision"]: row["flop"] for row in report["precisions"]},
             {"tensor_bf16": self.STEPS * product, "tensor_fp16": self.STEPS * product,
              "fp32": self.STEPS * (tokens * tokens + softmax)})
+
+
+class Tinygrad(Client):
+    packages = ("tinygrad", "nvidia.cu13")
+    STEPS = 20
+
+    def test_weights_are_learned(self):
+        libraries = importlib.util.find_spec("nvidia.cu13").submodule_search_locations[0] + "/lib"
+        printed, (worst,), report = self.run_it("tinygrad_training.py", self.STEPS, DEV="CUDA",
+                                                LD_LIBRARY_PATH=libraries)
+        self.assertLess(worst, 1e-5, printed)
+        rows, inputs, outputs = 64, 48, 32
+        # Sixteen threads share each sum, and their parts are added up.
+        self.assert_phases(report, self.STEPS, {
+            "forward": rows * outputs * (2 * inputs + 16), "loss": rows * outputs,
+            "backward": inputs * outputs * (2 * rows + 16), "optimizer": 2 * inputs * outputs})
 
 
 class FatBinaries(Client):

@@ -1,5 +1,6 @@
 // Calls around modules and memory: linking, fat binaries, pools, copies of several dimensions,
 // occupancy, limits.
+#include <dlfcn.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -423,6 +424,42 @@ TEST_CASE("a launch has the threads that .reqntid and .maxntid say") {
   CHECK(launched(".reqntid 32, 2", 64, 1) == CUDA_ERROR_INVALID_VALUE);
   CHECK(launched(".maxntid 32, 2", 64, 1) == CUDA_SUCCESS);
   CHECK(launched(".maxntid 32, 2", 65, 1) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("an executable graph, as programs older than 12.0 make it, gets another copy") {
+  const Context context;
+  const std::vector<int> host{1, 2, 3, 4};
+  const Array<int> a(host), b(std::vector<int>{5, 6, 7, 8}), to(std::vector<int>(4));
+  const auto copy_of = [&](CUdeviceptr from) {
+    CUDA_MEMCPY3D copy{};
+    copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = from;
+    copy.dstDevice = to.address();
+    copy.WidthInBytes = sizeof(int) * 4;
+    copy.Height = copy.Depth = 1;
+    return copy;
+  };
+  CUcontext current = nullptr;
+  check(cuCtxGetCurrent(&current));
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphExec exec = nullptr;
+  check(cuGraphCreate(&graph, 0));
+  CUDA_MEMCPY3D copy = copy_of(a.address());
+  check(cuGraphAddMemcpyNode(&node, graph, nullptr, 0, &copy, current));
+  using Instantiate = CUresult (*)(CUgraphExec*, CUgraph, CUgraphNode*, char*, size_t);
+  const auto instantiate =
+      reinterpret_cast<Instantiate>(dlsym(RTLD_DEFAULT, "cuGraphInstantiate_v2"));
+  REQUIRE(instantiate != nullptr);
+  check(instantiate(&exec, graph, nullptr, nullptr, 0));
+  check(cuGraphLaunch(exec, nullptr));
+  CHECK(to.read() == host);
+  copy = copy_of(b.address());
+  check(cuGraphExecMemcpyNodeSetParams(exec, node, &copy, current));
+  check(cuGraphLaunch(exec, nullptr));
+  CHECK(to.read() == b.read());
+  check(cuGraphExecDestroy(exec));
+  check(cuGraphDestroy(graph));
 }
 
 TEST_CASE("limits are kept, and those that there are not are said to be unknown") {

@@ -62,6 +62,15 @@ CUresult cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev) 
   return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice dev) {
+  if (major == nullptr || minor == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Device* device = Runtime::get().device(dev);
+  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  *major = device->chip().compute_major;
+  *minor = device->chip().compute_minor;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDeviceGetPCIBusId(char* pciBusId, int len, CUdevice dev) {
   const Device* device = Runtime::get().device(dev);
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;

@@ -46,6 +46,32 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* phGraphExec, CUgraph hGraph,
   return make(phGraphExec, hGraph, flags);
 }
 
+// What fails is said by the result alone.
+CUresult cuGraphInstantiate_v2(CUgraphExec* phGraphExec, CUgraph hGraph, CUgraphNode* phErrorNode,
+                               char* logBuffer, size_t bufferSize) {
+  if (phErrorNode != nullptr) *phErrorNode = nullptr;
+  if (logBuffer != nullptr && bufferSize != 0) *logBuffer = '\0';
+  return make(phGraphExec, hGraph, 0);
+}
+
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                        const CUDA_MEMCPY3D* copyParams, CUcontext) {
+  const auto exec = Runtime::get().execs.find(hGraphExec);
+  const auto original = Runtime::get().nodes.find(hNode);
+  if (!exec || !original) return CUDA_ERROR_INVALID_VALUE;
+  CopyWork work;
+  if (const CUresult error = from_params(copyParams, work); error != CUDA_SUCCESS) return error;
+  wait_for_launches(*exec);
+  const std::lock_guard lock(exec->mutex);
+  GraphNode* const node = counterpart(*exec, *original);
+  auto* const present = node != nullptr ? std::get_if<CopyWork>(&node->work) : nullptr;
+  if (present == nullptr || present->from_device != work.from_device ||
+      present->to_device != work.to_device)
+    return CUDA_ERROR_INVALID_VALUE;
+  *present = work;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
                                            const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
   const auto exec = Runtime::get().execs.find(hGraphExec);
