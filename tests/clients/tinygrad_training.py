@@ -1,4 +1,4 @@
-"""Weights that tinygrad learns, in kernels that it writes and NVRTC compiles; DEV=CUDA chooses them.
+"""Weights that tinygrad learns, in kernels that it writes and NVRTC compiles: with DEV=CUDA.
 Usage: tinygrad_training.py STEPS"""
 
 import sys
