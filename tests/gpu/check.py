@@ -110,7 +110,7 @@ def check_trainer(step, expected, report):
         want, kernel = expected.kernel_flop.get(name, 0), kernels.get(name)
         flop = executed_by_precision(report, "kernel", name)
         got = None if flop is None else sum(flop.values())
-        row = exact(f"{step}: {name}", "fp32", want, got)
+        row = exact(f"{step}: {name}", ", ".join(flop or ()) or "fp32", want, got)
         launches = kernel["launches"] if kernel else 0
         if launches != expected.kernel_launches.get(name, 0):
             wanted = expected.kernel_launches.get(name, 0)

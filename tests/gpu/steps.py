@@ -14,7 +14,8 @@ from theory import Expected
 
 HERE = machine.HERE
 TRAINED = [(model, mode) for model in ("mlp", "cnn")
-           for mode in ("plain", "autograd-thread", "graph", "streams")]
+           for mode in ("plain", "autograd-thread", "graph", "streams")] + [("gpt", "plain")]
+SIZES = {"gpt": ("--layers", 1, "--batch", 1)}  # of models that the simulated GPU takes long for
 # Windows that hang or count wrong where they are most used: the other windowed steps would only
 # lose time.
 GATE = "probe.in_callback"
@@ -150,7 +151,7 @@ class Steps(Runner):
             self.windows_allowed()
         # Long enough for every counter group to be sampled, graph mode's three eager steps apart.
         command = [self.trainer(), "--model", model, "--mode", mode, "--steps", 40,
-                   "--print-shapes"]
+                   "--print-shapes", *SIZES.get(model, ())]
         stdout, trace = self.profile(step, command, 40, measuring, **rest)
         shapes, _ = json.JSONDecoder().raw_decode(stdout[stdout.index("{"):])
         report = self.reduce(trace)

@@ -14,8 +14,8 @@ def step_launches(shapes):
     layer is a path below the phase's range, such as block0/attention."""
     micro_batch = _MicroBatch(shapes)
     launches = shapes["micro_batches"] * micro_batch.launches()
-    return launches + [("optimizer", "", "adamw_advance", 4),
-                       ("optimizer", "", "adamw", 13 * shapes["parameters"])]
+    return launches + [("optimizer", "", "adamw_advance", 5),
+                       ("optimizer", "", "adamw", 14 * shapes["parameters"])]
 
 
 class _MicroBatch:

@@ -369,7 +369,7 @@ KERNEL log_softmax_backward(int classes, const float* y, const float* dy, bf16* 
 KERNEL adamw_advance(AdamW options, AdamWState* state) {
   state->power1 *= options.beta1;
   state->power2 *= options.beta2;
-  state->step = __fdividef(options.step, 1.0f - state->power1);
+  state->step = options.step * reciprocal_approximate(1.0f - state->power1);
   state->root = rsqrtf(1.0f - state->power2);
 }
 KERNEL adamw(int count, AdamW options, const AdamWState* state, const float* gradient,
@@ -383,7 +383,7 @@ KERNEL adamw(int count, AdamW options, const AdamWState* state, const float* gra
   moment2[i] = v;
   float root;
   asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(v));
-  const float change = __fdividef(m, fmaf(root, state->root, options.epsilon));
+  const float change = m * reciprocal_approximate(fmaf(root, state->root, options.epsilon));
   const float value = fmaf(-state->step, change, fmaf(-options.decay, master[i], master[i]));
   master[i] = value;
   store(copy + i, value);
