@@ -45,7 +45,7 @@ def main():
         for _ in range(runs):
             for name, settings in CASES.items():
                 client = [build / "tests/bench/launch_rate_client", "0.3", threads,
-                          build / "tests/bench/bench_kernels.simgpu"]
+                          build / "tests/bench/client_kernels.ptx"]
                 results[name].append(run(build, client, settings))
         medians = {name: {key: statistics.median(r[key] for r in all_runs) for key in all_runs[0]}
                    for name, all_runs in results.items()}

@@ -14,7 +14,7 @@ CASES = ("none", "count", "timing", "multiplex", "dormant", "after")
 def main():
     build = Path(sys.argv[1]).resolve()
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    client = [build / "tests/bench/process_cost_client", build / "tests/bench/bench_kernels.simgpu"]
+    client = [build / "tests/bench/process_cost_client", build / "tests/bench/client_kernels.ptx"]
     results = {case: [] for case in CASES}
     for _ in range(runs):
         for case in CASES:

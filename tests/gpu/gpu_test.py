@@ -373,7 +373,7 @@ class SharedCupti(TestCase):
         if importlib.util.find_spec("cuda") is None:
             self.skipTest("cuda-bindings is not installed")
         done = subprocess.run(
-            [sys.executable, "-c", TWO_CLIENTS, BUILD / "tests/integration/client_kernels.simgpu"],
+            [sys.executable, "-c", TWO_CLIENTS, BUILD / "tests/integration/client_kernels.ptx"],
             text=True, capture_output=True, timeout=120, check=False,
             env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib/flopinj/simgpu"),
                  "PYTHONPATH": str(HERE), "SIMGPU_CUPTI_VERSION": version})

@@ -84,7 +84,7 @@ class VersionTwo(harness.TestCase):
         ]
         if not found:
             self.skipTest("the wheel nvidia-nvtx-cu12 is not installed")
-        done = run([sys.executable, "-c", V2_CLIENT, found[0], CLIENTS / "client_kernels.simgpu"],
+        done = run([sys.executable, "-c", V2_CLIENT, found[0], CLIENTS / "client_kernels.ptx"],
                    injected_environment(self.trace))
         self.assertEqual(done.returncode, 0, done.stderr)
         report = harness.reduce(self.trace)

@@ -55,7 +55,7 @@ print('done', value[0])
 
 class PythonClient(harness.TestCase):
     def test_driver_bindings_and_nvtx_package(self):
-        done = run([sys.executable, "-c", CLIENT, CLIENTS / "client_kernels.simgpu"],
+        done = run([sys.executable, "-c", CLIENT, CLIENTS / "client_kernels.ptx"],
                    injected_environment(self.trace))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(done.stdout.startswith("done"))
@@ -69,7 +69,7 @@ class PythonClient(harness.TestCase):
 
     def test_the_client_runs_the_same_without_us(self):
         env = injected_environment(self.trace, by=())
-        done = run([sys.executable, "-c", CLIENT, CLIENTS / "client_kernels.simgpu"], env)
+        done = run([sys.executable, "-c", CLIENT, CLIENTS / "client_kernels.ptx"], env)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertFalse(self.trace.exists())
 

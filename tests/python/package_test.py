@@ -326,7 +326,7 @@ class Programs(harness.TestCase):
         env = injected_environment(self.trace, **settings) if injected else clean_environment()
         env["LD_LIBRARY_PATH"] = str(harness.SIMGPU)
         env["PYTHONPATH"] = STAGE.name
-        done = harness.run([sys.executable, "-c", code, CLIENTS / "client_kernels.simgpu",
+        done = harness.run([sys.executable, "-c", code, CLIENTS / "client_kernels.ptx",
                             *arguments], env, cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.splitlines()

@@ -520,7 +520,7 @@ class Simulated(Recorded):
         trace = self.folder / "trace.pb"
         self.observed = observed
         self.lines(RUN, BUILD / "bin/flopinj", trace, SIMULATED,
-                   BUILD / "tests/integration/client_kernels.simgpu",
+                   BUILD / "tests/integration/client_kernels.ptx",
                    env={"PYTHONPATH": str(self.folder / "package")})
         done = subprocess.run([BUILD / "bin" / "flopreduce", "--format", "json", trace], text=True,
                               stdout=subprocess.PIPE, check=True)

@@ -24,7 +24,7 @@ struct Gpu {
     check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
     use();
     const std::string program = argv0;
-    module_path = program.substr(0, program.rfind('/')) + "/client_kernels.simgpu";
+    module_path = program.substr(0, program.rfind('/')) + "/client_kernels.ptx";
     load();
     check(cuMemAlloc(&x, kBytes), "cuMemAlloc");
     check(cuMemAlloc(&y, kBytes), "cuMemAlloc");

@@ -225,7 +225,7 @@ Conditional conditional(CUgraphConditionalNodeType type, unsigned bodies, unsign
 void looping(Gpu& gpu) {
   CUmodule module = nullptr;
   const std::string path =
-      gpu.module_path.substr(0, gpu.module_path.rfind('/')) + "/other_kernels.simgpu";
+      gpu.module_path.substr(0, gpu.module_path.rfind('/')) + "/conditional_kernels.ptx";
   check(cuModuleLoad(&module, path.c_str()), "cuModuleLoad");
   CUfunction count_down = nullptr;
   check(cuModuleGetFunction(&count_down, module, "count_down"), "count_down");

@@ -1,5 +1,5 @@
 // Kernels of one name in several modules, and parameters that never repeat: module_client CASE.
-// dot(k) is 2k FLOP in client_kernels.simgpu and 3k in other_kernels.simgpu.
+// dot(k) is 2k FLOP in client_kernels.ptx and 3k in other_kernels.ptx.
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@ using client::Gpu;
 constexpr int kTimes = 10, kK = 5;
 
 std::string other_path(const Gpu& gpu) {
-  return gpu.module_path.substr(0, gpu.module_path.rfind('/')) + "/other_kernels.simgpu";
+  return gpu.module_path.substr(0, gpu.module_path.rfind('/')) + "/other_kernels.ptx";
 }
 
 CUfunction function_in(CUmodule module, const char* name) {

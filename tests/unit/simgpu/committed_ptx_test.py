@@ -15,6 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 # With -fmad=false each operation of the source is one of the text, and counts as it is written.
 SOURCES = {
+    "tests/integration/clients/client_kernels.cu": ["-arch=compute_80", "-fmad=false"],
+    "tests/integration/injector/conditional_kernels.cu": ["-arch=compute_75", "-rdc=true"],
+    "tests/integration/injector/other_kernels.cu": ["-arch=compute_75", "-fmad=false"],
+    "tests/unit/simgpu/kernels.cu": ["-arch=compute_75", "-fmad=false"],
     "tests/unit/simgpu/ptx/hopper.cu": ["-arch=compute_90a"],
     "tests/unit/simgpu/ptx/kernels.cu": ["-arch=compute_80"],
     "tools/trainer/gpt/gpt_kernels.cu": ["-arch=compute_80", "-fmad=false"],

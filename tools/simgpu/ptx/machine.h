@@ -42,6 +42,7 @@ struct Launch {
   std::function<void(const std::string& text)> print;  // printf's
   std::function<uint64_t(uint64_t bytes)> allocate;    // malloc's; 0: there is none
   std::function<bool(uint64_t address)> give_back;     // false: it is not malloc's
+  std::function<void(uint64_t handle, uint32_t value)> set_condition;  // cudaGraphSetConditional's
 };
 
 // Throws Fault; what was counted until then is lost.

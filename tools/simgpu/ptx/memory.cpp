@@ -406,6 +406,15 @@ void allocate(Warp& warp, const Code& code, uint32_t active) {
   });
 }
 
+void set_condition(Warp& warp, const Code& code, uint32_t active) {
+  const Launch& launch = *warp.block->launch;
+  if (!launch.set_condition) return;
+  for_each_lane(active, [&](uint32_t l) {
+    launch.set_condition(argument(warp, code, 0, l),
+                         static_cast<uint32_t>(argument(warp, code, 1, l)));
+  });
+}
+
 void give_back(Warp& warp, const Code& code, uint32_t active) {
   const Launch& launch = *warp.block->launch;
   for_each_lane(active, [&](uint32_t l) {
@@ -639,6 +648,7 @@ Handler system_call(const std::string& name) {
   if (name == "__assertfail") return &failed_assertion;
   if (name == "malloc") return &allocate;
   if (name == "free") return &give_back;
+  if (name == "cudaGraphSetConditional") return &set_condition;
   return nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include "driver/execution/clock.h"
 #include "driver/execution/memory.h"
 #include "driver/execution/timing.h"
+#include "driver/graphs/conditional.h"
 #include "driver/modules/attributes.h"
 #include "driver/observer.h"
 #include "ptx/machine.h"
@@ -112,6 +113,7 @@ Executor::Result interpret(Device& device, const LaunchWork& work, uint64_t numb
   launch.pause = [&device] { give_way(device.engine()); };
   launch.print = [](const std::string& text) { std::fputs(text.c_str(), stdout); };
   Context& context = *work.function->context;
+  launch.set_condition = &set_condition;
   launch.allocate = [&](uint64_t bytes) {
     return context.heap.allocate(device, bytes, context.limits[CU_LIMIT_MALLOC_HEAP_SIZE]);
   };
