@@ -18,11 +18,4 @@ CUuuid Device::uuid() const {
   return id;
 }
 
-std::unique_ptr<Executor> Device::lend_executor() {
-  if (executors_.empty()) return std::make_unique<Executor>();
-  auto executor = std::move(executors_.back());
-  executors_.pop_back();
-  return executor;
-}
-
 }  // namespace simgpu

@@ -5,11 +5,9 @@
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "driver/chip.h"
 #include "driver/execution/arena.h"
-#include "driver/execution/executor.h"
 
 namespace simgpu {
 
@@ -27,10 +25,6 @@ class Device {
   // Held while a kernel or a copy runs: one at a time per device. Recursive, so that a tool's
   // callback in the middle of a launch does not lock itself out.
   std::recursive_mutex& engine() { return engine_; }
-  // One that no launch uses, and its return; both under engine(). A kernel that waits lets others
-  // run.
-  std::unique_ptr<Executor> lend_executor();
-  void take_back(std::unique_ptr<Executor> executor) { executors_.push_back(std::move(executor)); }
 
   struct Primary {
     std::mutex mutex;
@@ -45,7 +39,6 @@ class Device {
   std::once_flag memory_once_;
   std::unique_ptr<Arena> memory_;
   std::recursive_mutex engine_;
-  std::vector<std::unique_ptr<Executor>> executors_;
   Primary primary_;
 };
 

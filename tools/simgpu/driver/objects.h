@@ -116,30 +116,24 @@ struct ModuleCode {
 struct Module {
   uint32_t id = 0;
   std::shared_ptr<Context> context;
-  std::shared_ptr<class LoadedImage> image;
-  std::shared_ptr<const ModuleCode> code;                      // null: no PTX
+  std::shared_ptr<const ModuleCode> code;
   std::vector<std::byte> cubin;                                // what tools are shown
   std::map<std::string, std::shared_ptr<Function>> functions;  // by name, made at load, then fixed
 };
 
 // A kernel of a module; a CUkernel has one per context it was used in.
 struct Function {
-  const KernelEntry* kernel = nullptr;
   const char* symbol = nullptr;  // its name, valid for ever
   CUmodule module_handle = nullptr;
   uint32_t module_id = 0;
   std::shared_ptr<Context> context;
-  std::shared_ptr<LoadedImage> image;
-  std::shared_ptr<const ModuleCode> module_code;  // of PTX: what `code` is in
-  const ptx::Kernel* code = nullptr;              // null: no PTX
+  std::shared_ptr<const ModuleCode> module_code;  // what `code` is in
+  const ptx::Kernel* code = nullptr;
   std::atomic<uint32_t> max_dynamic_shared{48 * 1024};
-
-  uint32_t registers() const { return code != nullptr ? code->registers : ptx::kUsualRegisters; }
-  uint32_t static_shared() const { return code != nullptr ? code->shared_bytes : 0; }
 };
 
 struct Library {
-  std::shared_ptr<LoadedImage> image;
+  std::shared_ptr<const ptx::Module> text;
   std::vector<std::byte> bytes;
   std::mutex mutex;
   std::map<CUcontext, std::shared_ptr<Module>> modules;  // one per context that used it
@@ -154,7 +148,7 @@ struct Link {
 };
 
 struct Kernel {
-  const KernelEntry* entry = nullptr;
+  const ptx::Function* entry = nullptr;
   const char* symbol = nullptr;  // its name, valid for ever
   std::weak_ptr<Library> library;
 };

@@ -5,7 +5,6 @@
 // that waits at a barrier, or for other lanes of its warp, lets the others go first.
 #pragma once
 #include <cuda.h>
-#include <simgpu/abi.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,7 @@
 #include <string>
 
 #include "ptx/code.h"
+#include "ptx/sectors.h"
 
 namespace simgpu::ptx {
 
@@ -22,6 +22,10 @@ namespace simgpu::ptx {
 struct Fault : std::runtime_error {
   Fault(CUresult code, const std::string& problem) : std::runtime_error(problem), result(code) {}
   CUresult result;
+};
+
+struct Dim3 {
+  uint32_t x, y, z;
 };
 
 // Memory that a kernel may use.
@@ -39,9 +43,9 @@ struct Launch {
   // The allocation around an address; false: there is none.
   std::function<bool(uint64_t address, Allocation& found)> find;
   std::function<void()> pause;  // a moment for other work, while the kernel waits for it
-  std::function<void(const std::string& text)> print;  // printf's
-  std::function<uint64_t(uint64_t bytes)> allocate;    // malloc's; 0: there is none
-  std::function<bool(uint64_t address)> give_back;     // false: it is not malloc's
+  std::function<void(const std::string& text)> print;                  // printf's
+  std::function<uint64_t(uint64_t bytes)> allocate;                    // malloc's; 0: there is none
+  std::function<bool(uint64_t address)> give_back;                     // false: it is not malloc's
   std::function<void(uint64_t handle, uint32_t value)> set_condition;  // cudaGraphSetConditional's
 };
 

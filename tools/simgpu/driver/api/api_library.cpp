@@ -13,13 +13,14 @@ CUresult load(CUlibrary* out, const void* data, size_t bytes) {
   if (result.error != CUDA_SUCCESS) return result.error;
   Runtime& runtime = Runtime::get();
   auto library = std::make_shared<Library>();
-  library->image = std::move(result.image);
+  library->text = std::move(result.text);
   library->bytes.assign(result.content.begin(), result.content.end());
   *out = runtime.libraries.insert(library);
-  for (const KernelEntry* entry : library->image->kernels()) {
+  for (const auto& entry : library->text->functions) {
+    if (!entry->is_entry || !entry->has_body) continue;
     auto kernel = std::make_shared<Kernel>();
-    kernel->entry = entry;
-    kernel->symbol = intern(entry->name);
+    kernel->entry = entry.get();
+    kernel->symbol = intern(entry->name.c_str());
     kernel->library = library;
     runtime.kernels.insert(kernel);
     library->kernels.emplace(entry->name, std::move(kernel));
@@ -126,7 +127,7 @@ CUresult cuKernelGetName(const char** name, CUkernel hfunc) {
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* paramOffset,
                               size_t* paramSize) {
   const auto found = Runtime::get().kernels.find(kernel);
-  return found ? parameter_at(*found->entry, paramIndex, paramOffset, paramSize)
+  return found ? parameter_at(found->entry->parameters, paramIndex, paramOffset, paramSize)
                : CUDA_ERROR_INVALID_HANDLE;
 }
 

@@ -14,10 +14,10 @@ CUresult load(CUmodule* module, const void* data, size_t bytes, const JitLog& lo
   const auto context = current_context();
   if (!context) return context.error;
   if (const CUresult error = refuse_unsafe_call(); error != CUDA_SUCCESS) return error;
-  ImageResult result = load_image(data, bytes);
+  const ImageResult result = load_image(data, bytes);
   log.write(result.problem);
   if (result.error != CUDA_SUCCESS) return result.error;
-  const auto made = make_module(context.object, std::move(result.image), result.content);
+  const auto made = make_module(context.object, *result.text, result.content);
   if (made == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *module = HandleTable<CUmodule, Module>::handle_of(made.get());
   return CUDA_SUCCESS;
@@ -103,7 +103,7 @@ CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t* paramOff
                             size_t* paramSize) {
   const auto function = find_function_to_ask(func, "cuFuncGetParamInfo");
   if (!function) return function.error;
-  return parameter_at(*function->kernel, paramIndex, paramOffset, paramSize);
+  return parameter_at(function->code->parameters, paramIndex, paramOffset, paramSize);
 }
 
 CUresult cuFuncGetModule(CUmodule* hmod, CUfunction hfunc) {

@@ -29,7 +29,7 @@ uint32_t cluster_of(const Function& function, const CUlaunchConfig& config) {
   for (unsigned int i = 0; config.attrs != nullptr && i < config.numAttrs; ++i)
     if (const auto& one = config.attrs[i]; one.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
       return one.value.clusterDim.x * one.value.clusterDim.y * one.value.clusterDim.z;
-  if (function.code == nullptr || function.code->cluster[0] == 0) return 1;
+  if (function.code->cluster[0] == 0) return 1;
   return function.code->cluster[0] * function.code->cluster[1] * function.code->cluster[2];
 }
 
@@ -101,7 +101,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfunc
     return CUDA_ERROR_INVALID_VALUE;
   const Chip& chip = function->context->device->chip();
   const uint64_t each = chip.shared_per_sm / static_cast<uint64_t>(numBlocks);
-  const uint64_t taken = reserved_shared_bytes(chip) + function->static_shared();
+  const uint64_t taken = reserved_shared_bytes(chip) + function->code->shared_bytes;
   *dynamicSmemSize =
       std::min<uint64_t>(each > taken ? each - taken : 0, chip.shared_per_block_optin);
   return CUDA_SUCCESS;

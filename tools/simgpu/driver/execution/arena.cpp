@@ -19,7 +19,7 @@ void* reserve(uint64_t bytes) {
   return p == MAP_FAILED ? nullptr : p;
 }
 
-uint64_t chunk_bytes(uint64_t bytes) { return (bytes >> kChunkShift) * sizeof(SectorChunk); }
+uint64_t chunk_bytes(uint64_t bytes) { return bytes / kChunkBytes * sizeof(SectorChunk); }
 
 }  // namespace
 

@@ -1,14 +1,14 @@
 // One device's memory: address space reserved once and handed out in pieces. A device address is a
 // host address, so copies and kernels use it as it is.
 #pragma once
-#include <simgpu/abi.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+
+#include "ptx/sectors.h"
 
 namespace simgpu {
 

@@ -1,8 +1,10 @@
 #include "driver/execution/launch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -23,7 +25,7 @@ constexpr uint32_t kMaxThreadsPerBlock = 1024;
 constexpr uint64_t kMostRegisters = 65536;
 constexpr uint64_t kRegisterUnit = 256;
 
-CUresult copy_extra(const KernelEntry& kernel, void** extra, std::vector<std::byte>& params) {
+CUresult copy_extra(const ptx::Kernel& kernel, void** extra, std::vector<std::byte>& params) {
   const void* buffer = nullptr;
   size_t bytes = 0;
   for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
@@ -36,21 +38,22 @@ CUresult copy_extra(const KernelEntry& kernel, void** extra, std::vector<std::by
       return CUDA_ERROR_INVALID_VALUE;
     }
   }
-  if (bytes < kernel.param_bytes || (buffer == nullptr && kernel.param_bytes > 0))
+  if (bytes < kernel.parameter_bytes || (buffer == nullptr && kernel.parameter_bytes > 0))
     return CUDA_ERROR_INVALID_VALUE;
-  if (kernel.param_bytes > 0) std::memcpy(params.data(), buffer, kernel.param_bytes);
+  if (kernel.parameter_bytes > 0) std::memcpy(params.data(), buffer, kernel.parameter_bytes);
   return CUDA_SUCCESS;
 }
 
-CUresult copy_params(const KernelEntry& kernel, void** kernel_params, void** extra,
+CUresult copy_params(const ptx::Kernel& kernel, void** kernel_params, void** extra,
                      std::vector<std::byte>& params) {
   if (kernel_params != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
-  params.assign(kernel.param_bytes, std::byte{0});
+  params.assign(kernel.parameter_bytes, std::byte{0});
   if (extra != nullptr) return copy_extra(kernel, extra, params);
-  if (kernel.param_count > 0 && kernel_params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  for (uint32_t i = 0; i < kernel.param_count; ++i) {
-    if (kernel_params[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    std::memcpy(params.data() + kernel.params[i].offset, kernel_params[i], kernel.params[i].bytes);
+  if (!kernel.parameters.empty() && kernel_params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (const ptx::Parameter& one : kernel.parameters) {
+    const void* const from = *kernel_params++;
+    if (from == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::memcpy(params.data() + one.offset, from, one.bytes);
   }
   return CUDA_SUCCESS;
 }
@@ -79,7 +82,7 @@ KernelRun describe(const Stream& stream, const LaunchWork& work, const GraphOrig
   copy_dim(run.block, work.shape.block);
   copy_dim(run.cluster, work.shape.cluster);
   run.dynamic_shared_bytes = work.shape.dynamic_shared_bytes;
-  run.registers_per_thread = work.function->registers();
+  run.registers_per_thread = work.function->code->registers;
   run.cooperative = work.shape.cooperative ? 1 : 0;
   run.green = stream.green != nullptr ? 1 : 0;
   run.grid_id = static_cast<int64_t>(number);
@@ -99,7 +102,19 @@ bool find_allocation(uint64_t address, ptx::Allocation& found) {
   return true;
 }
 
-Executor::Result interpret(Device& device, const LaunchWork& work, uint64_t number) {
+// Gives the device away for a moment, where a kernel waits: for another stream's work, it may be.
+void give_way(std::recursive_mutex& engine) {
+  engine.unlock();
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
+  engine.lock();
+}
+
+struct Result {
+  Counts counts;
+  CUresult error = CUDA_SUCCESS;  // otherwise the kernel ended by a fault; one line is on stderr
+};
+
+Result run_once(Device& device, const LaunchWork& work, uint64_t number) {
   ptx::Launch launch;
   launch.grid = work.shape.grid;
   launch.block = work.shape.block;
@@ -129,26 +144,15 @@ Executor::Result interpret(Device& device, const LaunchWork& work, uint64_t numb
 
 // With replays > 1, as under a profiler that needs several passes: memory is put back before every
 // further run.
-Executor::Result execute(Device& device, const LaunchWork& work, uint64_t number,
-                         uint32_t replays) {
-  Arena& memory = device.memory();
-  const auto once = [&] {
-    if (work.function->code != nullptr) return interpret(device, work, number);
-    auto executor = device.lend_executor();
-    const Executor::Result result =
-        executor->run(*work.function->kernel, work.shape, work.params.data(),
-                      memory.sectors(number), device.engine());
-    device.take_back(std::move(executor));
-    return result;
-  };
-  if (replays <= 1) return once();
-  const auto saved = memory.save();
-  Executor::Result result = once();
+Result execute(Device& device, const LaunchWork& work, uint64_t number, uint32_t replays) {
+  if (replays <= 1) return run_once(device, work, number);
+  const auto saved = device.memory().save();
+  Result result = run_once(device, work, number);
   for (uint32_t i = 1; i < replays; ++i) {
     Arena::restore(saved);
     // The sector map is keyed by launch number, and every run has to see it empty.
     number = Runtime::get().launches.fetch_add(1) + 1;
-    result = once();
+    result = run_once(device, work, number);
   }
   return result;
 }
@@ -162,8 +166,8 @@ void make_fp8_fp16(const Chip& chip, Counts& counts) {
 
 // What a launch may lack once its code is patched: registers, room for all blocks at once, memory.
 CUresult instrumented_failure(Device& device, const LaunchWork& work, const Faults& faults) {
-  const uint64_t registers =
-      (work.function->registers() + faults.instrumented_registers) * work.shape.threads_per_block();
+  const uint64_t registers = (work.function->code->registers + faults.instrumented_registers) *
+                             work.shape.threads_per_block();
   if (faults.instrumented_registers != 0 && registers > kMostRegisters)
     return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (faults.instrumented_cooperative && work.shape.cooperative)
@@ -182,7 +186,7 @@ CUresult check_shape(const Function& function, const LaunchShape& shape) {
   if (block.x > 1024 || block.y > 1024 || block.z > 64) return CUDA_ERROR_INVALID_VALUE;
   if (shape.threads_per_block() > most_threads(function)) return CUDA_ERROR_INVALID_VALUE;
   if (const ptx::Kernel* const code = function.code;
-      code != nullptr && code->block[0] != 0 &&
+      code->block[0] != 0 &&
       (block.x != code->block[0] || block.y != code->block[1] || block.z != code->block[2]))
     return CUDA_ERROR_INVALID_VALUE;  // .reqntid
   if (shape.dynamic_shared_bytes > function.max_dynamic_shared.load())
@@ -210,9 +214,9 @@ uint32_t resident_blocks(const Function& function, uint64_t threads_per_block,
                          uint64_t dynamic_shared_bytes) {
   if (threads_per_block == 0 || threads_per_block > kMaxThreadsPerBlock) return 0;
   const Chip& chip = function.context->device->chip();
-  const uint64_t shared_bytes = function.static_shared() + dynamic_shared_bytes;
+  const uint64_t shared_bytes = function.code->shared_bytes + dynamic_shared_bytes;
   const uint64_t warps = (threads_per_block + 31) / 32;
-  const uint64_t registers = ptx::align(uint64_t{function.registers()} * 32, kRegisterUnit);
+  const uint64_t registers = ptx::align(uint64_t{function.code->registers} * 32, kRegisterUnit);
   uint64_t blocks = std::min<uint64_t>({chip.blocks_per_sm, chip.threads_per_sm / (warps * 32),
                                         kMostRegisters / (warps * registers)});
   if (shared_bytes > 0)
@@ -225,10 +229,10 @@ CUresult prepare_launch(const std::shared_ptr<Function>& function, const LaunchS
   if (const CUresult error = check_shape(*function, shape); error != CUDA_SUCCESS) return error;
   work.function = function;
   work.shape = shape;
-  if (function->code != nullptr && shape.cluster.x == 0 && function->code->cluster[0] != 0)
+  if (shape.cluster.x == 0 && function->code->cluster[0] != 0)
     work.shape.cluster = {function->code->cluster[0], function->code->cluster[1],
                           function->code->cluster[2]};
-  return copy_params(*function->kernel, kernel_params, extra, work.params);
+  return copy_params(*function->code, kernel_params, extra, work.params);
 }
 
 CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& origin) {
@@ -244,9 +248,7 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
         error != CUDA_SUCCESS)
       return error;
   // A kernel's fault is its context's, for good.
-  if (const CUresult failure = stream.context->failure;
-      failure != CUDA_SUCCESS && work.function->code != nullptr)
-    return failure;
+  if (const CUresult failure = stream.context->failure; failure != CUDA_SUCCESS) return failure;
   KernelRun run = describe(stream, work, origin, number);
   uint64_t begun_for = 0;
   {
@@ -256,7 +258,7 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
       if (o->kernel_begin) o->kernel_begin(o->self, &run);
     }
   }
-  Executor::Result result = execute(device, work, number, session.replays);
+  Result result = execute(device, work, number, session.replays);
   make_fp8_fp16(device.chip(), result.counts);
   const uint64_t duration = kernel_duration_ns(device.chip(), result.counts);
   const Interval interval = place(stream, duration * session.replays, issued);
@@ -268,7 +270,7 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
   if (const Observer* o = guard.get();
       o != nullptr && guard.generation() == begun_for && o->kernel_end)
     o->kernel_end(o->self, &run);
-  if (result.error == CUDA_SUCCESS || work.function->code == nullptr) return result.error;
+  if (result.error == CUDA_SUCCESS) return CUDA_SUCCESS;
   CUresult none = CUDA_SUCCESS;
   stream.context->failure.compare_exchange_strong(none, result.error);
   return CUDA_SUCCESS;  // the next call that waits says it

@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "driver/execution/launch_shape.h"
 #include "driver/execution/stream.h"
 #include "driver/modules/module.h"
 

@@ -3,7 +3,7 @@
 // CUDA's rules that are kept: a handle is made for a graph before the node; a graph with such nodes
 // is not cloned, is no child, and has one executable graph at a time; the default value is applied
 // at every launch where the handle was made with CU_GRAPH_COND_ASSIGN_DEFAULT; a kernel sets the
-// value (gpu::set_condition, cudaGraphSetConditional on a GPU).
+// value by cudaGraphSetConditional.
 #pragma once
 #include "driver/execution/stream.h"
 #include "driver/graphs/graph.h"

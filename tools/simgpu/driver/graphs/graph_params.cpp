@@ -95,10 +95,9 @@ CUresult from_params(const CUDA_MEMSET_NODE_PARAMS* params, FillWork& work) {
 CUresult to_params(GraphNode& node, CUDA_KERNEL_NODE_PARAMS* params) {
   auto* work = std::get_if<LaunchWork>(&node.work);
   if (work == nullptr || params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const KernelEntry& kernel = *work->function->kernel;
   node.param_pointers.clear();
-  for (uint32_t i = 0; i < kernel.param_count; ++i)
-    node.param_pointers.push_back(work->params.data() + kernel.params[i].offset);
+  for (const ptx::Parameter& one : work->function->code->parameters)
+    node.param_pointers.push_back(work->params.data() + one.offset);
   *params = CUDA_KERNEL_NODE_PARAMS{};
   params->func = HandleTable<CUfunction, Function>::handle_of(work->function.get());
   params->gridDimX = work->shape.grid.x;

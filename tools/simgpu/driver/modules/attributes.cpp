@@ -11,35 +11,32 @@ constexpr uint32_t kMostThreads = 1024;
 
 // The first of the text's attributes about clusters.
 int cluster_size(const Function& function, int dimension) {
-  return function.code == nullptr ? 0 : static_cast<int>(function.code->cluster[dimension]);
+  return static_cast<int>(function.code->cluster[dimension]);
 }
 
 }  // namespace
 
 uint32_t most_threads(const Function& function) {
-  const uint32_t most = function.code == nullptr ? 0 : function.code->most_threads;
+  const uint32_t most = function.code->most_threads;
   return most == 0 ? kMostThreads : std::min(most, kMostThreads);
 }
 
 CUresult get_attribute(const Function& function, CUfunction_attribute attribute, int* value) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Chip& chip = function.context->device->chip();
-  const ptx::Program* const program =
-      function.module_code == nullptr ? nullptr : &function.module_code->program;
+  const ptx::Program& program = function.module_code->program;
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
       *value = static_cast<int>(most_threads(function));
       break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-      *value = static_cast<int>(function.static_shared());
+      *value = static_cast<int>(function.code->shared_bytes);
       break;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-      *value = program == nullptr
-                   ? 0
-                   : static_cast<int>(program->routines[function.code->routine].local_bytes);
+      *value = static_cast<int>(program.routines[function.code->routine].local_bytes);
       break;
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      *value = static_cast<int>(function.registers());
+      *value = static_cast<int>(function.code->registers);
       break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
@@ -87,11 +84,12 @@ CUresult set_attribute(Function& function, CUfunction_attribute attribute, int v
   }
 }
 
-CUresult parameter_at(const KernelEntry& kernel, size_t index, size_t* offset, size_t* bytes) {
+CUresult parameter_at(std::span<const ptx::Parameter> parameters, size_t index, size_t* offset,
+                      size_t* bytes) {
   if (Runtime::get().settings().faults.no_param_info) return CUDA_ERROR_NOT_SUPPORTED;
-  if (offset == nullptr || index >= kernel.param_count) return CUDA_ERROR_INVALID_VALUE;
-  *offset = kernel.params[index].offset;
-  if (bytes != nullptr) *bytes = kernel.params[index].bytes;
+  if (offset == nullptr || index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
+  *offset = parameters[index].offset;
+  if (bytes != nullptr) *bytes = parameters[index].bytes;
   return CUDA_SUCCESS;
 }
 

@@ -10,6 +10,7 @@ CUresult set_attribute(Function& function, CUfunction_attribute attribute, int v
 // Threads of a block, at most.
 uint32_t most_threads(const Function& function);
 // Where each of its parameters is in the packed buffer.
-CUresult parameter_at(const KernelEntry& kernel, size_t index, size_t* offset, size_t* bytes);
+CUresult parameter_at(std::span<const ptx::Parameter> parameters, size_t index, size_t* offset,
+                      size_t* bytes);
 
 }  // namespace simgpu

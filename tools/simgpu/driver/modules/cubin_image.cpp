@@ -28,25 +28,26 @@ void put(std::vector<std::byte>& to, const T& value) {
 }
 
 // Attributes as ptxas writes them: format, attribute, then a value, or a length and so many bytes.
-std::vector<std::byte> attributes_of(const KernelEntry& kernel) {
+std::vector<std::byte> attributes_of(const ptx::Kernel& kernel) {
   constexpr uint8_t kValue = 3, kSized = 4;
   constexpr uint8_t kParameter = 0x17, kParameterV2 = 0x45, kEnd = 0x19;
   std::vector<std::byte> out;
-  for (uint32_t i = kernel.param_count; i-- > 0;) {  // the last one comes first
-    const ParamInfo& parameter = kernel.params[i];
-    const bool old = kernel.param_bytes <= kOldMostParameters;
+  for (size_t i = kernel.parameters.size(); i-- > 0;) {  // the last one comes first
+    const ptx::Parameter& parameter = kernel.parameters[i];
+    const auto bytes = static_cast<uint32_t>(parameter.bytes);
+    const bool old = kernel.parameter_bytes <= kOldMostParameters;
     put(out, kSized);
     put(out, old ? kParameter : kParameterV2);
     put(out, uint16_t{12});
     put(out, uint32_t{0});
     put(out, static_cast<uint16_t>(i));
     put(out, static_cast<uint16_t>(parameter.offset));
-    put(out, old ? parameter.bytes << 18 | 0x1f000 : parameter.bytes);
+    put(out, old ? bytes << 18 | 0x1f000 : bytes);
   }
-  if (kernel.param_count == 0) return out;
+  if (kernel.parameters.empty()) return out;
   put(out, kValue);
   put(out, kEnd);
-  put(out, static_cast<uint16_t>(kernel.param_bytes));
+  put(out, static_cast<uint16_t>(kernel.parameter_bytes));
   return out;
 }
 
@@ -103,16 +104,17 @@ class ElfWriter {
 
 }  // namespace
 
-std::vector<std::byte> make_cubin(const LoadedImage& image, std::span<const std::byte> module) {
+std::vector<std::byte> make_cubin(std::span<const ptx::Kernel> kernels,
+                                  std::span<const std::byte> module) {
   const uint64_t content = hash_of(module);
   ElfWriter elf;
-  for (const KernelEntry* kernel : image.kernels()) {
-    const std::string name = kernel->name;
+  for (const ptx::Kernel& kernel : kernels) {
+    const std::string& name = kernel.name;
     std::vector<std::byte> code;
     put(code, content);
     for (const char c : name) put(code, c);
     elf.add(".text." + name, SHT_PROGBITS, code);
-    elf.add(".nv.info." + name, kCudaInfo, attributes_of(*kernel));
+    elf.add(".nv.info." + name, kCudaInfo, attributes_of(kernel));
   }
   return elf.finish();
 }

@@ -5,12 +5,13 @@
 #include <span>
 #include <vector>
 
-#include "driver/modules/image.h"
+#include "ptx/code.h"
 
 namespace simgpu {
 
 // `module` is the file that was loaded. Its content and the kernel's name replace the kernel's
 // code: the same file has the same code in every process, another build of it has other code.
-std::vector<std::byte> make_cubin(const LoadedImage& image, std::span<const std::byte> module);
+std::vector<std::byte> make_cubin(std::span<const ptx::Kernel> kernels,
+                                  std::span<const std::byte> module);
 
 }  // namespace simgpu

@@ -47,34 +47,25 @@ ModuleCode::~ModuleCode() {
 }
 
 std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
-                                    std::shared_ptr<LoadedImage> image,
-                                    std::span<const std::byte> content) {
+                                    const ptx::Module& text, std::span<const std::byte> content) {
   Runtime& runtime = Runtime::get();
   auto module = std::make_shared<Module>();
-  if (image->text() != nullptr) {
-    module->code = decoded(*image->text(), *context->device);
-    if (module->code == nullptr) return nullptr;
-  }
+  module->code = decoded(text, *context->device);
+  if (module->code == nullptr) return nullptr;
   module->id = runtime.next_id(runtime.module_ids);
   module->context = context;
-  module->image = std::move(image);
-  module->cubin = make_cubin(*module->image, content);
+  module->cubin = make_cubin(module->code->program.kernels, content);
   const CUmodule handle = runtime.modules.insert(module);
-  for (const KernelEntry* kernel : module->image->kernels()) {
+  for (const ptx::Kernel& kernel : module->code->program.kernels) {
     auto function = std::make_shared<Function>();
-    function->kernel = kernel;
-    function->symbol = intern(kernel->name);
+    function->symbol = intern(kernel.name.c_str());
     function->module_handle = handle;
     function->module_id = module->id;
     function->context = context;
-    function->image = module->image;
-    if (module->code != nullptr) {
-      function->module_code = module->code;
-      function->code =
-          &*std::ranges::find(module->code->program.kernels, kernel->name, &ptx::Kernel::name);
-    }
+    function->module_code = module->code;
+    function->code = &kernel;
     runtime.functions.insert(function);
-    module->functions.emplace(kernel->name, std::move(function));
+    module->functions.emplace(kernel.name, std::move(function));
   }
   const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size()};
   // Also where a tool's own driver call loads the module at its first use.
@@ -100,7 +91,7 @@ namespace {
 std::shared_ptr<Module> module_in(Library& library, const std::shared_ptr<Context>& context) {
   auto& module = library.modules[handle_of(context)];
   if (!module || module->context != context)
-    module = make_module(context, library.image, library.bytes);
+    module = make_module(context, *library.text, library.bytes);
   return module;
 }
 
@@ -134,7 +125,6 @@ Found<Module> find_librarys_module(CUlibrary handle) {
 }
 
 CUresult find_global(const Module& module, const char* name, CUdeviceptr* address, size_t* bytes) {
-  if (module.code == nullptr) return CUDA_ERROR_NOT_FOUND;
   const auto it = module.code->program.globals.find(name);
   if (it == module.code->program.globals.end()) return CUDA_ERROR_NOT_FOUND;
   if (address != nullptr) *address = it->second.address;

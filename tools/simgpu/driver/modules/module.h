@@ -5,11 +5,10 @@
 
 namespace simgpu {
 
-// Makes a module of the image, which was loaded from `content`, in the context and tells the
+// Makes a module of the text, which was loaded from `content`, in the context and tells the
 // observer, who is shown a cubin. Null: there is no memory for its variables.
 std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
-                                    std::shared_ptr<LoadedImage> image,
-                                    std::span<const std::byte> content);
+                                    const ptx::Module& text, std::span<const std::byte> content);
 void unload_module(const std::shared_ptr<Module>& module);
 
 // The function of a CUkernel in a context, loading the library's module there if need be.
