@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
@@ -327,6 +329,48 @@ TEST_CASE("PTX: local, constant and shared memory, and variables of the module")
   check(cuModuleGetFunction(&shared, gpu.module, "shared"));
   check(cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, shared));
   CHECK(fixed == 4 * sizeof(float));
+}
+
+// The lines before nvcc's text have what ptxas said of each kernel.
+TEST_CASE("PTX: registers and shared memory of a kernel are those that ptxas says") {
+  const Ptx gpu;
+  for (const char* const path : {PTX_KERNELS, HOPPER_KERNELS, TEST_KERNELS}) {
+    CUmodule module = nullptr;
+    check(cuModuleLoad(&module, path));
+    std::ifstream file(path);
+    int kernels = 0;
+    for (std::string line; std::getline(file, line) && line.starts_with("// ptxas");) {
+      char name[128];
+      int registers = 0, shared = 0;
+      REQUIRE(std::sscanf(line.c_str(), "// ptxas %*[^:]: %127[^:]: %d registers, %d bytes shared",
+                          name, &registers, &shared) == 3);
+      INFO(name);
+      ++kernels;
+      CUfunction function = nullptr;
+      check(cuModuleGetFunction(&function, module, name));
+      int said = 0;
+      check(cuFuncGetAttribute(&said, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+      CHECK(said == registers);
+      check(cuFuncGetAttribute(&said, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+      CHECK(said <= shared);
+      CHECK(said + 8 >= shared);  // of few variables ptxas makes more
+      // A multiprocessor has 65,536 registers, a warp of it a multiple of 256.
+      check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&said, function, 256, 0));
+      CHECK(said <= 65536 / (8 * ((registers * 32 + 255) / 256 * 256)));
+    }
+    unsigned all = 0;
+    check(cuModuleGetFunctionCount(&all, module));
+    CHECK(kernels == static_cast<int>(all));
+    check(cuModuleUnload(module));
+  }
+  const char silent[] = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k()\n{\nret;\n}\n";
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  int registers = 0;
+  check(cuModuleLoadData(&module, silent));
+  check(cuModuleGetFunction(&function, module, "k"));
+  check(cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+  CHECK(registers == 32);
 }
 
 TEST_CASE("PTX: lanes that leave a loop at different times, blocks that wait for later ones") {
