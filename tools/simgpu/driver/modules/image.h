@@ -20,10 +20,10 @@ struct ImageResult {
 };
 
 // `bytes` = 0: the caller gave only an address; the size comes from the text's end. Errors, as the
-// real driver has them: INVALID_IMAGE (not an image), NO_BINARY_FOR_GPU (device code for real GPUs),
-// INVALID_PTX. One line on stderr says why, but for code for real GPUs: programs that carry several
-// images try them one after the other. Where a process ends that loaded none but was refused machine
-// code, the line comes then.
+// real driver has them: INVALID_IMAGE (not an image), NO_BINARY_FOR_GPU (device code for real
+// GPUs), INVALID_PTX. One line on stderr says why, but for code for real GPUs: programs that carry
+// several images try them one after the other. Where a process ends that loaded none but was
+// refused machine code, the line comes then.
 ImageResult load_image(const void* data, size_t bytes);
 
 // The file's bytes; false when it cannot be read.
