@@ -174,12 +174,15 @@ void load(Warp& warp, const Code& code, uint32_t active) {
     return static_cast<Wider<T>>(value);
   };
   const auto fill = [&](auto* to, const std::byte* part) {
-    if (one)
-      set_lanes(to, active, [value = value_at(part)](uint32_t) { return value; });
-    else if (row)
+    if (one) {  // it may be what the host or another stream's work writes meanwhile
+      const auto* const at = reinterpret_cast<const T*>(part);
+      const Wider<T> value = static_cast<Wider<T>>(__atomic_load_n(at, __ATOMIC_ACQUIRE));
+      set_lanes(to, active, [value](uint32_t) { return value; });
+    } else if (row) {
       set_lanes(to, active, [&](uint32_t l) { return value_at(part + sizeof(T) * l); });
-    else
+    } else {
       set_lanes(to, active, [&](uint32_t l) { return value_at(part + lanes.at[l]); });
+    }
   };
   const uint32_t* const places = warp.routine().lists.data() + code.list;
   for (uint32_t i = 0; i < code.list_size; ++i) {
