@@ -97,6 +97,13 @@ class PlayedGpu {
     callback_(user_, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
   }
 
+  void reports(CUpti_CallbackIdResource id, CUpti_GraphData& of_graph) {
+    CUpti_ResourceData data{};
+    data.context = the_context();
+    data.resourceDescriptor = &of_graph;
+    callback_(user_, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+  }
+
   void destroy_context(CUcontext context) {
     resource(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, static_cast<CUstream>(nullptr), context);
   }

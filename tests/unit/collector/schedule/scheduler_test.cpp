@@ -519,3 +519,29 @@ TEST_CASE("scheduler: threads with a device each end with every sample taken") {
   CHECK(unfinished == 0);
   CHECK(scheduler.windows_opened() == kThreads * kSignatures * 2 * config.first_samples);
 }
+
+// What the budget is: measuring_budget.h, "The rule".
+TEST_CASE("a launch may wait as long as its signature has room in the budget") {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  SchedulerConfig config;
+  config.budget = 0.01;
+  config.startup_ns = 200 * kSecond;
+  Fixture f{{}, config};
+  f.scheduler.begin(0, 1);
+  f.scheduler.add_plan(kGpu0, "GH100", two_groups());
+  const Signature& known = f.signature("known");
+  const Signature& lacking = f.signature("lacking");
+  f.succeed(kGpu0, kScreening, {&known});
+  f.succeed(kGpu0, kSass, {&known});
+  f.succeed(kGpu0, kScreening, {&lacking});
+  const uint64_t now = 100 * kSecond;  // earned: 1 s, and 2 s at the start
+  CHECK(f.scheduler.affords(kGpu0, lacking, 3 * kSecond, now));
+  CHECK_FALSE(f.scheduler.affords(kGpu0, lacking, 3 * kSecond + 1, now));
+  CHECK(f.scheduler.affords(kGpu0, known, 1 * kSecond, now));
+  CHECK_FALSE(f.scheduler.affords(kGpu0, known, 1 * kSecond + 1, now));
+  f.scheduler.add_cost(kSecond);
+  CHECK(f.scheduler.affords(kGpu0, lacking, 2 * kSecond, now));
+  CHECK_FALSE(f.scheduler.affords(kGpu0, lacking, 2 * kSecond + 1, now));
+  CHECK_FALSE(f.scheduler.affords(kGpu0, known, 1, now));
+  CHECK_FALSE(f.scheduler.affords(kGpu1, lacking, 1, now));  // a device without a plan
+}
