@@ -3,15 +3,15 @@
 // What becomes of a context's counters and of its window (leases.h, windows.h):
 //
 //                        idle for 2 s            nothing that waits is in flight
-//      .-----> kHeld ----------------> kDue -----------------------------> kReleased
+//      .-----> kHeld ----------------> kDue ------ (kSwitching) ---------> kReleased
 //      |        ^ | a launch wants      | a window is opened all the same    |
 //      |        | v a window            v                                    | a launch wants
 //      |       kShut <------------------'                                    | a window
 //      |        ^ |                     .------------------------------------'
 //      | closed | | opened              v       work that waits is in flight
 //      '---- kOpen                    kAsked ----------------------------> kUntaken
-//                                       | the planner's thread               | the next launch that
-//                                       v enables the profiler               v can opens a window
+//                                       | (kSwitching) the planner's         | the next launch that
+//                                       v thread enables the profiler        v can opens a window
 //                                     kHeld                                kShut
 //
 // A context begins as kUntaken, and becomes so again where CUPTI has refused. Where CUPTI wants the
@@ -53,14 +53,17 @@ struct Context {
     kDue,       // the same, and it is to be disabled once nothing that waits is in flight
     kReleased,  // it is not enabled
     kAsked,     // nor is it now, and a launch wants a window: the planner's thread enables it
-    // From here on the gate is shut: launches come through the lock.
+    // From here on captures, and launches of work that waits, come through the lock.
+    kSwitching,  // the thread that has the lock enables or disables
+    // From here on all launches do: the gate is shut.
     kDueHere,  // as kDue; by the next launch
-    kShut,     // the thread that has the lock opens or closes a window, enables or disables
+    kShut,     // the thread that has the lock opens or closes a window
     kOpen      // a window is open
   };
   // Changed under the lock, but for kReleased -> kAsked, and kHeld or kDue -> kDueHere.
   std::atomic<State> state{State::kUntaken};
   bool shut() const noexcept { return state.load(std::memory_order_seq_cst) >= State::kDueHere; }
+  bool busy() const noexcept { return state.load(std::memory_order_seq_cst) >= State::kSwitching; }
 
   // The measurement window; windows.h has which thread may touch what.
   TimedMutex lock;
@@ -78,12 +81,13 @@ struct Context {
   std::atomic<const Signature*> window_call{nullptr};
 };
 
-// Shuts the gate for a scope. At its end the state is as before, whatever happens, or as
+// A state for a scope: the gate is shut. At its end the state is as before, whatever happens, or as
 // `becomes` says.
 class Shut {
  public:
-  explicit Shut(Context& context) FLOPINJ_REQUIRES(context.lock)
-      : becomes(context.state.exchange(Context::State::kShut)), state_(context.state) {}
+  explicit Shut(Context& context, Context::State meanwhile = Context::State::kShut)
+      FLOPINJ_REQUIRES(context.lock)
+      : becomes(context.state.exchange(meanwhile)), state_(context.state) {}
   ~Shut() { state_.store(becomes); }
   Shut(const Shut&) = delete;
   Shut& operator=(const Shut&) = delete;

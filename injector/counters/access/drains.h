@@ -20,6 +20,7 @@ class Drains {
  public:
   static constexpr uint64_t kMostWaitNs = 1'000'000'000, kStretchNs = 250'000'000;
   static constexpr uint64_t kLeastNs = 5'000'000;  // is allowed to each: threads wake late
+  static constexpr uint64_t kTellsNs = 1'000'000;  // a call that has waited so long tells something
 
   void made() { ++made_; }  // a call put such work into a stream
   // None of it is unfinished any more.
@@ -31,7 +32,8 @@ class Drains {
   // The same at the end of a call of the program's that took so long.
   void ended_in_call(uint64_t now_ns, uint64_t took_ns) {
     ended(now_ns);
-    longest_ns_ = std::max(took_ns, longest_ns_ / 4 * 3);
+    if (longest_ns_ != 0 && took_ns < kTellsNs) return;  // it was about to end
+    longest_ns_ = std::max(took_ns, longest_ns_ / 8 * 7);
     if (!learned_) each_ns_ = std::max(each_ns_, std::min(took_ns / 4, kMostWaitNs / 2));
   }
 

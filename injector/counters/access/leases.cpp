@@ -147,7 +147,7 @@ void Leases::release(Context& context, uint64_t now_ns) {
   if (!context.lock.try_lock()) return;
   {
     const HeldLock lock(context.lock);
-    Shut shut(context);
+    Shut shut(context, State::kSwitching);
     if (shut.becomes == State::kHeld || shut.becomes == State::kDue)
       shut.becomes = give_back(context);
     if (shut.becomes != State::kDue) return;
@@ -199,29 +199,30 @@ void Leases::release_here(Context& context) {
   if (context.state.load() != State::kDueHere || context.window != nullptr) return;
   uint64_t asking_ns = 0;
   if (context.waiting.in_flight(edge_.cuda, 0, asking_ns)) return;
-  Shut shut(context);
+  Shut shut(context, State::kSwitching);
   shut.becomes = give_back(context);
   if (shut.becomes == State::kDue) shut.becomes = State::kDueHere;
 }
 
-void Leases::synchronized(Context& context) {
+uint64_t Leases::synchronized(Context& context) {
   const State state = context.state.load(std::memory_order_acquire);
-  if ((state != State::kDue && state != State::kDueHere) || !context.lock.try_lock()) return;
+  if ((state != State::kDue && state != State::kDueHere) || !context.lock.try_lock()) return 0;
   const HeldLock lock(context.lock);
+  const uint64_t now = monotonic_ns();
   if (context.wanted.load(std::memory_order_relaxed) && !ended_.load(std::memory_order_relaxed)) {
-    const uint64_t now = monotonic_ns();
     if (context.kept_since_ns == 0) context.kept_since_ns = now;
-    if (now < context.kept_since_ns + kKeptForLaunchNs) return;
+    if (now < context.kept_since_ns + kKeptForLaunchNs) return 0;
   }
-  Shut shut(context);
+  Shut shut(context, State::kSwitching);
   if (shut.becomes == State::kDue || shut.becomes == State::kDueHere)
     shut.becomes = give_back(context);
+  return monotonic_ns() - now;
 }
 
 void Leases::enable(Context& context, uint64_t now_ns) {
   if (!context.lock.try_lock()) return;
   const HeldLock lock(context.lock);
-  Shut shut(context);
+  Shut shut(context, State::kSwitching);
   if (shut.becomes != State::kAsked) return;
   if (context.waiting.unfinished(edge_.cuda)) {  // the launch that finds a moment does it
     shut.becomes = State::kUntaken;

@@ -53,8 +53,8 @@ class Leases {
   void drop_at_end(Context& context) FLOPINJ_REQUIRES(context.lock);
   // Does what the planner's thread could not. At a launch, with the lock.
   void release_here(Context& context) FLOPINJ_REQUIRES(context.lock);
-  // The same at EXIT of a call that has waited for all that was in flight. The context is current.
-  void synchronized(Context&);
+  // The same at EXIT of a call that has waited for all that was in flight. What it has taken.
+  uint64_t synchronized(Context&);
 
   // Only its windows can be open; null: no context of the device has the counters.
   Context* holder(uint32_t ordinal) const {

@@ -56,10 +56,11 @@ void Windows::await_plan(Context& context) {
 }
 
 void Windows::enter(Context& context, ThreadContext& thread, const Signature* signature) {
-  if (!on_.load(std::memory_order_relaxed)) return;
-  // Measuring has stopped: from the last window on, launches are only counted.
-  if (scheduler_.stopped() && !context.shut()) return;
-  const bool wants = signature != nullptr &&
+  // Nothing is measured, or not any more: launches are only counted, but for the last window, and
+  // where counters are just being given back.
+  const bool measures = on_.load(std::memory_order_relaxed) && !scheduler_.stopped();
+  if (!measures && !context.busy()) return;
+  const bool wants = measures && signature != nullptr &&
                      signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
                      planner_.plan(context.ordinal) != nullptr &&
                      scheduler_.may_want(context.device, *signature) && !captures_.any() &&
@@ -67,7 +68,7 @@ void Windows::enter(Context& context, ThreadContext& thread, const Signature* si
   // This store and the load of the state, and in open() the store of the state and the loads of
   // `launching`, are sequentially consistent: at least one of the two threads sees the other.
   thread.calls.launching.store(&context, std::memory_order_seq_cst);
-  if (!wants && !context.shut()) return;
+  if (!wants && !(thread.launch.waits ? context.busy() : context.shut())) return;
   thread.calls.launching.store(nullptr, std::memory_order_release);
   thread.slow_callback = true;
   enter_slowly(context, thread, signature);
@@ -116,7 +117,9 @@ void Windows::synchronizing(const Context& context, ThreadContext& thread) {
 void Windows::synchronized(Context& context, ThreadContext& thread) {
   const uint64_t since = std::exchange(thread.synchronizing_since_ns, 0);
   const uint64_t now = since != 0 ? monotonic_ns() : 0;
-  if (!context.waiting.any() || !in_flight(context, now - since)) leases_.synchronized(context);
+  if (context.waiting.any() && in_flight(context, now - since)) return;
+  if (const uint64_t cost_ns = leases_.synchronized(context); cost_ns != 0)
+    scheduler_.add_cost(cost_ns);
 }
 
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
@@ -258,7 +261,7 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUres
 
 void Windows::wait_beginning(Context& context, const CallFrames& calls, CallFrame& frame) {
   context.waiting.begin(frame);
-  if (!context.shut() || calls.holds(context.lock)) return;
+  if (!context.busy() || calls.holds(context.lock)) return;
   if (!context.lock.try_lock_for(patience_.for_lock)) return;
   const HeldLock lock(context.lock);
   if (context.window != nullptr) close(context, CloseCause::kEarly);
@@ -313,7 +316,7 @@ void Windows::capture_beginning(const CallFrames& calls) {
 
 // Closes the window of a context that may be another one than the thread's.
 void Windows::shut(Context& context, const CallFrames& calls) {
-  if (!context.shut() || calls.holds(context.lock)) return;
+  if (!context.busy() || calls.holds(context.lock)) return;
   if (!context.lock.try_lock_for(patience_.for_lock)) return;
   const HeldLock lock(context.lock);
   if (context.window == nullptr) return;

@@ -30,6 +30,7 @@ class PlayedGpu {
   std::atomic<uint32_t> streams_asked{0};         // whether their work has ended
   std::atomic<bool> busy{false};                  // it has not
   std::atomic<uint32_t> enabled{0}, disabled{0};  // the profiler
+  std::function<void()> disabling;                // while it is being disabled
   std::function<void()> asked_for_device;         // while CUPTI is asked which device a context has
 
   PlayedGpu() : collector(config(), hooks()) {
@@ -254,6 +255,7 @@ class PlayedGpu {
       return ++played()->enabled, CUPTI_SUCCESS;
     };
     cupti.RangeProfilerDisable = [](CUpti_RangeProfiler_Disable_Params*) {
+      if (played()->disabling) played()->disabling();
       return ++played()->disabled, CUPTI_SUCCESS;
     };
     cupti.RangeProfilerSetConfig = agree<CUpti_RangeProfiler_SetConfig_Params>;

@@ -115,6 +115,26 @@ TEST_CASE("counters are given back at a call that waits for the GPU, and not bes
   CHECK_FALSE(program.gpu.window_open);
 }
 
+TEST_CASE("while counters are given back collectives are held up, and no other launch is") {
+  Program program;
+  REQUIRE(program.launch());
+  std::atomic<bool> began{false}, may_end{false}, collective_made{false};
+  program.gpu.disabling = [&] {
+    began = true;
+    while (!may_end) std::this_thread::sleep_for(1ms);
+  };
+  REQUIRE(comes_true([&] { return began.load(); }, 10s));  // nothing was launched for a while
+  std::thread other([&] {
+    program.collective();
+    collective_made = true;
+  });
+  CHECK_FALSE(program.launch());  // at once
+  CHECK_FALSE(comes_true([&] { return collective_made.load(); }, 100ms));
+  may_end = true;
+  other.join();
+  CHECK(collective_made);
+}
+
 TEST_CASE("counters that a launch has asked for in vain are kept for it") {
   Program program;
   REQUIRE(program.launch());
