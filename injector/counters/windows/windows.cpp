@@ -397,6 +397,7 @@ bool Windows::resume_paused() {
 // Where windows were wanted in vain and kernels have no count for it. True: look again.
 bool Windows::say_turned_away(bool last) {
   if (!turned_away_.load(std::memory_order_relaxed)) return false;
+  const MutexLock lock(saying_);
   const uint64_t now = monotonic_ns();
   const uint64_t opened = opened_.load(std::memory_order_relaxed);
   if (std::exchange(opened_seen_, opened) != opened || none_opened_since_ns_ == 0)

@@ -2,8 +2,10 @@
 //
 // Protocol
 //   1. A launch whose signature wants a group (or that finds the gate shut) takes the context's
-//      lock at its ENTER, and the scheduler decides. A window is to be opened: the gate is shut,
-//      launches that other threads are in the middle of are waited for, and CUPTI is started.
+//      lock at its ENTER, and the scheduler decides. It does not want one while work that waits is
+//      in flight, unless that ends in a time that it may wait (drains.h). A window is to be opened:
+//      the gate is shut, launches that other threads are in the middle of are waited for, and CUPTI
+//      is started.
 //   2. While a window is open, every launch on the context holds the lock from ENTER to EXIT:
 //      rows are in the order of execution. A launch that succeeded appends its row.
 //   3. It is closed before a launch that must not be inside (a graph, a collective) or that wants
@@ -155,8 +157,11 @@ class Windows {
   // A launch wanted a window while work that waits was in flight; so many windows were opened.
   std::atomic<bool> turned_away_{false};
   std::atomic<uint64_t> opened_{0};
-  // The planner's thread, then finish(): launches that are said, and how long no window was opened.
-  uint64_t turned_away_said_ = 0, opened_seen_ = 0, none_opened_since_ns_ = 0;
+  // Launches that are said, and how long no window was opened.
+  Mutex saying_;
+  uint64_t turned_away_said_ FLOPINJ_GUARDED_BY(saying_) = 0;
+  uint64_t opened_seen_ FLOPINJ_GUARDED_BY(saying_) = 0;
+  uint64_t none_opened_since_ns_ FLOPINJ_GUARDED_BY(saying_) = 0;
 };
 
 }  // namespace flopinj

@@ -41,9 +41,7 @@ class PlayedGpu {
     play_cupti(edge.cupti);
     play_profiler(edge.cupti);
     play_driver(edge.cuda);
-    auto memory = std::make_unique<MemorySink>();
-    sink_ = memory.get();
-    collector.start(std::move(memory), {});
+    collector.start(std::make_unique<KeptSink>(trace_), {});
     publish(&edge);
     std::string error;
     tracer.emplace(edge);
@@ -73,7 +71,7 @@ class PlayedGpu {
   const std::string& trace() {
     end();
     collector.close(EndReason::kExit);
-    return sink_->bytes;
+    return trace_;  // the sink is gone
   }
 
   struct Call {
@@ -298,7 +296,12 @@ class PlayedGpu {
     };
   }
 
-  MemorySink* sink_ = nullptr;
+  struct KeptSink : MemorySink {
+    explicit KeptSink(std::string& keep) : kept(keep) {}
+    ~KeptSink() override { kept = std::move(bytes); }
+    std::string& kept;
+  };
+  std::string trace_;  // once the recording has ended
   CUpti_CallbackFunc callback_ = nullptr;
   void* user_ = nullptr;
   std::atomic<uint32_t> correlation_{0}, kernels_{0}, ranges_{0};

@@ -116,13 +116,13 @@ TEST_CASE("counters are given back at a call that waits for the GPU, and not bes
 }
 
 TEST_CASE("while counters are given back collectives are held up, and no other launch is") {
-  Program program;
-  REQUIRE(program.launch());
   std::atomic<bool> began{false}, may_end{false}, collective_made{false};
+  Program program;
   program.gpu.disabling = [&] {
     began = true;
     while (!may_end) std::this_thread::sleep_for(1ms);
   };
+  REQUIRE(program.launch());
   REQUIRE(comes_true([&] { return began.load(); }, 10s));  // nothing was launched for a while
   std::thread other([&] {
     program.collective();
