@@ -24,13 +24,36 @@
 #pragma once
 #include <collector/identity/signature_table.h>
 #include <collector/schedule/group_set.h>
-#include <collector/schedule/stretch.h>
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace flopinj {
+
+// splitmix64. Not for secrets.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t next();
+  uint64_t below(uint64_t n);  // uniform in [0, n); 0 for n = 0
+
+ private:
+  uint64_t state_;
+};
+
+// One stretch of launches, in which one sample of every group is taken: the round is armed once
+// `arm_after` of them have been made; then a number of launches below `skip_below` is passed over,
+// drawn for each group.
+struct Stretch {
+  uint64_t launches = 0, arm_after = 0, skip_below = 0;
+};
+inline constexpr uint64_t kFirstStretch = 16;
+inline constexpr uint32_t kShortStretches = 64;
+inline constexpr uint64_t kVaryingStretch = 1'024;
+// What is passed over is at most all of a stretch of up to 1,024 launches, and of a longer one a
+// 16th or 4,096, so that launches pay for being counted only near the sample.
+Stretch stretch_of(uint32_t round, bool varying, Random&);
 
 // Signatures of one function and shape that differ only in their parameters. Where these never
 // come again (a random seed, a step counter) no single one is launched often enough to be measured:
