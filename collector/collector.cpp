@@ -51,6 +51,8 @@ uint64_t CollectorState::now() const {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
+uint64_t CollectorState::real_now() const { return hooks.real_ns ? hooks.real_ns() : now(); }
+
 Collector::Collector(const CollectorConfig& config, CollectorHooks hooks)
     : state_(new CollectorState(config, std::move(hooks))) {}
 

@@ -85,6 +85,7 @@ CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
   hooks.program_ended = std::move(program_ended);
   hooks.activity_lost = [this] { return activity_ ? activity_->lost() : 0; };
   hooks.now_ns = [this] { return edge_.now_ns(); };
+  hooks.real_ns = monotonic_ns;
   hooks.thread_cpu_ns = thread_cpu_ns;
   hooks.thread_name = thread_name;
   hooks.log_error = [](std::string_view line) { log::error(line); };
@@ -98,7 +99,7 @@ CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
 ProcessInfo Recording::describe() {
   const Settings& settings = edge_.settings;
   ProcessInfo process = describe_process();
-  process.simulated = edge_.cuda.simulated;
+  process.simulated = process.simulated_clock = process.ptx_counts = edge_.cuda.simulated;
   process.driver_version = driver_version(edge_.cuda);
   process.mode = name_of(settings.mode);
   process.counters = reads_counters(settings.mode);
@@ -177,6 +178,7 @@ bool Recording::connect(std::string& error) {
 bool Recording::open(std::string& error) {
   process_.cupti_version = edge_.cupti.version;
   edge_.set_clock();
+  edge_.simulated_clock.store(process_.simulated_clock, std::memory_order_release);
   process_.clock_trace_ns = edge_.now_ns();
   // Before there is a trace: a CUPTI that never answers leaves no empty file.
   if (edge_.settings.mode != Mode::kCount) {

@@ -33,6 +33,8 @@ struct ProcessInfo {
   std::string job_id;       // as a scheduler or the user names it; empty: neither does
   std::string job_id_source;
   bool simulated = false;
+  bool simulated_clock = false;  // time stamps are simgpu's: real time does not move them
+  bool ptx_counts = false;       // instructions that are counted are PTX's
   uint32_t cupti_version = 0, driver_version = 0;
   bool counters = false;
   uint64_t clock_trace_ns = 0, clock_realtime_ns = 0, clock_monotonic_ns = 0;

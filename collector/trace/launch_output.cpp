@@ -13,12 +13,15 @@ constexpr uint64_t kStreamedTallyPart = 100;
 
 }  // namespace
 
-LaunchOutput::LaunchOutput(TraceWriter& writer, Level level, Now now)
+LaunchOutput::LaunchOutput(TraceWriter& writer, Level level, Now now, Now real_now)
     : writer_(writer),
       level_(level),
       now_(std::move(now)),
+      real_now_(std::move(real_now)),
       began_ns_(now_()),
-      tally_written_ns_(began_ns_) {}
+      began_real_ns_(real_now_()),
+      tally_written_ns_(began_ns_),
+      tally_written_real_ns_(began_real_ns_) {}
 
 void LaunchOutput::add(size_t device_slot, ThreadId thread, StreamId stream,
                        const TimedLaunch& launch) {
@@ -94,12 +97,13 @@ void LaunchOutput::write_blocks() {
 }
 
 void LaunchOutput::write_tally(bool everything) {
-  const uint64_t now = now_();
+  const uint64_t now = real_now_();
   uint64_t period = kTallyPeriodNs;
   if (level_ == Level::kTally && !writer_.sink().rewritable())
-    period = std::max(period, (now - began_ns_) / kStreamedTallyPart);
-  if (!everything && now - tally_written_ns_ < period) return;
-  const uint64_t since = std::exchange(tally_written_ns_, now);
+    period = std::max(period, (now - began_real_ns_) / kStreamedTallyPart);
+  if (!everything && now - tally_written_real_ns_ < period) return;
+  tally_written_real_ns_ = now;
+  const uint64_t since = std::exchange(tally_written_ns_, now_());
   if (level_ == Level::kTally)
     write_blocks();
   else

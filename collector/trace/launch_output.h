@@ -17,10 +17,10 @@ namespace flopinj {
 
 class LaunchOutput {
  public:
-  using Now = std::function<uint64_t()>;  // in nanoseconds of the trace's clock
+  using Now = std::function<uint64_t()>;  // ns
 
-  // `writer` must outlive the output.
-  LaunchOutput(TraceWriter& writer, Level level, Now now);
+  // `writer` must outlive the output. `now` is the trace's clock, `real_now` paces what is written.
+  LaunchOutput(TraceWriter& writer, Level level, Now now, Now real_now);
 
   void add(size_t device_slot, ThreadId, StreamId, const TimedLaunch&);
   // The time of a launch that is written already.
@@ -30,6 +30,7 @@ class LaunchOutput {
   void clear();  // what is not written is forgotten
 
   uint64_t began_ns() const { return began_ns_; }
+  uint64_t began_real_ns() const { return began_real_ns_; }
   // Launches in packets, by device slot; the last ones have none where it is shorter.
   const std::vector<uint64_t>& recorded() const { return recorded_; }
   // Whether packets with launches were written since the last call.
@@ -44,11 +45,11 @@ class LaunchOutput {
 
   TraceWriter& writer_;
   const Level level_;
-  const Now now_;
-  const uint64_t began_ns_;
+  const Now now_, real_now_;
+  const uint64_t began_ns_, began_real_ns_;
   std::unordered_map<uint64_t, LaunchColumns> columns_;  // by thread and stream
   Tally tally_;
-  uint64_t tally_written_ns_;
+  uint64_t tally_written_ns_, tally_written_real_ns_;
   // Level tally: one message per block of the tally.
   std::vector<RevisedMessage> tally_messages_;
   uint32_t next_key_ = RevisedMessage::kFirstTally;

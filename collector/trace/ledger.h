@@ -29,7 +29,8 @@ struct LedgerSnapshot {
 struct OverheadSnapshot {
   uint64_t launch_callbacks = 0, launch_callback_ns = 0;
   uint64_t window_ns = 0, window_count = 0;
-  uint64_t startup_ns = 0, helper_cpu_ns = 0, bytes_written = 0, wall_ns = 0;
+  uint64_t startup_ns = 0, helper_cpu_ns = 0, bytes_written = 0;
+  uint64_t wall_ns = 0, real_wall_ns = 0;  // by the trace's clock, and in real time
 };
 
 }  // namespace flopinj

@@ -148,6 +148,7 @@ void add_overhead(Builder& to, Field field, const OverheadSnapshot& cost) {
   o.add_uint64(F::helper_cpu_ns, cost.helper_cpu_ns);
   o.add_uint64(F::bytes_written, cost.bytes_written);
   o.add_uint64(F::wall_ns, cost.wall_ns);
+  o.add_uint64(F::real_wall_ns, cost.real_wall_ns);
 }
 
 }  // namespace flopinj

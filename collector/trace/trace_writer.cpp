@@ -142,6 +142,8 @@ void TraceWriter::header(const ProcessInfo& process, Level level) {
       add_text(h, F::job_id, process.job_id);
       add_text(h, F::job_id_source, process.job_id_source);
     }
+    if (process.simulated_clock) h.add_bool(F::simulated_clock, true);
+    if (process.ptx_counts) h.add_bool(F::ptx_counts, true);
   });
 }
 

@@ -76,8 +76,12 @@ bool usable(uint64_t start_ns, uint64_t end_ns) { return start_ns != 0 && end_ns
 }  // namespace
 
 struct LaunchMerger::State {
-  explicit State(bool expect)
-      : expect_times(expect), early(kMaxEarlyTimes), late(kMaxLate), conditional(kMaxConditional) {}
+  State(bool expect, bool slow)
+      : expect_times(expect),
+        windows_slow(slow),
+        early(kMaxEarlyTimes),
+        late(kMaxLate),
+        conditional(kMaxConditional) {}
 
   void add(const Origin&, const TimedLaunch&, const CorrelationKey&, bool can_be_timed);
   void set_time(Pending&, uint64_t start_ns, uint64_t end_ns) const;
@@ -86,7 +90,7 @@ struct LaunchMerger::State {
   void add_early(const CorrelationKey&, const KernelTime&);
   bool release_front(const Origin&, Queue&, const Release&);
 
-  bool expect_times;
+  bool expect_times, windows_slow;
   std::unordered_map<Origin, Queue, OriginHash> queues;
   std::unordered_map<CorrelationKey, Reference, CorrelationHash> waiting;
   CorrelationTable<EarlyTime> early;
@@ -177,7 +181,8 @@ bool LaunchMerger::State::release_front(const Origin& origin, Queue& queue, cons
   return queue.entries.empty();
 }
 
-LaunchMerger::LaunchMerger(bool expect_times) : state_(std::make_unique<State>(expect_times)) {}
+LaunchMerger::LaunchMerger(bool expect_times, bool windows_slow)
+    : state_(std::make_unique<State>(expect_times, windows_slow)) {}
 LaunchMerger::~LaunchMerger() = default;
 
 void LaunchMerger::launch(const Origin& origin, const LaunchRecord& record) {
@@ -187,7 +192,7 @@ void LaunchMerger::launch(const Origin& origin, const LaunchRecord& record) {
   launch.signature = record.signature;
   launch.path = record.path;
   launch.sequence_plus_1 = record.sequence_plus_1;
-  launch.windowed = (record.flags & LaunchRecord::kWindowed) != 0;
+  launch.windowed = state_->windows_slow && (record.flags & LaunchRecord::kWindowed) != 0;
   launch.step = record.step;
   state_->add(origin, launch, {record.correlation, 0}, record.correlation != 0);
 }

@@ -33,8 +33,9 @@ inline constexpr uint32_t kEarlyAge =
 
 class LaunchMerger {
  public:
-  // `expect_times` false (count mode): launches are released at once, untimed.
-  explicit LaunchMerger(bool expect_times);
+  // `expect_times` false (count mode): launches are released at once, untimed. `windows_slow` false
+  // (on the simulated clock): times of launches in windows are the program's, and not marked.
+  explicit LaunchMerger(bool expect_times, bool windows_slow = true);
   ~LaunchMerger();
 
   struct Origin {

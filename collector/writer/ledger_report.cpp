@@ -71,6 +71,7 @@ OverheadSnapshot LedgerReport::overhead(const Progress& at) {
   });
   cost.bytes_written = at.writer.bytes();
   cost.wall_ns = state_.now() - at.output.began_ns();
+  cost.real_wall_ns = state_.real_now() - at.output.began_real_ns();
   return cost;
 }
 

@@ -24,14 +24,20 @@ struct Edge {
   Collector* collector = nullptr;
 
   // The trace's clock: CUPTI's time stamps, where it gives none CLOCK_REALTIME. Any thread: no call
-  // of CUPTI is made, so that it may be asked under a lock, and after CUPTI has been let go.
+  // of CUPTI is made, so that it may be asked under a lock, and after CUPTI has been let go. But
+  // simgpu's clock goes with the program's calls and with nothing else: it is asked, without a
+  // lock.
   uint64_t now_ns() const {
+    if (uint64_t now = 0;
+        simulated_clock.load(std::memory_order_acquire) && cupti.timestamp(&now) == CUPTI_SUCCESS)
+      return now;
     return monotonic_ns() + clock_ahead_ns.load(std::memory_order_relaxed);
   }
   // Asks CUPTI how far its time stamps are ahead of CLOCK_MONOTONIC. On threads of ours, again and
   // again, for clocks drift apart.
   void set_clock() noexcept;
   std::atomic<uint64_t> clock_ahead_ns{0};
+  std::atomic<bool> simulated_clock{false};  // CUPTI's time stamps are simgpu's
 };
 
 // For use within a Visit (presence.h).

@@ -182,21 +182,16 @@ class Launches(harness.TestCase):
             self.assertEqual(kernel["dram_bytes"], repeats * bytes_moved)
             self.assertAlmostEqual(kernel["flop_per_byte"], flop[name] / bytes_moved)
             self.assertEqual(kernel["nearer_roof"], "memory")
-            # The model's memory: 3352 GB/s. Its launches take 1500 ns more, and those in a window
-            # longer still.
-            time = harness.figure(kernels[name], "gpu_time_ns")
-            self.assertGreaterEqual(time, repeats * int(1500 + bytes_moved / 3352))
+            # The model's memory: 3352 GB/s. Its launches take 1500 ns more.
+            time = kernels[name]["gpu_time_ns"]
+            self.assertEqual(time, repeats * int(1500 + bytes_moved / 3352))
             share = repeats * bytes_moved / 3352 / time
             self.assertAlmostEqual(harness.figure(kernel, "roof_share"), share)
-            # Launches that all ran in windows took too long for it to be known that latency binds.
-            windowed = kernels[name]["gpu_time_windowed_launches"]
-            self.assertIn(windowed, (0, repeats))  # one launch outside is the mean for all others
-            far = None if windowed else "latency"
-            self.assertEqual(kernel["bound_by"], "memory" if share >= 0.6 else far)
+            self.assertEqual(kernel["bound_by"], "memory" if share >= 0.6 else "latency")
         device, = report["peak_devices"]
         self.assertEqual(device["row"], "simgpu GH100 (simulated)")
         self.assertIn("simulated", harness.by(report, "peaks", "roof")["fp32"]["source"])
-        self.assertIsNone(report["figures"]["hfu"])
+        self.assertLess(0, report["figures"]["hfu"])
 
     def test_two_devices(self):
         report = self.report_of("devices", SIMGPU_DEVICES=2)

@@ -40,7 +40,7 @@ class Commands(Attach):
         self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
         status = json.loads(flopinj("status", "--json", client.pid).stdout)
         self.assertEqual((status["state"], status["output"]), ("recording", str(trace)))
-        self.assertIsNone(status["hfu"])  # of a simulated GPU
+        self.assertLess(status["hfu"] or 0, 1)
         status = self.wait_for(lambda: self.with_flop(client.pid))
         # axpy of 16 elements: one fused multiply-add each.
         self.assertEqual(status["flop"] % 32, 0)

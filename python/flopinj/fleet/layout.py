@@ -33,7 +33,7 @@ TRACES = re.compile(r"(?s).*\.(pb|sum)(\.gz|\.zst)?")
 #: Columns by name: of what kind they are, as Arrow calls it. What is in none of these is text.
 _KINDS = {
     "decimal128": r"flop",
-    "bool_": r"simulated|partial|skipped",
+    "bool_": r"simulated|simulated_clock|ptx_counts|partial|skipped",
     "float64": r"coverage|hfu|mfu|hfu_kernel_time|ratio|step_time|.*_share",
     "int64": r"(.*_)?(ns|launches|version)|rank|pid|device|devices|thread|stream|number|every"
              r"|world_size|bytes|traces|problems|processes|ranks_missing",

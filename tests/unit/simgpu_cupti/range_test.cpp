@@ -277,37 +277,3 @@ TEST_CASE("a destroyed context takes its object with it") {
   CHECK(session.disable() == CUPTI_ERROR_INVALID_PARAMETER);
   CHECK(session.enable(kContext) == CUPTI_SUCCESS);
 }
-
-TEST_CASE("patched code makes a kernel's record longer, and those behind it later") {
-  static std::vector<std::pair<uint64_t, uint64_t>> times;
-  times.clear();
-  const auto request = [](uint8_t** buffer, size_t* size, size_t* max_records) {
-    alignas(8) static uint8_t memory[4096];
-    *buffer = memory;
-    *size = sizeof memory;
-    *max_records = 0;
-  };
-  const auto complete = [](CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
-    CUpti_Activity* record = nullptr;
-    while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
-      const auto* kernel = reinterpret_cast<CUpti_ActivityKernel9*>(record);
-      times.emplace_back(kernel->start, kernel->end);
-    }
-  };
-  Session session;
-  REQUIRE(cuptiActivityRegisterCallbacks(request, complete) == CUPTI_SUCCESS);
-  REQUIRE(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS);
-  const HostPlan plan(kSassMetrics);
-  session.configure(plan, kSassMetrics, 4);
-  REQUIRE(session.start() == CUPTI_SUCCESS);
-  FakeDriver::Launch launch;
-  FakeDriver::get().launch(launch);
-  REQUIRE(session.stop() == CUPTI_SUCCESS);
-  launch.start_ns = 1600, launch.end_ns = 1700;
-  FakeDriver::get().launch(launch);
-  launch.start_ns = 9000, launch.end_ns = 9100;
-  FakeDriver::get().launch(launch);
-  REQUIRE(cuptiActivityFlushAll(0) == CUPTI_SUCCESS);
-  CHECK(times ==
-        std::vector<std::pair<uint64_t, uint64_t>>{{1000, 6000}, {6000, 6100}, {9000, 9100}});
-}

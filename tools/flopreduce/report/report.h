@@ -564,6 +564,8 @@ struct GateResult {
 
 struct Report {
   std::optional<bool> simulated;  // nothing where the only headers are lost
+  bool simulated_clock = false;   // all time stamps are of the simulated GPU's clock
+  bool ptx_counts = false;        // FLOP are of PTX's instructions, at least some
   int fma = 2;
   bool partial = false;  // something is missing: damage, no end mark, unmeasured input
   Work total;
@@ -573,6 +575,9 @@ struct Report {
   LedgerReport ledger;
   std::vector<PhaseReport> phases;
   std::vector<RuleReport> rules;
+  // GPU times are modelled and wall times real, as in simulated recordings before format 1.7: they
+  // cannot be compared.
+  bool clocks_differ() const { return simulated.value_or(false) && !simulated_clock; }
   Work unclear;  // of phase "other": may have run forward, and sequence numbers do not say
   // Of phase "optimizer": products that no number places; its own, or those of a closure.
   Work optimizer_products;

@@ -81,7 +81,7 @@ TimeReport build_time_report(const TraceTables& tables, const Totals& totals) {
   for (const auto& trace : tables.traces) {
     if (!trace.has_overhead) continue;
     if (!report.own_ns) report.own_ns = report.own_wall_ns = u128{0};
-    add(report.own_wall_ns, trace.wall_ns());
+    add(report.own_wall_ns, trace.real_wall_ns());
     add(report.own_ns, trace.own_ns());
   }
   return report;

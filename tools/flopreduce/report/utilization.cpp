@@ -37,7 +37,7 @@ constexpr const char* kNoTimes = "not every launch has a start and an end";
 
 // Each trace's wall time counts for every device that it launched on.
 Figure wall_time(const Report& report) {
-  if (report.simulated.value_or(false))
+  if (report.clocks_differ())
     return Figure::unknown("simulated GPU time and real wall time cannot be compared");
   double wall = 0;
   for (const TraceReport& trace : report.traces) {
@@ -58,7 +58,7 @@ void add_times(Report& report) {
     out.span_ns = Figure::exact(busy + static_cast<double>(*report.time.idle_ns));
   }
   // Kernels of simulated length, gaps of real length.
-  if (report.simulated.value_or(false)) out.span_ns = out.wall_ns;
+  if (report.clocks_differ()) out.span_ns = out.wall_ns;
 }
 
 // That the peaks allow for `flop` operations in the mix of precisions of `mix`.
@@ -131,7 +131,7 @@ std::string percent(u128 part, u128 whole) {
 
 // Executed FLOP at peak / (wall time x devices).
 Figure hfu_of(const Report& report, const TraceReport& trace) {
-  if (report.simulated.value_or(false)) return report.utilization.wall_ns;  // why not
+  if (report.clocks_differ()) return report.utilization.wall_ns;  // why not
   const Roof& roof = trace.work.roof;
   if (roof.no_peak > 0) return Figure::unknown("no peak known");
   if (roof.compute_ns <= 0) return Figure::unknown("no FLOP executed");

@@ -29,6 +29,8 @@ Columns<Report> figure_columns() {
   c.for_programs();
   c.flag("simulated", "simulated", &Report::simulated,
          "recorded on simgpu: no number was read on hardware; null where a header is lost");
+  c.flag(said::kSimulatedClock, &Report::simulated_clock);
+  c.flag(said::kPtxCounts, &Report::ptx_counts);
   c.flag("partial", "partial", &Report::partial,
          "something is missing from the traces: see damage");
   c.count("fma", "FLOP of an FMA", &Report::fma, "what one fused multiply-add counts: 1 or 2");

@@ -1,6 +1,7 @@
 // What the whole is: launches, FLOP, GPU time, and what to know before believing them.
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -19,7 +20,9 @@ std::string missing_words(const Report& report) {
 
 void add_warnings(const Report& report, std::vector<Line>& lines) {
   if (report.simulated.value_or(false))
-    lines.emplace_back("SIMULATED: recorded on simgpu; no number here was read on hardware.",
+    lines.emplace_back("SIMULATED by simgpu" +
+                           said::simulation_words(report.simulated_clock, report.ptx_counts) +
+                           ": no number here was read on hardware.",
                        Tone::kWarn);
   else if (!report.simulated.has_value())
     lines.emplace_back(
@@ -27,6 +30,13 @@ void add_warnings(const Report& report, std::vector<Line>& lines) {
         Tone::kWarn);
   if (report.partial) lines.emplace_back("PARTIAL: " + missing_words(report), Tone::kBad);
   for (const std::string& notice : notices(report)) lines.emplace_back(notice, Tone::kWarn);
+}
+
+void add_origin(const Report& report, std::vector<Line>& lines) {
+  if (report.ptx_counts)
+    lines.emplace_back(
+        "PTX counts: machine code also counts divisions, both sides of short branches, moves.",
+        Tone::kDim);
 }
 
 namespace {
@@ -122,6 +132,7 @@ namespace {
 Section head_section(const Report& report) {
   Section s;
   add_warnings(report, s.above);
+  add_origin(report, s.above);
   add_total(report, s.above);
   return s;
 }

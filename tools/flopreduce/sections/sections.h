@@ -48,6 +48,8 @@ std::vector<ShownFigure> screen_figures(const Report&);
 
 // What to know before any figure: SIMULATED, PARTIAL, and the notices.
 void add_warnings(const Report&, std::vector<Line>&);
+// Where FLOP come from, if not from machine code.
+void add_origin(const Report&, std::vector<Line>&);
 // How many FLOP and how much GPU time the launches have, and how far that is known.
 void add_total(const Report&, std::vector<Line>&);
 // Every table of the report, in order: those of the sections, and those for programs only.

@@ -24,8 +24,7 @@ std::vector<TimeRow> time_rows(const Report& report) {
   const TimeReport& time = report.time;
   std::vector<TimeRow> rows;
   if (time.devices.empty()) return rows;
-  // A simulated GPU's time is modelled, the wall time is the CPU's: no share.
-  const bool comparable = time.wall_ns && !report.simulated.value_or(false);
+  const bool comparable = time.wall_ns && !report.clocks_differ();
   const auto share = [&](const Figure& ns, const std::optional<u128>& wall) {
     return comparable ? ns / Figure::exact(wall) : Figure();
   };
@@ -45,7 +44,8 @@ std::vector<TimeRow> time_rows(const Report& report) {
   row("wall", Figure::exact(time.wall_ns));
   // Of the processes' wall time, whatever number of devices each has.
   const Figure own = Figure::exact(time.own_ns);
-  rows.push_back({"profiler overhead", own, share(own, time.own_wall_ns)});
+  rows.push_back({report.simulated_clock ? "profiler overhead, in real time" : "profiler overhead",
+                  own, share(own, time.own_wall_ns)});
   return rows;
 }
 

@@ -73,7 +73,12 @@ struct Recorded {
     if (has_overhead && overhead.wall_ns() != 0) return overhead.wall_ns();
     return std::nullopt;
   }
-  // What the profiler took of the program's threads.
+  // Of it, what the profiler took of the program's threads: both in real time.
+  std::optional<uint64_t> real_wall_ns() const {
+    if (!header.simulated_clock()) return wall_ns();
+    if (has_overhead && overhead.real_wall_ns() != 0) return overhead.real_wall_ns();
+    return std::nullopt;
+  }
   std::optional<u128> own_ns() const {
     if (!has_overhead) return std::nullopt;
     return u128{overhead.launch_callback_ns()} + overhead.window_ns() + overhead.startup_ns();

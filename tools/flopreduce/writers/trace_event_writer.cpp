@@ -175,10 +175,14 @@ class Writer {
   using Steps = std::map<uint32_t, Extent>;  // as their kernels lie on the GPU
 
   void head() {
-    const bool simulated = std::any_of(tables_.traces.begin(), tables_.traces.end(),
-                                       [](const auto& t) { return t.header.simulated(); });
+    const auto any = [&](auto get) {
+      return std::ranges::any_of(tables_.traces, [&](const auto& t) { return (t.header.*get)(); })
+                 ? "true"
+                 : "false";
+    };
     out_ << R"({"displayTimeUnit":"ns","otherData":{"producer":)" << json_text(options_.program)
-         << R"(,"fma":)" << options_.fma << R"(,"simulated":)" << (simulated ? "true" : "false")
+         << R"(,"fma":)" << options_.fma << R"(,"simulated":)" << any(&trace::Header::simulated)
+         << R"(,"simulated_clock":)" << any(&trace::Header::simulated_clock)
          << R"(,"clocks":"times of a process are the GPU's, as CUPTI gives them; processes are )"
          << R"(aligned by CLOCK_REALTIME when their recording began, so that those of two hosts )"
          << R"(differ by as much as the hosts' clocks","processes":[)";

@@ -33,10 +33,9 @@ void api_exit(void* self, ApiCall* call) { of(self).callbacks.api(*call, CUPTI_A
 
 void kernel_end(void* self, const KernelRun* run) {
   Process& process = of(self);
-  uint32_t slow_down = 1;
-  if (process.ranges.any_started()) slow_down = process.ranges.kernel(*run);
+  if (process.ranges.any_started()) process.ranges.kernel(*run);
   process.each_activity([&](Activity& activity) {
-    if (activity.wants_kernels()) activity.kernel(*run, slow_down);
+    if (activity.wants_kernels()) activity.kernel(*run);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "driver/context.h"
+#include "driver/execution/clock.h"
 
 namespace simgpu {
 namespace {
@@ -54,7 +55,8 @@ ObserverGuard::~ObserverGuard() {
   inside.fetch_sub(1);
 }
 
-ApiScope::ApiScope(uint32_t cbid, const char* name, const void* params, const char* symbol)
+ApiScope::ApiScope(uint32_t cbid, const char* name, const void* params, const char* symbol,
+                   uint32_t host_ns)
     : outer_correlation_id_(thread_correlation_id) {
   thread_correlation_id = next_correlation_id.fetch_add(1, std::memory_order_relaxed);
   call_.cbid = cbid;
@@ -63,6 +65,7 @@ ApiScope::ApiScope(uint32_t cbid, const char* name, const void* params, const ch
   call_.symbol = symbol;
   call_.correlation_id = thread_correlation_id;
   call_.correlation_data = &correlation_data_;
+  if (host_ns != 0 && depth == 0) spend_ns(host_ns);
   const ObserverGuard guard;
   if (guard.get() == nullptr) return;
   entered_ = true;

@@ -44,7 +44,9 @@ void tell(void (*Observer::*event)(void*, Parameters...), const Arguments&... ar
 // observer.
 class ApiScope {
  public:
-  ApiScope(uint32_t cbid, const char* name, const void* params, const char* symbol);
+  // `host_ns`: what the call costs the program (clock.h); a tool's calls cost nothing.
+  ApiScope(uint32_t cbid, const char* name, const void* params, const char* symbol,
+           uint32_t host_ns);
   void finish(CUresult result);
   ~ApiScope();
   ApiScope(const ApiScope&) = delete;

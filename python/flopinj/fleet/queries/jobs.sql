@@ -1,5 +1,4 @@
--- Jobs, those that use their GPUs best first. The simulated GPU has no HFU: there the time of
--- kernels decides.
+-- Jobs, those that use their GPUs best first. Where there is no HFU, the time of kernels decides.
 SELECT job, processes, ranks_missing AS missing, problems, flop, flop_mark, hfu, hfu_mark,
        hfu_kernel_time, hfu_kernel_time_mark, coverage, step_time
 FROM jobs

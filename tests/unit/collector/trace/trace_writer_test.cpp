@@ -50,7 +50,7 @@ TEST_CASE("header") {
   p.world_size = 4'096;
   p.job_id = "4711.pbs";
   p.job_id_source = "PBS_JOBID";
-  p.simulated = true;
+  p.simulated = p.simulated_clock = p.ptx_counts = true;
   p.cupti_version = 26;
   p.driver_version = 13000;
   p.counters = true;
@@ -65,8 +65,9 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 6);
+  CHECK(h.format_minor() == 7);
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
+  CHECK((h.simulated_clock() && h.ptx_counts()));
   CHECK(h.producer().size() > 11);
   CHECK(h.pid() == 4711);
   CHECK(h.hostname() == "node7");
@@ -444,7 +445,7 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   l.timed_gpu_time_ns = 10;
   l.measuring_stopped = "covered";
   w.writer.ledger(l);
-  w.writer.self_overhead({11, 12, 13, 14, 15, 16, 17, 18});
+  w.writer.self_overhead({11, 12, 13, 14, 15, 16, 17, 18, 19});
   w.writer.diagnostic(Severity::kError, "cupti.busy", "another profiler \xff", 99);
   w.writer.end(EndReason::kFailure, 1234);
   const auto trace = w.read();
@@ -471,7 +472,7 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   CHECK((o.launch_callbacks() == 11 && o.launch_callback_ns() == 12));
   CHECK((o.window_ns() == 13 && o.window_count() == 14));
   CHECK((o.startup_ns() == 15 && o.helper_cpu_ns() == 16));
-  CHECK((o.bytes_written() == 17 && o.wall_ns() == 18));
+  CHECK((o.bytes_written() == 17 && o.wall_ns() == 18 && o.real_wall_ns() == 19));
   const auto& d = trace.packets[2].diagnostic();
   CHECK(d.severity() == pb::Diagnostic::ERROR);
   CHECK(d.code() == "cupti.busy");

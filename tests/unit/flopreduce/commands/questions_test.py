@@ -464,7 +464,8 @@ class Compare(Base):
         self.assertEqual((total["flop"]["ratio"], total["flop"]["normalized_ratio"]), (1, 0.5))
         self.assertEqual(
             self.compare("--normalize", "batch=1:64")["comparison"],
-            [{"simulated": False, "normalization": "batch", "normalization_a": 1,
+            [{"simulated": False, "simulated_clock": False, "ptx_counts": False,
+              "normalization": "batch", "normalization_a": 1,
               "normalization_b": 64}])
         for wrong in ("batch", "batch=1", "=1,2", "batch=0,1", "batch=1,x"):
             self.refused(2, "must be NAME=A,B", "compare", self.trace["vectors"],

@@ -530,3 +530,46 @@ TEST_CASE("the same report, to the byte, where several threads read one file") {
     CHECK(json == first);
   }
 }
+
+namespace {
+
+// 4 us of wall time on the trace's clock, 40 in real time, of which the profiler took 10; a kernel
+// that runs for 1 us.
+Report simulated(bool one_clock) {
+  constexpr uint64_t kBegin = 1'000'000'000;
+  TracePacket header;
+  auto* h = header.mutable_header();
+  h->set_format_major(1);
+  h->set_simulated(true);
+  h->set_simulated_clock(one_clock);
+  h->set_ptx_counts(one_clock);
+  h->set_clock_trace_ns(kBegin);
+  TraceBuilder t;
+  t.add(header);
+  t.device(1, "GH100", "simgpu GH100 (simulated)");
+  t.kernel(1, "k", 100);
+  t.launches({{1, 1000}});
+  TracePacket end;
+  end.mutable_self_overhead()->set_launch_callback_ns(10'000);
+  end.mutable_self_overhead()->set_real_wall_ns(40'000);
+  t.add(end);
+  end.Clear();
+  end.mutable_end()->set_time_ns(kBegin + 4000);
+  t.add(end);
+  return reduce_bytes({t.bytes()});
+}
+
+}  // namespace
+
+TEST_CASE("wall time and GPU time are compared where both are of the simulated clock") {
+  const Report old = simulated(false), now = simulated(true);
+  CHECK_FALSE(old.simulated_clock);
+  CHECK(old.utilization.wall_ns.why() ==
+        "simulated GPU time and real wall time cannot be compared");
+  CHECK(now.simulated_clock);
+  CHECK(now.utilization.wall_ns.number() == 4000.0);
+  CHECK(now.time.own_wall_ns == u128{40'000});
+  CHECK(text_of(old).find("simulated clock") == std::string::npos);
+  CHECK(text_of(now).find("SIMULATED by simgpu (simulated clock, PTX counts):") !=
+        std::string::npos);
+}

@@ -275,8 +275,14 @@ void Builder::add_traces() {
     if (const size_t same = ++names[t.name]; same > 1) t.name += " (" + std::to_string(same) + ")";
     static_cast<Recorded&>(t) = state;
     t.counters = counter_reading(t, has_samples[report_.traces.size() - 1]);
-    if (state.has_header && state.header.simulated()) report_.simulated = true;
+    if (!state.has_header) continue;
+    if (state.header.simulated()) report_.simulated = true;
+    report_.ptx_counts = report_.ptx_counts || state.header.ptx_counts();
   }
+  report_.simulated_clock =
+      report_.simulated.value_or(false) && std::ranges::all_of(tables_.traces, [](const auto& t) {
+        return !t.has_header || t.header.simulated_clock();
+      });
   work_.start_over();
   for (const auto& row : from_.totals.device_rows) {
     const Device& device = tables_.devices[row.device];

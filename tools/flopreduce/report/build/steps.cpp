@@ -118,8 +118,8 @@ Figure least_time(const StepWork& kept, const Report& report) {
 
 void add_utilization(const UtilizationOptions& options, const StepWork& kept, Report& report) {
   StepsReport& steps = report.steps;
-  const Figure time = report.simulated.value_or(false) ? report.utilization.wall_ns  // why not
-                                                       : Figure::exact(steps.device_window_ns);
+  const Figure time = report.clocks_differ() ? report.utilization.wall_ns  // why not
+                                             : Figure::exact(steps.device_window_ns);
   const auto over_time = [&](const Figure& least_ns) {
     return time.known() ? share_of_peak(least_ns, time) : time;
   };

@@ -113,6 +113,10 @@ class Columns {
     return count(column.key, column.heading, std::move(get), column.meaning);
   }
   template <typename F>
+  Columns& flag(const Column& column, F get) {
+    return flag(column.key, column.heading, std::move(get), column.meaning);
+  }
+  template <typename F>
   Columns& figure(const Column& column, F get) {
     return figure(column.key, column.heading, column.kind, std::move(get), column.meaning);
   }

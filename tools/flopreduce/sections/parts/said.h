@@ -1,4 +1,4 @@
-// Columns that several tables have, each said once.
+// Columns that several tables have, each said once; and what is simulated.
 #pragma once
 #include "sections/parts/columns.h"
 
@@ -59,6 +59,20 @@ inline constexpr Column kSession{"session", "session", Kind::kText, Worth::kUsua
                                  "the recording, by 16 hexadecimal digits"};
 inline constexpr Column kRank{"rank", "rank", Kind::kCount, Worth::kUsual,
                               "of the process in its job; null where no launcher said it"};
+inline constexpr Column kSimulatedClock{
+    "simulated_clock", "simulated clock", Kind::kFlag, Worth::kUsual,
+    "times are of the simulated GPU's clock, which calls and kernels move by a model, and real "
+    "time does not"};
+inline constexpr Column kPtxCounts{
+    "ptx_counts", "PTX counts", Kind::kFlag, Worth::kUsual,
+    "FLOP are of PTX's instructions: machine code also counts divisions, both sides of short "
+    "branches, and some moves"};
+// " (simulated clock, PTX counts)", where both are.
+inline std::string simulation_words(bool clock, bool ptx) {
+  std::string words = clock ? kSimulatedClock.heading : "";
+  if (ptx) words += std::string(words.empty() ? "" : ", ") + kPtxCounts.heading;
+  return words.empty() ? "" : " (" + words + ")";
+}
 inline constexpr Column kHost{"hostname", "host"};
 inline constexpr Column kPid{"pid", "pid", Kind::kCount};
 inline constexpr Column kOrdinal{"ordinal", "device", Kind::kCount, Worth::kUsual,

@@ -17,7 +17,7 @@ auto traces_with_overhead(const Report& report) {
 }
 
 Figure cost_share(const TraceReport& t) {
-  return Figure::exact(t.own_ns()) / Figure::exact(t.wall_ns());
+  return Figure::exact(t.own_ns()) / Figure::exact(t.real_wall_ns());
 }
 
 Columns<TraceReport> overhead_columns() {
@@ -38,7 +38,7 @@ Columns<TraceReport> overhead_columns() {
            "size of the trace")
       .detail();
   c.figure("wall_share", "share of wall", Kind::kShare, cost_share,
-           "the profiler's cost as a share of the process's wall time")
+           "the profiler's cost as a share of the process's wall time, both in real time")
       .main();
   c.for_programs();
   c.count(said::kProcessNumber, number_of);
@@ -92,6 +92,8 @@ Columns<TraceReport> process_columns() {
   c.text("producer", "producer", header(&Header::producer));
   c.flag("simulated", "simulated", from_header(&Header::simulated),
          "recorded on the simulated GPU; null where the header is lost");
+  c.flag(said::kSimulatedClock, from_header(&Header::simulated_clock));
+  c.flag(said::kPtxCounts, from_header(&Header::ptx_counts));
   c.text(said::kHost, header(&Header::hostname));
   c.count(said::kPid, pid_of);
   c.count(said::kRank, &TraceReport::rank);

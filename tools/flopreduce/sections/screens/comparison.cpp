@@ -8,6 +8,7 @@
 #include <span>
 
 #include "sections/parts/cells.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
 #include "support/text.h"
@@ -329,16 +330,22 @@ Table total_table(const Table& a, const Table& b, const Normalization& n) {
 }
 
 // What the figures of the others are to be read by.
-Table comparison_table(bool simulated, const Normalization& n) {
+Table comparison_table(const Comparison& c) {
+  const Normalization& n = c.normalization;
   const auto if_any = [&](Cell cell) { return n.name.empty() ? Cell::none() : std::move(cell); };
   return {
       "comparison",
       {{"simulated", "simulated", Kind::kFlag, Worth::kUsual,
         "at least one side was recorded on simgpu"},
+       {"simulated_clock", "simulated clock", Kind::kFlag, Worth::kUsual,
+        "the times of at least one side are of the simulated GPU's clock"},
+       {"ptx_counts", "PTX counts", Kind::kFlag, Worth::kUsual,
+        "FLOP of at least one side are of PTX's instructions"},
        {"normalization", "normalization", Kind::kText, Worth::kUsual, "--normalize NAME=A,B"},
        {"normalization_a", "of A", Kind::kRatio, Worth::kUsual, "what A's figures are divided by"},
        {"normalization_b", "of B", Kind::kRatio}},
-      {{Figure::exact(u128{simulated}), if_any(n.name), if_any(Figure::exact(n.a)),
+      {{Figure::exact(u128{c.simulated}), Figure::exact(u128{c.simulated_clock}),
+        Figure::exact(u128{c.ptx_counts}), if_any(n.name), if_any(Figure::exact(n.a)),
         if_any(Figure::exact(n.b))}}};
 }
 
@@ -456,7 +463,12 @@ bool parse_normalization(const std::string& text, Normalization& out) {
 }
 
 Comparison compare(const Report& a, const Report& b, const Normalization& n) {
-  Comparison out{n, a.simulated.value_or(false) || b.simulated.value_or(false), {}, {}};
+  Comparison out{n,
+                 a.simulated.value_or(false) || b.simulated.value_or(false),
+                 a.simulated_clock || b.simulated_clock,
+                 a.ptx_counts || b.ptx_counts,
+                 {},
+                 {}};
   const Table left = report_table(a, "figures"), right = report_table(b, "figures");
   std::vector<Table> joined;
   for (const ComparedTable& of : kTables) {
@@ -468,8 +480,7 @@ Comparison compare(const Report& a, const Report& b, const Normalization& n) {
     if (phases) join.add_total(left, right);
     joined.push_back(std::move(join).table());
   }
-  out.tables = {comparison_table(out.simulated, n), total_table(left, right, n),
-                counts_table(joined[1])};
+  out.tables = {comparison_table(out), total_table(left, right, n), counts_table(joined[1])};
   std::ranges::move(joined, std::back_inserter(out.tables));
   return out;
 }
@@ -478,7 +489,9 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
   const Normalization& n = c.normalization;
   Section head;
   if (c.simulated)
-    head.above.emplace_back("SIMULATED: at least one side was recorded on simgpu.", Tone::kWarn);
+    head.above.emplace_back("SIMULATED: at least one side, by simgpu" +
+                                said::simulation_words(c.simulated_clock, c.ptx_counts) + ".",
+                            Tone::kWarn);
   add_sides(head.above, a, b);
   head.above.emplace_back(verdict(c) + ".", Tone::kTitle);
   head.above.emplace_back(n.name.empty() ? "Ratios are B / A."

@@ -19,7 +19,8 @@ bool parse_normalization(const std::string& text, Normalization& out);
 
 struct Comparison {
   Normalization normalization;
-  bool simulated = false;  // a side is
+  bool simulated = false;                            // a side is
+  bool simulated_clock = false, ptx_counts = false;  // of a side
   // "total", "kernel_counts", "compared_kernels" and others. Phases and steps by name, the others
   // by the largest difference of normalised time first.
   std::vector<Table> tables;

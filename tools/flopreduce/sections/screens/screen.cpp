@@ -68,6 +68,7 @@ std::vector<Line> screen_program(const Report& report) {
   for (const auto& [name, count] : devices)
     gpus += (gpus.empty() ? "" : ", ") + to_grouped(count) + " x " + name;
   if (!gpus.empty()) lines.push_back({gpus, Tone::kDim});
+  add_origin(report, lines);
   return lines;
 }
 

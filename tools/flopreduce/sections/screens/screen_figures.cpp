@@ -64,7 +64,7 @@ ShownFigure kernel_time_figure(const Report& report) {
   std::string note = "sum of kernels";
   if (of_peak.known()) note += ", at " + share_text(of_peak) + " of peak";
   const TimeReport& time = report.time;
-  if (time.wall_ns && *time.wall_ns > 0 && time.busy_ns && !report.simulated.value_or(false))
+  if (time.wall_ns && *time.wall_ns > 0 && time.busy_ns && !report.clocks_differ())
     note += "; the GPU was busy " +
             percent_text(static_cast<double>(*time.busy_ns) / static_cast<double>(*time.wall_ns)) +
             " of the time";
@@ -117,7 +117,7 @@ constexpr double kBurstSeconds = 200;
 ShownFigure cost_figure(const Report& report) {
   const TimeReport& time = report.time;
   if (!time.own_ns) return {"Profiler cost", "-", "not recorded", Tone::kDim};
-  const std::string value = to_human_time(*time.own_ns);
+  const std::string value = to_human_time(*time.own_ns) + (report.simulated_clock ? " real" : "");
   std::string note;
   if (time.own_wall_ns && *time.own_wall_ns > 0)
     note =
@@ -130,7 +130,7 @@ ShownFigure cost_figure(const Report& report) {
     any = true;
     measuring += static_cast<double>(t.overhead.window_ns());
     limited = limited && t.header.budget_percent() > 0;
-    const double wall_s = static_cast<double>(t.wall_ns().value_or(0)) / 1e9;
+    const double wall_s = static_cast<double>(t.real_wall_ns().value_or(0)) / 1e9;
     allowed += t.header.budget_percent() / 100 * std::max(wall_s, kBurstSeconds) * 1e9;
   }
   if (!any) return {"Profiler cost", value, note + "no counters were read"};

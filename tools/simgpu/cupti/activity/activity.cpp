@@ -112,7 +112,7 @@ void Activity::append(CUpti_ActivityKind kind, const Record& record) {
                   record_size(kind, environment_.cupti_version), this_thread());
 }
 
-void Activity::kernel(const KernelRun& run, uint32_t slow_down) {
+void Activity::kernel(const KernelRun& run) {
   const Faults& faults = environment_.faults;
   const uint64_t number = count_record();
   const uint64_t taken = can_be_taken_ ? faults.take_activity : 0;
@@ -126,11 +126,7 @@ void Activity::kernel(const KernelRun& run, uint32_t slow_down) {
   CUpti_ActivityKernel10 record;
   {
     const std::scoped_lock lock(mutex_);
-    uint64_t& busy_until = busy_until_[{run.context_id, run.stream_id}];
-    const uint64_t start = std::max(run.start_ns, busy_until);
-    const uint64_t end = start + (run.end_ns - run.start_ns) * slow_down;
-    busy_until = end;
-    record = kernel_record(kind, run, intern(run.symbol), start, end);
+    record = kernel_record(kind, run, intern(run.symbol));
   }
   record.start += shift_.load(std::memory_order_relaxed);
   record.end += shift_.load(std::memory_order_relaxed);

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -36,9 +35,7 @@ class Activity {
     return (enabled_.load(std::memory_order_relaxed) & bit(CUPTI_ACTIVITY_KIND_MEMCPY)) != 0;
   }
 
-  // `slow_down` is how many times longer the kernel took because its code was patched for SASS
-  // metrics.
-  void kernel(const KernelRun& run, uint32_t slow_down);
+  void kernel(const KernelRun& run);
   void copy(const MemoryCopy& copy);
   // Added to the times of records from now on.
   void shift_times(uint64_t by_ns) { shift_.store(by_ns, std::memory_order_relaxed); }
@@ -64,8 +61,6 @@ class Activity {
   std::mutex mutex_;
   std::unordered_set<std::string>
       names_;  // records point into it; bounded by the program's kernels
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t>
-      busy_until_;  // (context, stream) -> end of its last record
 };
 
 }  // namespace simgpu::cupti

@@ -42,12 +42,12 @@ size_t record_size(CUpti_ActivityKind kind, uint32_t version) {
 }
 
 CUpti_ActivityKernel10 kernel_record(CUpti_ActivityKind kind, const KernelRun& run,
-                                     const char* name, uint64_t start_ns, uint64_t end_ns) {
+                                     const char* name) {
   CUpti_ActivityKernel10 record{};
   record.kind = kind;
   record.registersPerThread = static_cast<uint16_t>(run.registers_per_thread);
-  record.start = start_ns;
-  record.end = end_ns;
+  record.start = run.start_ns;
+  record.end = run.end_ns;
   record.completed = CUPTI_TIMESTAMP_UNKNOWN;
   record.deviceId = run.device_id;
   record.contextId = run.context_id;

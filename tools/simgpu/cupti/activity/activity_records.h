@@ -23,7 +23,7 @@ size_t record_size(CUpti_ActivityKind kind, uint32_t version);
 // `name` must stay valid as long as the client may read the record: for ever.
 // Times in nanoseconds on the device timeline.
 CUpti_ActivityKernel10 kernel_record(CUpti_ActivityKind kind, const KernelRun& run,
-                                     const char* name, uint64_t start_ns, uint64_t end_ns);
+                                     const char* name);
 CUpti_ActivityMemcpy6 memcpy_record(const MemoryCopy& copy);
 
 // cuptiActivityGetNextRecord: the record after `previous` (null: the first).

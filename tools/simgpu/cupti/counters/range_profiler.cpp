@@ -176,7 +176,7 @@ Session RangeProfiler::session() const {
   return {1, instrumented() ? uint8_t{1} : uint8_t{0}, static_cast<uint32_t>(passes)};
 }
 
-uint32_t RangeProfiler::kernel(const KernelRun& run) {
+void RangeProfiler::kernel(const KernelRun& run) {
   CounterValues values = observe(run);
   if (run.green != 0)  // CUPTI wants to be told of the partition, and is not
     for (auto& value : values) value *= 2;
@@ -188,7 +188,6 @@ uint32_t RangeProfiler::kernel(const KernelRun& run) {
   if (range_ == CUPTI_AutoRange) finish(std::to_string(next_name_++), values);
   for (OpenRange& range : open_)
     for (size_t i = 0; i < kCounters; ++i) range.values[i] += values[i];
-  return instrumented() ? kSassSlowDown : 1;
 }
 
 void RangeProfiler::copy(const MemoryCopy& copy) {

@@ -34,10 +34,6 @@
 
 namespace simgpu::cupti {
 
-// How many times longer a kernel takes while its code is patched for SASS metrics: a round number
-// inside what is reported for hardware (up to 100). It lengthens the kernel's activity record.
-inline constexpr uint32_t kSassSlowDown = 10;
-
 class RangeProfiler {
  public:
   RangeProfiler(const Environment& environment, CUcontext context, uint32_t device, uint32_t chip)
@@ -61,8 +57,8 @@ class RangeProfiler {
   CUptiResult pop();
   CUptiResult decode(size_t* dropped);
 
-  // A kernel has run in this context while started. Returns how many times longer it took.
-  uint32_t kernel(const KernelRun& run);
+  // A kernel has run in this context while started.
+  void kernel(const KernelRun& run);
   void copy(const MemoryCopy& copy);
   void module_loaded(uint32_t module);
 

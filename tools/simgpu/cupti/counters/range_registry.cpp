@@ -64,10 +64,8 @@ void RangeRegistry::reset() {
   count_started();
 }
 
-uint32_t RangeRegistry::kernel(const KernelRun& run) {
-  uint32_t slow_down = 1;
-  with_started(run.context, [&](RangeProfiler& object) { slow_down = object.kernel(run); });
-  return slow_down;
+void RangeRegistry::kernel(const KernelRun& run) {
+  with_started(run.context, [&](RangeProfiler& object) { object.kernel(run); });
 }
 
 void RangeRegistry::copy(const MemoryCopy& copy) {

@@ -45,8 +45,7 @@ class RangeRegistry {
   }
 
   bool any_started() const noexcept { return started_.load(std::memory_order_relaxed) != 0; }
-  // A kernel has run. Returns how many times longer it took because its code was patched.
-  uint32_t kernel(const KernelRun& run);
+  void kernel(const KernelRun& run);
   void copy(const MemoryCopy& copy);
   void module_loaded(CUcontext context, uint32_t module);
 

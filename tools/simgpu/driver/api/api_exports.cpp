@@ -5,6 +5,7 @@
 #include <new>
 
 #include "driver/api/api.h"
+#include "driver/execution/clock.h"
 #include "driver/execution/stream.h"
 #include "driver/modules/module.h"
 #include "driver/observer.h"
@@ -48,12 +49,12 @@ CUresult guarded(Body body) noexcept {
   }
 }
 
-template <class Scope, class Params, class Body>
+template <class Scope, uint32_t kHostNs, class Params, class Body>
 CUresult report(uint32_t cbid, const char* name, const Params& params, Body body) noexcept {
   if (!Runtime::get().initialized()) return CUDA_ERROR_NOT_INITIALIZED;
   return guarded([&] {
     [[maybe_unused]] const Scope scope;
-    ApiScope call(cbid, name, &params, launch_symbol(params));
+    ApiScope call(cbid, name, &params, launch_symbol(params), kHostNs);
     const CUresult result = guarded(body);
     call.finish(result);
     return result;
@@ -66,11 +67,11 @@ CUresult report(uint32_t cbid, const char* name, const Params& params, Body body
 #define SIMGPU_UNPACK(...) __VA_ARGS__
 #define SIMGPU_EXPORT extern "C" __attribute__((visibility("default")))
 
-#define SIMGPU_REPORTED(scope, name, symbol, params, args)                  \
-  SIMGPU_EXPORT CUresult CUDAAPI symbol params {                            \
-    return simgpu::report<scope>(CUPTI_DRIVER_TRACE_CBID_##symbol, #symbol, \
-                                 symbol##_params{SIMGPU_UNPACK args},       \
-                                 [&] { return simgpu::api::name args; });   \
+#define SIMGPU_REPORTED(scope, name, symbol, params, args)                              \
+  SIMGPU_EXPORT CUresult CUDAAPI symbol params {                                        \
+    return simgpu::report<scope, simgpu::host_cost_ns(#name)>(                          \
+        CUPTI_DRIVER_TRACE_CBID_##symbol, #symbol, symbol##_params{SIMGPU_UNPACK args}, \
+        [&] { return simgpu::api::name args; });                                        \
   }
 #define SIMGPU_API(version, base, name, params, args) \
   SIMGPU_REPORTED(simgpu::NoScope, name, name, params, args)

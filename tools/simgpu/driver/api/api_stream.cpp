@@ -142,6 +142,7 @@ CUresult cuStreamWaitValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t v
                                               : static_cast<int32_t>(now - value) >= 0;
     };
     while (!met()) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    place(*stream.object, 0, now_ns());
     return CUDA_SUCCESS;
   });
 }

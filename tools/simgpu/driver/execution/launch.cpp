@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "driver/execution/clock.h"
 #include "driver/execution/memory.h"
 #include "driver/execution/timing.h"
 #include "driver/graphs/conditional.h"
@@ -238,7 +237,7 @@ CUresult prepare_launch(const std::shared_ptr<Function>& function, const LaunchS
 CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& origin) {
   Runtime& runtime = Runtime::get();
   Device& device = *stream.context->device;
-  const uint64_t issued = now_ns();
+  const uint64_t issued = issued_ns();
   const std::lock_guard engine(device.engine());
   const uint64_t number = runtime.launches.fetch_add(1) + 1;
   if (runtime.settings().faults.launch_failure == number) return CUDA_ERROR_LAUNCH_FAILED;

@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 
-#include "driver/execution/clock.h"
 #include "driver/execution/timing.h"
 #include "driver/observer.h"
 
@@ -193,7 +192,7 @@ CUresult check_copy(const CopyWork& work) {
 
 CUresult run_copy(Stream& stream, const CopyWork& work) {
   Device& device = *stream.context->device;
-  const uint64_t issued = now_ns();
+  const uint64_t issued = issued_ns();
   const std::lock_guard engine(device.engine());
   for (uint64_t slice = 0; slice < work.slices; ++slice)
     for (uint64_t row = 0; row < work.rows; ++row)
@@ -215,7 +214,7 @@ CUresult check_fill(const FillWork& work) {
 
 CUresult run_fill(Stream& stream, const FillWork& work) {
   Device& device = *stream.context->device;
-  const uint64_t issued = now_ns();
+  const uint64_t issued = issued_ns();
   const std::lock_guard engine(device.engine());
   for (uint64_t row = 0; row < work.rows; ++row) {
     auto* at = reinterpret_cast<std::byte*>(work.to + row * work.pitch);

@@ -10,6 +10,7 @@ namespace simgpu {
 namespace {
 
 thread_local int per_thread_default = 0;
+thread_local uint64_t deferred_since_ns = 0;  // of work that a stream's thread does; else 0
 
 void raise_to(std::atomic<uint64_t>& value, uint64_t at_least) {
   uint64_t seen = value.load();
@@ -83,8 +84,10 @@ Found<Stream> resolve_stream(CUstream handle) {
 DefaultStreamScope::DefaultStreamScope() { ++per_thread_default; }
 DefaultStreamScope::~DefaultStreamScope() { --per_thread_default; }
 
-Interval place(Stream& stream, uint64_t duration_ns, uint64_t issued_ns) {
-  uint64_t start = std::max(issued_ns, stream.ready_ns.load());
+uint64_t issued_ns() { return deferred_since_ns != 0 ? deferred_since_ns : now_ns(); }
+
+Interval place(Stream& stream, uint64_t duration_ns, uint64_t given_ns) {
+  uint64_t start = std::max(given_ns, stream.ready_ns.load());
   if (stream.kind == Stream::Kind::kLegacyDefault) {
     for_each_stream(*stream.context, [&](const Stream& other) {
       if (other.blocking()) start = std::max(start, other.ready_ns.load());
@@ -105,9 +108,10 @@ bool is_idle(const Stream& stream) {
 CUresult give(const std::shared_ptr<Stream>& stream, std::function<CUresult()> work) {
   if (stream->queue == nullptr) return work();
   stream->queue->push([stream, work = std::move(work), before = marks_before(*stream),
-                       correlation = ApiScope::current_correlation_id()] {
+                       correlation = ApiScope::current_correlation_id(), given = now_ns()] {
     for (const Mark& mark : before) mark.wait();
     ApiScope::set_correlation_id(correlation);
+    deferred_since_ns = given;
     CUresult none = CUDA_SUCCESS;
     if (const CUresult result = work(); result != CUDA_SUCCESS)
       stream->context->failure.compare_exchange_strong(none, result);

@@ -1,6 +1,6 @@
 // Streams on the modelled timeline. Work runs at the call that gives it, which is one legal
 // execution of asynchronous work; when it starts and ends is modelled: it starts when the host
-// gives it or when what it has to wait for is done, whichever is later.
+// gives it or when all that it has to wait for is done, whichever is later.
 #pragma once
 #include <functional>
 
@@ -26,12 +26,15 @@ class DefaultStreamScope {
   DefaultStreamScope& operator=(const DefaultStreamScope&) = delete;
 };
 
+// When the work that this thread does was given: now, but where a stream's own thread does it.
+uint64_t issued_ns();
+
 struct Interval {
   uint64_t start_ns, end_ns;
 };
 // Places work of this length on the stream, behind its earlier work and, as the legacy default
 // stream demands, behind that of other streams.
-Interval place(Stream& stream, uint64_t duration_ns, uint64_t issued_ns);
+Interval place(Stream& stream, uint64_t duration_ns, uint64_t given_ns);
 
 Mark newest(const Stream& stream);  // of the work given so far
 

@@ -175,7 +175,10 @@ CUresult submit(const std::shared_ptr<Stream>& stream, NodeWork work) {
   const bool staged = copies_pageable(work);
   const CUresult result =
       give(stream, [stream, work = std::move(work)] { return run_work(*stream, work, {}); });
-  if (staged) newest(*stream).wait();
+  if (staged) {
+    newest(*stream).wait();
+    wait_until_ns(stream->ready_ns.load());
+  }
   return result;
 }
 
@@ -190,8 +193,8 @@ CUresult record_event(const std::shared_ptr<Stream>& stream, const std::shared_p
       event.capture.reset();
       event.capture_nodes.clear();
     }
-    const CUresult given = give(stream, [stream, shared, issued = now_ns()] {
-      const Interval point = place(*stream, 0, issued);
+    const CUresult given = give(stream, [stream, shared] {
+      const Interval point = place(*stream, 0, issued_ns());
       const std::lock_guard lock(shared->mutex);
       shared->time_ns = point.end_ns;
       return CUDA_SUCCESS;
