@@ -44,7 +44,8 @@ void read_launches(const Packet& packet, const PatternTable& patterns, SequenceG
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
   uint64_t numbered = 0, alike = 0;
-  batch.for_each_call(patterns, [&](uint32_t, uint64_t, bool, uint64_t n) { numbered += n; });
+  std::vector<LaunchCall> room;
+  for (const LaunchCall& call : batch.calls(patterns, room)) numbered += call.launches;
   batch.for_each_stretch([&](const auto& stretch) { alike += stretch.end - stretch.begin; });
   check(numbered == batch.size() && alike == batch.size());
   groups.launches(batch, patterns, damage);

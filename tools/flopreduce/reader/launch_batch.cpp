@@ -73,4 +73,42 @@ bool LaunchBatchReader::open(protozero::data_view body, DamageLog& damage) {
   return false;
 }
 
+std::span<const LaunchCall> LaunchBatchReader::calls(const PatternTable& patterns,
+                                                     std::vector<LaunchCall>& room) const {
+  if (room.size() < size_) room.resize(size_);
+  LaunchCall* to = room.data();
+  RunColumn sequences(column(Field::sequence_run)), graphs(column(Field::graph_run));
+  SequenceSteps steps(fields_.number(Field::sequence_base));
+  size_t alike = 0;  // launches at hand that are all from graphs, or none of them is
+  bool graph = false;
+  LaunchCall call;
+  const auto launch = [&](uint32_t path, uint64_t sequence) {
+    if (alike == 0) {
+      graph = graphs.peek() != 0;
+      alike = graphs.run(size_);
+      graphs.skip(alike);
+    }
+    --alike;
+    if (path != call.path || sequence != call.sequence || graph != call.graph) {
+      if (call.launches > 0) *to++ = call;
+      call = {sequence, path, 0, graph};
+    }
+    ++call.launches;
+  };
+  LaunchOrder order = this->order();
+  for (auto run = order.next_run(); run.launches > 0; run = order.next_run()) {
+    const auto rows = patterns.rows(run.first_row, run.first_row != 0 ? run.launches : 0);
+    for (const PatternTable::Row& row : rows) launch(row.path, steps.after(row.sequence_step));
+    for (size_t i = rows.size(); i < run.launches; ++i)
+      if (run.first_row == 0) {
+        const LaunchOrder::Named named = order.next_named();
+        launch(named.path, steps.is(sequences.next()));
+      } else {
+        launch(PatternTable::Row::kUndefined, 0);
+      }
+  }
+  if (call.launches > 0) *to++ = call;
+  return {room.data(), to};
+}
+
 }  // namespace flopinj::reduce

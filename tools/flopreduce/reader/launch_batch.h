@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <protozero/varint.hpp>
+#include <span>
+#include <vector>
 
 #include "flop_trace_fields.h"
 #include "reader/batch_fields.h"
@@ -79,6 +81,14 @@ class SequenceSteps {
   uint64_t last_;
 };
 
+// Launches that follow each other and are alike in the first three.
+struct LaunchCall {
+  uint64_t sequence = 0;  // plus 1; 0: none
+  uint32_t path = 0;      // id
+  uint32_t launches = 0;
+  bool graph = false;  // from a graph: the number is that of its capture
+};
+
 class LaunchBatchReader {
  public:
   LaunchBatchReader();
@@ -107,10 +117,9 @@ class LaunchBatchReader {
   template <typename Visit>
   void for_each_stretch(Visit&& visit) const;
 
-  // Calls visit(path id, sequence number + 1 or 0, whether from a graph, launches) for stretches of
-  // launches that are alike in these, in order. No times are looked at.
-  template <typename Visit>
-  void for_each_call(const PatternTable& patterns, Visit&& visit) const;
+  // All of its launches, in order, in `room`. No times are looked at.
+  std::span<const LaunchCall> calls(const PatternTable& patterns,
+                                    std::vector<LaunchCall>& room) const;
 
  private:
   using Field = trace_fields::LaunchBatchField;
@@ -146,45 +155,6 @@ void LaunchBatchReader::for_each_stretch(Visit&& visit) const {
     visit(static_cast<const Stretch&>(s));
     at = s.end;
   }
-}
-
-template <typename Visit>
-void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visit) const {
-  RunColumn sequences(column(Field::sequence_run)), graphs(column(Field::graph_run));
-  SequenceSteps steps(fields_.number(Field::sequence_base));
-  size_t alike = 0;  // launches at hand that are all from graphs, or none of them is
-  bool graph = false, from_graph = false;
-  uint32_t path = 0;
-  uint64_t sequence = 0, count = 0;
-  const auto launch = [&](uint32_t of_path, uint64_t of_sequence) {
-    if (alike == 0) {
-      from_graph = graphs.peek() != 0;
-      alike = graphs.run(size_);
-      graphs.skip(alike);
-    }
-    --alike;
-    if (count > 0 && (of_path != path || of_sequence != sequence || from_graph != graph)) {
-      visit(path, sequence, graph, count);
-      count = 0;
-    }
-    path = of_path;
-    sequence = of_sequence;
-    graph = from_graph;
-    ++count;
-  };
-  LaunchOrder order = this->order();
-  for (auto run = order.next_run(); run.launches > 0; run = order.next_run())
-    if (run.first_row == 0) {
-      for (size_t i = 0; i < run.launches; ++i) {
-        const LaunchOrder::Named named = order.next_named();
-        launch(named.path, steps.is(sequences.next()));
-      }
-    } else {
-      const auto rows = patterns.rows(run.first_row, run.launches);
-      for (const PatternTable::Row& row : rows) launch(row.path, steps.after(row.sequence_step));
-      for (size_t i = rows.size(); i < run.launches; ++i) launch(PatternTable::Row::kUndefined, 0);
-    }
-  if (count > 0) visit(path, sequence, graph, count);
 }
 
 }  // namespace flopinj::reduce

@@ -217,9 +217,9 @@ TEST_CASE("patterns: sequence numbers count on from row to row") {
   bytes.append(kReadAhead, '\0');
   REQUIRE(batch.open({bytes.data(), size}, damage));
   std::vector<std::array<uint64_t, 3>> seen;
-  batch.for_each_call(patterns, [&](uint32_t path, uint64_t sequence, bool, uint64_t count) {
-    seen.push_back({path, sequence, count});
-  });
+  std::vector<LaunchCall> room;
+  for (const LaunchCall& call : batch.calls(patterns, room))
+    seen.push_back({call.path, call.sequence, call.launches});
   CHECK(seen == std::vector<std::array<uint64_t, 3>>{
                     {3, 105, 1}, {4, 104, 1}, {7, 500, 1}, {3, 505, 1}, {4, 504, 1}});
 }

@@ -66,23 +66,22 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
     waiting = SIZE_MAX;
   };
   const PatternTable& patterns = source_->tables.traces[trace].patterns;
-  batch.for_each_call(patterns,
-                      [&](uint32_t path_id, uint64_t number, bool graph, uint64_t launches) {
-                        end += static_cast<size_t>(launches);
-                        if (graph || number == 0) {
-                          add({end, NumberTells::kNothing, graph});
-                          if (!graph && waiting == SIZE_MAX) waiting = cuts_.size() - 1;
-                          return;
-                        }
-                        Before now{number, {}, {}};
-                        now.tells = reader.tells(number, [&](const ForwardNumbers::Pass& pass) {
-                          return is_of(*source_, trace, pass, path_id);
-                        });
-                        now.pass = reader.pass();
-                        if (waiting != SIZE_MAX) settle(between(before, now));
-                        before = now;
-                        add({end, now.tells, true});
-                      });
+  for (const LaunchCall& call : batch.calls(patterns, calls_)) {
+    end += call.launches;
+    if (call.graph || call.sequence == 0) {
+      add({end, NumberTells::kNothing, call.graph});
+      if (!call.graph && waiting == SIZE_MAX) waiting = cuts_.size() - 1;
+      continue;
+    }
+    Before now{call.sequence, {}, {}};
+    now.tells = reader.tells(call.sequence, [&](const ForwardNumbers::Pass& pass) {
+      return is_of(*source_, trace, pass, call.path);
+    });
+    now.pass = reader.pass();
+    if (waiting != SIZE_MAX) settle(between(before, now));
+    before = now;
+    add({end, now.tells, true});
+  }
   if (waiting != SIZE_MAX) settle(behind(before));
   if (cuts_.empty()) cuts_.push_back({});
   return cuts_;

@@ -40,6 +40,7 @@ class NumberSplit {
   void add(const Cut& cut);
 
   const NumberSource* source_;
+  std::vector<LaunchCall> calls_;
   std::vector<Cut> cuts_;
 };
 

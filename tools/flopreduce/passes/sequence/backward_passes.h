@@ -9,10 +9,9 @@
 // makes more nodes inside of nodes than forward makes may join two passes; what lies between them
 // then counts as forward.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <tuple>
 #include <vector>
 
 #include "phases/forward_numbers.h"
@@ -23,7 +22,6 @@ class BackwardPasses {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr size_t kMaxPasses = 1U << 20;
-  static constexpr size_t kMaxLanes = 1U << 12;
 
   // What a thread launches on a stream.
   struct Lane {
@@ -32,8 +30,6 @@ class BackwardPasses {
     uint64_t before = 0;  // the highest number of the passes before
     uint64_t highest = 0;
   };
-  // Nothing where there are too many. Stays where it is.
-  Lane* lane(uint32_t trace, uint32_t thread, uint32_t stream);
   // A launch of a node that no other node evaluates, in order. Its pass, or kNone.
   uint32_t node(Lane& lane, uint64_t number) {
     if (number > lane.highest) begin(lane, number);
@@ -48,23 +44,22 @@ class BackwardPasses {
   };
   void joined(uint32_t pass, uint64_t number, const Own& own) {
     if (pass == kNone || own.of == kNoIndex) return;
-    const Found& found = found_[pass];
-    const bool known = found.pass.first <= number && number <= found.pass.last;
-    if (!known || found.thread != own.thread) widen(pass, number, own);
+    Found& found = found_[pass];
+    if (number < found.pass.first || found.thread != own.thread) begins(found, number, own);
+    found.pass.last = std::max(found.pass.last, number);
   }
   ForwardNumbers take();
 
  private:
   void begin(Lane& lane, uint64_t number);
-  void widen(uint32_t pass, uint64_t number, const Own& own);
-
   struct Found {
     uint32_t trace = 0;
     uint32_t thread = 0;
     bool several = false;  // threads: their numbers are not one order
-    ForwardNumbers::Pass pass;
+    ForwardNumbers::Pass pass{.first = UINT64_MAX};
   };
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Lane> lanes_;
+  static void begins(Found& found, uint64_t number, const Own& own);
+
   std::vector<Found> found_;
 };
 

@@ -8,22 +8,14 @@ namespace flopinj::reduce {
 
 static_assert(PathTable::kRoot == 0);
 
-OwnNumbers::Lane* OwnNumbers::lane(uint32_t trace, uint32_t thread, uint32_t stream) {
-  const std::tuple key{trace, thread, stream};
-  if (lanes_.size() >= kMaxLanes && !lanes_.contains(key)) return nullptr;
-  return &lanes_[key];
-}
-
 void OwnNumbers::add(Lane& lane, uint32_t own) {
   if (lane.own.size() < kMaxInNode &&
       std::find(lane.own.begin(), lane.own.end(), own) == lane.own.end())
     lane.own.push_back(own);
 }
 
-void OwnNumbers::end(Lane& lane, uint32_t next) {
+void OwnNumbers::count(Lane& lane) {
   for (const uint32_t own : lane.own) ++(lane.plain ? runs_[own].again : runs_[own].gradient);
-  lane.node = next;
-  lane.plain = false;
   lane.own.clear();
 }
 
@@ -32,8 +24,7 @@ bool OwnNumbers::runs_again(uint32_t own) const {
   return found != runs_.end() && found->second.again > found->second.gradient;
 }
 
-std::vector<bool> OwnNumbers::take(size_t paths) {
-  for (auto& [key, lane] : lanes_) end(lane, PathTable::kRoot);
+std::vector<bool> OwnNumbers::take(size_t paths) const {
   std::vector<bool> again(runs_.empty() ? 0 : paths, false);
   for (size_t path = 0; path < again.size(); ++path)
     again[path] = runs_again(operators_.own_number_of(static_cast<uint32_t>(path)));

@@ -8,8 +8,6 @@
 // Known failure: both at once, a checkpointed model under create_graph, is taken for a gradient.
 #pragma once
 #include <cstdint>
-#include <map>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -19,7 +17,6 @@ namespace flopinj::reduce {
 
 class OwnNumbers {
  public:
-  static constexpr size_t kMaxLanes = 1U << 12;
   static constexpr size_t kMaxInNode = 256;  // operators with numbers in one run of a node
 
   // What a thread launches on a stream: the launches of the node that runs there.
@@ -31,8 +28,6 @@ class OwnNumbers {
   // Must outlive this.
   explicit OwnNumbers(const OperatorMap& operators) : operators_(operators) {}
 
-  // Nothing where there are too many. Stays where it is.
-  Lane* lane(uint32_t trace, uint32_t thread, uint32_t stream);
   // A launch inside of a node, in the order of its lane. `node`: OperatorMap::outermost_node_of()
   // its path; `own`: OperatorMap::own_number_of() it.
   void launch(Lane& lane, uint32_t node, uint32_t own) {
@@ -43,7 +38,7 @@ class OwnNumbers {
     else if (lane.own.empty() || lane.own.back() != own)
       add(lane, own);
   }
-  // One outside of all.
+  // One outside of all, or none any more.
   void outside(Lane& lane) {
     if (lane.node != 0) end(lane, 0);
   }
@@ -51,17 +46,21 @@ class OwnNumbers {
   // known. `own`: OperatorMap::own_number_of() of a path.
   bool runs_again(uint32_t own) const;
   // By path: runs_again(), after all launches.
-  std::vector<bool> take(size_t paths);
+  std::vector<bool> take(size_t paths) const;
 
  private:
   struct Runs {
     uint64_t again = 0, gradient = 0;
   };
   void add(Lane& lane, uint32_t own);
-  void end(Lane& lane, uint32_t next);
+  void end(Lane& lane, uint32_t next) {
+    if (!lane.own.empty()) count(lane);
+    lane.node = next;
+    lane.plain = false;
+  }
+  void count(Lane& lane);
 
   const OperatorMap& operators_;
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Lane> lanes_;
   std::unordered_map<uint32_t, Runs> runs_;  // by OperatorMap::own_number_of()
 };
 

@@ -21,29 +21,33 @@ bool before(const NumberedLaunches& a, const NumberedLaunches& b) {
 
 void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternTable& patterns,
                               DamageLog& damage) {
-  LaunchPlace place{batch.thread(), batch.stream()};
-  batch.for_each_call(patterns, [&](uint32_t path, uint64_t sequence, bool graph, uint64_t count) {
-    if (path == 0) return;  // outside all ranges: no operator
-    place.path = path;
-    WithoutNumber* const known = places_.at(place);
-    if (known == nullptr) return damage.add(Damage::kTableFull);
-    if (sequence == 0 || graph) {
-      if (std::exchange(known->noted, true)) return;
-      if (without_.size() < kMaxPaths || without_.contains(path))
-        without_.insert(path);
+  auto* const lane = places_.lane(batch.thread(), batch.stream());
+  if (lane == nullptr) return damage.add(Damage::kTableFull);
+  for (const LaunchCall& call : batch.calls(patterns, calls_)) {
+    if (call.path - 1 >= IdMap::kMaxId) continue;  // in no range: no operator
+    const uint32_t number = places_.number(*lane, call.path);
+    if (number == places_.kNone) {
+      damage.add(Damage::kTableFull);
+      continue;
+    }
+    OnPlace& on = places_[number];
+    if (call.sequence == 0 || call.graph) {
+      if (std::exchange(on.without_number, true)) continue;
+      if (without_.size() < kMaxPaths || without_.contains(call.path))
+        without_.insert(call.path);
       else
         damage.add(Damage::kTableFull);
-      return;
+      continue;
     }
-    const SequenceWindow::Launches launches{static_cast<uint32_t>(places_.last()),
-                                            static_cast<uint32_t>(count)};
+    const SequenceWindow::Launches launches{number, call.launches};
     const auto added = window_.add(
-        sequence, launches, [] { return BackwardPasses::kNone; }, [](const auto&) {});
+        call.sequence, launches, on.first, [] { return BackwardPasses::kNone; },
+        [](const auto&) {});
     if (added == SequenceWindow::Added::kLate)
-      this->count({launches}, 1, damage);
+      count({launches}, 1, damage);
     else if (added == SequenceWindow::Added::kFull)
       damage.add(Damage::kTableFull);
-  });
+  }
 }
 
 bool SequenceGroups::add(const trace::SequenceGroups& message, DamageLog& damage) {
@@ -56,7 +60,7 @@ bool SequenceGroups::add(const trace::SequenceGroups& message, DamageLog& damage
 void SequenceGroups::count(const SequenceWindow::Group& group, uint64_t times, DamageLog& damage) {
   SequenceGroup named;
   for (const SequenceWindow::Launches& l : group) {
-    const LaunchPlace& place = places_.entries()[l.place].first;
+    const LaunchPlace& place = places_.place(l.place);
     named.push_back({place.thread, place.stream, place.path, l.count});
   }
   count(std::move(named), times, damage);

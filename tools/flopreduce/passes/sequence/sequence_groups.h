@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "flop_trace.pb.h"
+#include "passes/sequence/launch_places.h"
 #include "passes/sequence/sequence_window.h"
 #include "reader/damage.h"
 #include "reader/launch_batch.h"
@@ -38,10 +39,13 @@ class SequenceGroups {
   void count(const SequenceWindow::Group& group, uint64_t times, DamageLog& damage);
   void count(SequenceGroup group, uint64_t times, DamageLog& damage);
 
-  struct WithoutNumber {
-    bool noted = false;
+  std::vector<LaunchCall> calls_;
+  struct OnPlace {
+    SequenceWindow::Next first;
+    bool without_number = false;
   };
-  LaunchPlaces<WithoutNumber> places_{1U << 20};
+  struct OfLane {};
+  LaunchPlaces<OnPlace, OfLane> places_;
   SequenceWindow window_;
   std::vector<std::pair<SequenceGroup, uint64_t>> groups_;  // times; some more than once
   std::unordered_set<uint32_t> without_;  // range paths of which some launches have no number

@@ -18,6 +18,8 @@ uint64_t all_of(uint64_t launches, uint64_t times) {
   return all > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(all);
 }
 
+bool has_number(const LaunchCall& call) { return call.sequence != 0 && !call.graph; }
+
 }  // namespace
 
 SequencePass::SequencePass(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases,
@@ -49,16 +51,15 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
   DamageLog told;
   LaunchBatchReader batch;
   if (!batch.open(packet.body, told)) return;
-  const uint32_t device = device_of(batch.stream());
-  Where where{{batch.thread(), batch.stream()},
-              device == kNoIndex ? nullptr : window(device),
-              backward_passes_.lane(trace, batch.thread(), batch.stream()),
-              own_numbers_.lane(trace, batch.thread(), batch.stream())};
-  batch.for_each_call(tables_.traces[trace].patterns,
-                      [&](uint32_t path, uint64_t sequence, bool graph, uint64_t count) {
-                        where.place.path = path;
-                        launches(where, graph ? 0 : sequence, count);
-                      });
+  Places::Lane* const lane = places_.lane(batch.thread(), batch.stream());
+  if (lane != nullptr && std::exchange(lane->known.fresh, false)) {
+    lane->known.passes.trace = trace;
+    const uint32_t device = device_of(batch.stream());
+    if (device != kNoIndex) lane->known.window = window(device);
+  }
+  const auto calls = batch.calls(tables_.traces[trace].patterns, calls_at_hand_);
+  if (lane != nullptr) return launches(*lane, calls);
+  for (const LaunchCall& call : calls) uncounted({batch.thread(), batch.stream()}, call);
 }
 
 uint32_t SequencePass::thread_name(uint32_t id) const {
@@ -91,75 +92,71 @@ uint32_t SequencePass::path_of(uint32_t id) const {
 
 // Of a new place.
 void SequencePass::look_up(OnPlace& on, const LaunchPlace& place) {
-  on.fresh = false;
   on.path = path_of(place.path);
+  on.part = Part::kOutside;
+  if (on.path == kNoIndex) return;
   const auto calls = calls_of_.try_emplace(uint64_t{place.thread} << 32 | place.path,
                                            static_cast<uint32_t>(counted_.size()));
   if (calls.second) counted_.push_back({.path = on.path});
   on.calls = calls.first->second;
-}
-
-// Of one with numbers.
-void SequencePass::look_up_part(OnPlace& on, uint32_t thread) {
-  on.part = part_of(on.path, thread);
+  on.part = part_of(on.path, place.thread);
   on.node = operators_.outermost_node_of(on.path);
   on.own = operators_.own_number_of(on.path);
   // Nodes inside of others are of a backward pass of their own, of what ran again.
   on.in_pass = on.part == Part::kInNode && operators_.node_of(on.path)->inside == PathTable::kRoot;
-  if (on.part == Part::kOperator && phases_.number_matters(on.path, thread_name(thread)))
-    open_.emplace(trace_, thread);
+  if (on.part == Part::kOperator && phases_.number_matters(on.path, thread_name(place.thread)))
+    open_.emplace(trace_, place.thread);
 }
 
-void SequencePass::launches(const Where& where, uint64_t sequence, uint64_t count) {
-  OnPlace* const on = places_.at(where.place);
-  if (on != nullptr && on->fresh) look_up(*on, where.place);
-  const uint32_t path = on != nullptr ? on->path : path_of(where.place.path);
+// Without a number, or of too many places.
+void SequencePass::uncounted(const LaunchPlace& lane, const LaunchCall& call) {
+  const uint32_t path = path_of(call.path);
   if (path == kNoIndex) return;
-  if (sequence == 0 || on == nullptr) {
-    unknown_[path] = true;
-    if (sequence != 0 && part_of(path, where.place.thread) == Part::kInNode)
-      lose(path, Lost::kOutOfWindow, count);
-    return;
-  }
-  Counted& counted = counted_[on->calls];
-  counted.calls += counted.last != sequence ? 1 : 0;
-  counted.last = sequence;
-  if (on->part == Part::kNotLookedUp) look_up_part(*on, where.place.thread);
-  if (where.own != nullptr) {
-    if (on->part == Part::kOperator)
-      own_numbers_.outside(*where.own);
+  unknown_[path] = true;
+  if (has_number(call) && part_of(path, lane.thread) == Part::kInNode)
+    lose(path, Lost::kOutOfWindow, call.launches);
+}
+
+void SequencePass::launches(Places::Lane& of, std::span<const LaunchCall> calls) {
+  OnLane& lane = of.known;
+  for (const LaunchCall& call : calls) {
+    const uint32_t number = has_number(call) ? places_.number(of, call.path) : Places::kNone;
+    if (number == Places::kNone) {
+      uncounted({of.thread, of.stream}, call);
+      continue;
+    }
+    OnPlace& on = places_[number];
+    if (on.part == Part::kNotLookedUp) look_up(on, places_.place(number));
+    if (on.part == Part::kOutside) continue;
+    Counted& counted = counted_[on.calls];
+    counted.calls += counted.last != call.sequence ? 1 : 0;
+    counted.last = call.sequence;
+    if (on.part == Part::kOperator)
+      own_numbers_.outside(lane.own);
     else
-      own_numbers_.launch(*where.own, on->node, on->own);
+      own_numbers_.launch(lane.own, on.node, on.own);
+    if (on.part == Part::kNone) continue;
+    const auto pass = [&] {
+      return on.in_pass ? backward_passes_.node(lane.passes, call.sequence) : BackwardPasses::kNone;
+    };
+    auto added = SequenceWindow::Added::kLate;
+    if (lane.window != nullptr)
+      added = lane.window->add(
+          call.sequence, {number, call.launches}, on.first, pass,
+          [&](const SequenceWindow::Complete& done) { complete(*lane.window, done); });
+    if (added != SequenceWindow::Added::kYes && on.part == Part::kInNode)
+      lose(on.path, Lost::kOutOfWindow, call.launches);
   }
-  if (on->part == Part::kNone) return;
-  const bool in_pass = on->in_pass && where.lane != nullptr;
-  auto added = SequenceWindow::Added::kLate;
-  if (where.window != nullptr)
-    added = where.window->add(
-        sequence, {static_cast<uint32_t>(places_.last()), static_cast<uint32_t>(count)},
-        [&] {
-          return in_pass ? backward_passes_.node(*where.lane, sequence) : BackwardPasses::kNone;
-        },
-        [&](const SequenceWindow::Complete& number) { complete(*where.window, number); });
-  if (added != SequenceWindow::Added::kYes && on->part == Part::kInNode)
-    lose(path, Lost::kOutOfWindow, count);
 }
 
 SequencePass::Group SequencePass::named(const SequenceWindow::Group& group) {
   Group all;
   for (const SequenceWindow::Launches& l : group) {
-    const auto& [place, on] = places_.entries()[l.place];
+    const LaunchPlace& place = places_.place(l.place);
+    const OnPlace& on = places_[l.place];
     add(all, on.part, {on.path, place.thread, place.stream}, l.count);
   }
   return all;
-}
-
-void SequencePass::complete(SequenceWindow& window, const SequenceWindow::Complete& number) {
-  if (number.pass == BackwardPasses::kNone) return;
-  BackwardPasses::Own& own = window.own(number.group);
-  if (!own.known) own = own_of(named(window.group(number.group)));
-  own.known = true;
-  backward_passes_.joined(number.pass, number.sequence, own);
 }
 
 // A summary has the launches of one number together, and how many numbers had the same ones.
@@ -224,16 +221,17 @@ void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t lau
   list.push_back(of);
 }
 
-BackwardPasses::Own SequencePass::own_of(const Group& group) const {
+BackwardPasses::Own SequencePass::own_of(const SequenceWindow& window, uint32_t of) {
+  const Group group = named(window.group(of));
   for (const InNode& l : group.in_nodes) {
     const AutogradNode& node = *operators_.node_of(l.path);
     if (l.again || node.inside != PathTable::kRoot) continue;
     const Home home = among_operators(group, node);
     if (home.path != kNoIndex)
       return {home.thread, operators_.operator_of(home.path),
-              operators_.function_of(home.path, node)};
+              operators_.function_of(home.path, node), true};
   }
-  return {};
+  return {.known = true};
 }
 
 void SequencePass::join_group(const Group& group, uint64_t times) {
@@ -355,7 +353,7 @@ void SequencePass::end_trace() {
       if (window.times(group) > 0) join_group(named(window.group(group)), window.times(group));
   }
   windows_.clear();
-  (void)places_.take();
+  places_.end([&](Places::Lane& lane) { own_numbers_.outside(lane.known.own); });
   calls_of_.clear();
   for (const Counted& counted : counted_)
     if (counted.calls > 0) add_saturating(calls_.calls[counted.path], counted.calls);

@@ -20,6 +20,7 @@
 
 #include "passes/packets/segments.h"
 #include "passes/sequence/backward_passes.h"
+#include "passes/sequence/launch_places.h"
 #include "passes/sequence/own_numbers.h"
 #include "passes/sequence/sequence_groups.h"
 #include "passes/sequence/sequence_window.h"
@@ -35,7 +36,6 @@ namespace flopinj::reduce {
 class SequencePass {
  public:
   static constexpr size_t kMaxWindows = 16;  // devices of a trace; about 4 MiB each
-  static constexpr size_t kMaxPlaces = 1U << 20;
   static constexpr size_t kMaxJoined = 1U << 20;
   static constexpr size_t kMaxOperators = 8;  // of a number: the last ones
   static constexpr size_t kMaxInNode =
@@ -72,21 +72,23 @@ class SequencePass {
     bool crowded = false;  // there were more operators
   };
   // What a range path makes of its launches.
-  enum class Part : uint8_t { kNotLookedUp, kOperator, kInNode, kAgain, kNone };
+  enum class Part : uint8_t { kNotLookedUp, kOperator, kInNode, kAgain, kNone, kOutside };
   struct OnPlace {
-    bool fresh = true;
-    uint32_t path = kNoIndex;    // none: no range
+    SequenceWindow::Next first;
+    uint32_t path = kNoIndex;
     uint32_t calls = 0;          // of counted_
     uint32_t node = 0, own = 0;  // of the path: what OwnNumbers::launch() asks for
     Part part = Part::kNotLookedUp;
     bool in_pass = false;  // in a node that no other one evaluates
   };
-  struct Where {
-    LaunchPlace place;
-    SequenceWindow* window = nullptr;      // nullptr where there is none for this device
-    BackwardPasses::Lane* lane = nullptr;  // the same for too many threads and streams
-    OwnNumbers::Lane* own = nullptr;       // the same
+  // On a lane of places.
+  struct OnLane {
+    bool fresh = true;
+    SequenceWindow* window = nullptr;  // nullptr where there is none for this device
+    BackwardPasses::Lane passes;
+    OwnNumbers::Lane own;
   };
+  using Places = LaunchPlaces<OnPlace, OnLane>;
   // The forward operator of a launch, or why there is none.
   enum class Lost : uint8_t { kNone, kWithoutForward, kOtherOperator, kAmbiguous, kOutOfWindow };
   struct Home {
@@ -99,9 +101,9 @@ class SequencePass {
   void packet(uint32_t trace, const Packet& packet);
   uint32_t thread_name(uint32_t id) const;
   Part part_of(uint32_t path, uint32_t thread) const;
-  void launches(const Where& where, uint64_t sequence, uint64_t count);
+  void launches(Places::Lane& lane, std::span<const LaunchCall> calls);
+  void uncounted(const LaunchPlace& lane, const LaunchCall& call);
   void look_up(OnPlace& on, const LaunchPlace& place);
-  void look_up_part(OnPlace& on, uint32_t thread);
   uint32_t path_of(uint32_t id) const;  // kNoIndex where it is no range
   uint32_t device_of(uint32_t stream) const;
   void groups(const Packet& packet);
@@ -109,7 +111,12 @@ class SequencePass {
   void count_group(uint64_t times, const SequenceGroup& group);
   void add(Group& group, Part part, const Operator& of, uint64_t launches);
   Group named(const SequenceWindow::Group& group);
-  void complete(SequenceWindow& window, const SequenceWindow::Complete& number);
+  void complete(SequenceWindow& window, const SequenceWindow::Complete& number) {
+    if (number.pass == BackwardPasses::kNone) return;
+    BackwardPasses::Own& own = window.own(number.group);
+    if (!own.known) own = own_of(window, number.group);
+    backward_passes_.joined(number.pass, number.sequence, own);
+  }
   // Joins a group `times` times.
   void join_group(const Group& group, uint64_t times);
   Home home_of(const Group& group, const InNode& launches) const;
@@ -117,7 +124,7 @@ class SequencePass {
   uint32_t inside_of_its_node(const Group& group, const AutogradNode& node) const;
   void join(uint32_t backward, uint32_t forward, uint64_t launches, uint64_t numbers);
   // Of the node of a group that no other node evaluates.
-  BackwardPasses::Own own_of(const Group& group) const;
+  [[gnu::noinline]] BackwardPasses::Own own_of(const SequenceWindow& window, uint32_t group);
   void lose(uint32_t backward, Lost lost, uint64_t launches);
   SequenceWindow* window(uint32_t device);
   void end_trace();
@@ -133,8 +140,9 @@ class SequencePass {
   std::vector<bool> again_;
   std::set<std::pair<uint32_t, uint32_t>> open_;  // traces' threads where numbers matter
   std::vector<bool> unknown_;                     // by path: calls cannot be counted
+  std::vector<LaunchCall> calls_at_hand_;
   // Of the trace at hand.
-  LaunchPlaces<OnPlace> places_{kMaxPlaces};
+  Places places_;
   struct Counted {
     uint32_t path = kNoIndex;
     uint64_t last = 0;  // sequence number of the last launch
