@@ -175,8 +175,9 @@ SecondPass Reducer::pass_over(SharedTables& shared) {
 Totals Reducer::second_pass(TraceTables& tables, SharedTables& shared) {
   SecondPass pass = pass_over(shared);
   pass.progress = options_.progress;
+  const KernelNumbers kernels(tables.signatures);
   if (options_.launch_times)
-    pass.consumer = [&] { return std::make_unique<KernelDurations>(tables); };
+    pass.consumer = [&] { return std::make_unique<KernelDurations>(tables, kernels); };
   Totals totals = pass.run();
   for (size_t i = 0; i < tables.traces.size(); ++i)
     tables.traces[i].damage.add(pass.damage_of_trace[i]);

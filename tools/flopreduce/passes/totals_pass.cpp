@@ -173,6 +173,7 @@ void TotalsPass::fold_rows() {
       add_timed({signature | info.device, info.rule}, {counts.launches, counts.timed});
     if (shared_.rows_by() == RowsBy::kThread) add_fact(info, counts);
   }
+  if (consumer_ != nullptr) consumer_->end(rows_of_);
   left_out_ += rows_of_.hot()[RowTable::kDiscard].timed;
   left_out_ += rows_of_.info()[RowTable::kDiscard].other.launches;
   full_ = full_ || rows_of_.full();

@@ -177,11 +177,16 @@ TEST_CASE("a tally's times that cannot be are not known") {
   CHECK(of(1, 40, 0, 0));
 }
 
+void add_launch(Durations& to, size_t kernel, uint64_t ns) {
+  to.add(kernel, 1, ShortestLongest::of_one(ns));
+  to.add_bucket(kernel, flopinj::step_bucket(ns), 1);
+}
+
 TEST_CASE("a median is said where launches of unknown time cannot move it") {
   const auto median = [](uint64_t more) {
     Durations durations(1);
-    for (uint64_t i = 0; i < 51; ++i) durations.add(0, 100);
-    for (uint64_t i = 0; i < 50; ++i) durations.add(0, 50 + i % 2 * 100);
+    for (uint64_t i = 0; i < 51; ++i) add_launch(durations, 0, 100);
+    for (uint64_t i = 0; i < 50; ++i) add_launch(durations, 0, 50 + i % 2 * 100);
     durations.add(0, more, {.known = false});
     return durations.of(0).median_ns;
   };
@@ -196,8 +201,8 @@ TEST_CASE("kernels with more durations than there is room for have no median, in
   Durations whole(kKernels), first(kKernels), second(kKernels);
   for (size_t k = 0; k < kKernels; ++k)
     for (const uint64_t ns : {uint64_t{1000}, uint64_t{3000}, uint64_t{1000}}) {
-      whole.add(k, ns);
-      (k % 2 == 0 ? first : second).add(k, ns);
+      add_launch(whole, k, ns);
+      add_launch(k % 2 == 0 ? first : second, k, ns);
     }
   CHECK(whole.full());
   CHECK(!first.full());

@@ -29,18 +29,11 @@ void for_each_bucket(const trace::KernelDurations& message, Visit&& visit) {
 
 }  // namespace
 
-uint64_t* Durations::new_place(Kernel& kernel, uint32_t bucket) {
-  if (!full_ && ++pages_ > kMostPages) give_up();
-  if (full_) return nullptr;
-  if (!kernel.pages) kernel.pages = std::make_unique<std::array<std::unique_ptr<Page>, kPages>>();
-  auto& page = (*kernel.pages)[bucket / kPage];
-  page = std::make_unique<Page>();
-  return &(*page)[bucket % kPage];
-}
-
-void Durations::give_up() {
-  full_ = true;
-  for (Kernel& kernel : kernels_) kernel.pages.reset();
+Durations::Page& Durations::page(size_t kernel, uint32_t number) {
+  auto& pages = kernels_[kernel].pages;
+  if (const auto known = pages.find(number); known != pages.end()) return known->second;
+  full_ = full_ || ++pages_ > kMostPages;
+  return full_ ? nowhere_ : pages[number];
 }
 
 void Durations::add(size_t kernel, uint64_t launches, const ShortestLongest& times) {
@@ -49,11 +42,11 @@ void Durations::add(size_t kernel, uint64_t launches, const ShortestLongest& tim
 }
 
 void Durations::add_bucket(size_t kernel, uint32_t bucket, uint64_t launches) {
-  if (uint64_t* const count = place(kernels_[kernel], bucket)) add_saturating(*count, launches);
+  add_saturating(page(kernel, bucket / kPage)[bucket % kPage], launches);
 }
 
 void Durations::add(const Durations& o) {
-  if (o.full_) give_up();
+  full_ = full_ || o.full_;
   for (size_t kernel = 0; kernel < kernels_.size(); ++kernel) {
     add(kernel, o.kernels_[kernel].launches, o.kernels_[kernel].times);
     o.for_each_bucket(
@@ -97,27 +90,44 @@ LaunchTimes Durations::of(size_t kernel) const {
   return times;
 }
 
-KernelDurations::KernelDurations(const TraceTables& tables) : tables_(tables), durations_(0) {
+KernelNumbers::KernelNumbers(const SignatureTable& signatures) {
   std::unordered_map<uint32_t, uint32_t> number_of;
-  for (uint32_t s = 0; s < tables.signatures.size(); ++s) {
-    const uint32_t name = s == SignatureTable::kUndefined ? kNoIndex : tables.signatures[s].name;
-    const auto [known, fresh] = number_of.try_emplace(name, static_cast<uint32_t>(names_.size()));
-    if (fresh) names_.push_back(name);
-    kernel_.push_back(known->second);
+  for (uint32_t s = 0; s < signatures.size(); ++s) {
+    const uint32_t name = s == SignatureTable::kUndefined ? kNoIndex : signatures[s].name;
+    const auto [known, fresh] = number_of.try_emplace(name, static_cast<uint32_t>(names.size()));
+    if (fresh) names.push_back(name);
+    of_signature.push_back(known->second);
   }
-  durations_ = Durations(names_.size());
 }
 
 void KernelDurations::launches(const RowTable& rows, const LaunchPiece& piece) {
   if (piece.windowed) return;
-  for (size_t i = 0; i < piece.size; ++i)
-    if (piece.duration_ns[i] != LaunchPiece::kNoTime)
-      durations_.add(kernel_[rows.signature(piece.row[i])], piece.duration_ns[i]);
+  if (rows_.size() < rows.size()) rows_.resize(rows.size());
+  for (size_t i = 0; i < piece.size; ++i) {
+    const uint64_t ns = piece.duration_ns[i];
+    if (ns == LaunchPiece::kNoTime) continue;
+    OfRow& row = rows_[piece.row[i]];
+    row.shortest_ns = std::min(row.shortest_ns, ns);
+    row.longest_ns = std::max(row.longest_ns, ns);
+    const uint32_t bucket = step_bucket(ns);
+    if (row.page_number != bucket / Durations::kPage) {
+      row.page_number = bucket / Durations::kPage;
+      row.page =
+          &durations_.page(kernels_.of_signature[rows.signature(piece.row[i])], row.page_number);
+    }
+    ++(*row.page)[bucket % Durations::kPage];
+  }
+}
+
+void KernelDurations::end(const RowTable& rows) {
+  for (uint32_t row = 0; row < rows_.size(); ++row)
+    durations_.add(kernels_.of_signature[rows.signature(row)], rows.hot(row).timed, times(row));
+  rows_.clear();
 }
 
 void KernelDurations::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) {
   if (tally.timed > 0 && !tally.windowed && tally.has_possible_time())
-    durations_.add(kernel_[rows.signature(row)], tally.timed, tally.times);
+    durations_.add(kernels_.of_signature[rows.signature(row)], tally.timed, tally.times);
 }
 
 void KernelDurations::packet(uint32_t trace, const Packet& packet) {
@@ -128,15 +138,16 @@ void KernelDurations::packet(uint32_t trace, const Packet& packet) {
     return;
   for_each_bucket(message, [&](uint32_t id, uint32_t bucket, uint64_t launches) {
     const uint32_t signature = tables_.traces[trace].signatures.get(id);
-    durations_.add_bucket(kernel_[signature != kNoIndex ? signature : SignatureTable::kUndefined],
-                          bucket, launches);
+    durations_.add_bucket(
+        kernels_.of_signature[signature != kNoIndex ? signature : SignatureTable::kUndefined],
+        bucket, launches);
   });
 }
 
 void KernelDurations::give(Totals& totals) const {
   totals.medians_left_out = durations_.full();
-  for (size_t kernel = 0; kernel < names_.size(); ++kernel)
-    totals.launch_times[names_[kernel]] = durations_.of(kernel);
+  for (size_t kernel = 0; kernel < kernels_.names.size(); ++kernel)
+    totals.launch_times[kernels_.names[kernel]] = durations_.of(kernel);
 }
 
 // A kernel is named by the lowest id of its signatures.
@@ -147,9 +158,10 @@ std::vector<trace::KernelDurations> KernelDurations::messages(RowTable& rows) co
   std::vector<uint64_t> named;  // id above kernel
   for (uint32_t row = 1; row < rows.size(); ++row)
     if (rows.hot()[row].timed > 0)
-      named.push_back(uint64_t{rows.info(row).signature_id} << 32 | kernel_[rows.signature(row)]);
+      named.push_back(uint64_t{rows.info(row).signature_id} << 32 |
+                      kernels_.of_signature[rows.signature(row)]);
   std::ranges::sort(named);
-  std::vector<bool> done(names_.size());
+  std::vector<bool> done(kernels_.names.size());
   for (const uint64_t each : named) {
     const auto signature = static_cast<uint32_t>(each >> 32), kernel = static_cast<uint32_t>(each);
     if (done[kernel]) continue;

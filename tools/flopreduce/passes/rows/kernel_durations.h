@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -24,24 +24,15 @@ class Durations {
   // Of 64 buckets, of one kernel: 66 MB with their places. A table that needs more keeps no
   // buckets at all: which kernels found room would depend on the order.
   static constexpr size_t kMostPages = 1U << 16;
+  static constexpr uint32_t kPage = 64;
+  using Page = std::array<uint64_t, kPage>;
 
   explicit Durations(size_t kernels) : kernels_(kernels) {}
-  Durations(Durations&&) = default;
-  Durations& operator=(Durations&&) = default;
-  Durations(const Durations&) = delete;
-  Durations& operator=(const Durations&) = delete;
-  ~Durations() = default;
 
-  // One launch.
-  void add(size_t kernel, uint64_t ns) {
-    Kernel& k = kernels_[kernel];
-    ++k.launches;
-    k.times.add(ShortestLongest::of_one(ns));
-    if (uint64_t* const count = place(k, step_bucket(ns))) ++*count;
-  }
-  // Launches of which no more is known.
+  // Launches, whose buckets are added by themselves or not known.
   void add(size_t kernel, uint64_t launches, const ShortestLongest& times);
-  // Launches that were added so, in a bucket.
+  // Of buckets from number x kPage on. Stays where it is.
+  Page& page(size_t kernel, uint32_t number);
   void add_bucket(size_t kernel, uint32_t bucket, uint64_t launches);
   void add(const Durations& o);
 
@@ -50,44 +41,48 @@ class Durations {
   // Calls visit(bucket, launches) for each bucket of a kernel with launches, in rising order.
   template <typename Visit>
   void for_each_bucket(size_t kernel, Visit&& visit) const {
-    if (!kernels_[kernel].pages) return;
-    for (uint32_t page = 0; page < kPages; ++page)
-      if (const auto& counts = (*kernels_[kernel].pages)[page])
-        for (uint32_t i = 0; i < kPage; ++i)
-          if ((*counts)[i] > 0) visit(page * kPage + i, (*counts)[i]);
+    if (full_) return;
+    for (const auto& [number, page] : kernels_[kernel].pages)
+      for (uint32_t i = 0; i < kPage; ++i)
+        if (page[i] > 0) visit(number * kPage + i, page[i]);
   }
 
  private:
-  static constexpr uint32_t kPage = 64;
-  static constexpr uint32_t kPages = (kStepBuckets + kPage - 1) / kPage;
-  using Page = std::array<uint64_t, kPage>;
   struct Kernel {
     uint64_t launches = 0;
     ShortestLongest times;
-    std::unique_ptr<std::array<std::unique_ptr<Page>, kPages>> pages;
+    std::map<uint32_t, Page> pages;
   };
-  // Null where there is no room.
-  uint64_t* place(Kernel& kernel, uint32_t bucket) {
-    if (kernel.pages != nullptr)
-      if (Page* const page = (*kernel.pages)[bucket / kPage].get()) return &(*page)[bucket % kPage];
-    return new_place(kernel, bucket);
-  }
-  uint64_t* new_place(Kernel& kernel, uint32_t bucket);
-  void give_up();
   std::optional<double> median_ns(size_t kernel) const;
 
   std::vector<Kernel> kernels_;
   size_t pages_ = 0;
   bool full_ = false;
+  Page nowhere_{};  // for what has no room
+};
+
+// A number for each kernel, as the names of signatures say it.
+struct KernelNumbers {
+  std::vector<uint32_t> names;         // by number: NamePool; kNoIndex: not known
+  std::vector<uint32_t> of_signature;  // numbers
+
+  explicit KernelNumbers(const SignatureTable& signatures);
 };
 
 class KernelDurations final : public LaunchConsumer {
  public:
-  // `tables` must outlive this.
-  explicit KernelDurations(const TraceTables& tables);
+  // Both must outlive this.
+  KernelDurations(const TraceTables& tables, const KernelNumbers& kernels)
+      : tables_(tables), kernels_(kernels), durations_(kernels.names.size()) {}
   void launches(const RowTable& rows, const LaunchPiece& piece) override;
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
   void packet(uint32_t trace, const Packet& packet) override;
+  void end(const RowTable& rows) override;
+  // Of launches, without tallies, up to end().
+  ShortestLongest times(uint32_t row) const {
+    return row < rows_.size() ? ShortestLongest{rows_[row].shortest_ns, rows_[row].longest_ns}
+                              : ShortestLongest{};
+  }
   void add(const KernelDurations& o) { durations_.add(o.durations_); }
   // Fills Totals::launch_times.
   void give(Totals& totals) const;
@@ -95,11 +90,16 @@ class KernelDurations final : public LaunchConsumer {
   std::vector<trace::KernelDurations> messages(RowTable& rows) const;
 
  private:
+  struct OfRow {
+    uint64_t shortest_ns = UINT64_MAX, longest_ns = 0;
+    // With the bucket of the last launch: few kernels need two.
+    uint32_t page_number = UINT32_MAX;  // none yet
+    Durations::Page* page = nullptr;
+  };
   const TraceTables& tables_;
-  // A number for each kernel, as the names of signatures say it.
-  std::vector<uint32_t> names_;   // by kernel: NamePool; kNoIndex: not known
-  std::vector<uint32_t> kernel_;  // by signature
+  const KernelNumbers& kernels_;
   Durations durations_;
+  std::vector<OfRow> rows_;
 };
 
 }  // namespace flopinj::reduce

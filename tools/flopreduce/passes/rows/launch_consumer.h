@@ -35,6 +35,8 @@ class LaunchConsumer {
   // After the launches of a batch.
   virtual void batch(uint32_t /*trace*/, const LaunchBatchReader&) {}
   virtual void tally(const RowTable&, uint32_t /*row*/, const TallyRow&) {}
+  // After the last launches of these rows.
+  virtual void end(const RowTable&) {}
   // A packet of another kind. Damage in it was logged before.
   virtual void packet(uint32_t /*trace*/, const Packet&) {}
   // False once no more launches are asked for.

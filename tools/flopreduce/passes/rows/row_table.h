@@ -159,6 +159,7 @@ class RowTable {
 
   size_t size() const { return hot_.size(); }
   Hot* hot() { return hot_.data(); }
+  const Hot& hot(uint32_t row) const { return hot_[row]; }
   Info* info() { return info_.data(); }
   const Info& info(uint32_t row) const { return info_[row]; }
   // TraceTables::signatures

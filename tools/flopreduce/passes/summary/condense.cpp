@@ -81,6 +81,7 @@ struct Merge::Defined {
   Bodies bodies;
   DamageLog damage;  // in patterns
   TraceTables tables;
+  std::optional<KernelNumbers> kernels;
   std::optional<PhaseMap> phases;
   std::optional<OperatorMap> operators;
 
@@ -89,6 +90,7 @@ struct Merge::Defined {
     tables.traces.emplace_back();
     define(tables, bodies, damage);
     tables.join();
+    kernels.emplace(tables.signatures);
     phases.emplace(rules, tables, &matches);
     operators.emplace(tables, *phases, &known);
   }
@@ -200,7 +202,7 @@ Recording Merge::condensed(std::span<const Found> parts, DamageLog& damage) {
   const NumberSource source{tables, operators, numbers};
   SharedTables shared(tables, rules_, phases, 0, RowsBy::kSummary);
   shared.use_numbers(source);
-  Condenser condenser(shared, phases, revisions, damage);
+  Condenser condenser(shared, *defined_->kernels, phases, revisions, damage);
   for (const Segment& segment : segments.all()) condenser.segment(segment);
   return condenser.take();
 }

@@ -28,14 +28,14 @@ constexpr size_t kPacketBytes = 4096;
 
 }  // namespace
 
-Condenser::Condenser(SharedTables& shared, const PhaseMap& phases, const Revisions& revisions,
-                     DamageLog& damage)
+Condenser::Condenser(SharedTables& shared, const KernelNumbers& kernels, const PhaseMap& phases,
+                     const Revisions& revisions, DamageLog& damage)
     : tables_(shared.tables()),
       phases_(phases),
       revisions_(revisions),
       damage_(damage),
       pass_(shared, this),
-      kernels_(tables_),
+      kernels_(tables_, kernels),
       single_(tables_.traces[0].steps, kMostSingleSteps) {}
 
 void Condenser::segment(const Segment& segment) {
@@ -44,11 +44,11 @@ void Condenser::segment(const Segment& segment) {
 }
 
 void Condenser::launches(const RowTable& rows, const LaunchPiece& piece) {
+  kernels_.launches(rows, piece);
   if (of_rows_.size() < rows.size()) of_rows_.resize(rows.size());
-  for (size_t i = 0; i < piece.size; ++i)
+  for (size_t i = 0; piece.windowed && i < piece.size; ++i)
     if (piece.duration_ns[i] != LaunchPiece::kNoTime)
       of_rows_[piece.row[i]].add(ShortestLongest::of_one(piece.duration_ns[i]));
-  kernels_.launches(rows, piece);
   single_.launches(tables_, rows, piece);
 }
 
@@ -177,6 +177,7 @@ void Condenser::take_rows() {
     }
     Row row{table.lane_of(info), info.path_id, info.signature_id, launches,
             hot.timed,           hot.time_ns,  other.graph,       of_rows_[i]};
+    row.times.add(kernels_.times(i));
     row.lane.tells = phases_.told(tables_.traces[0].paths.get(info.path_id), row.lane.tells);
     for (const uint64_t timed : {other.timed, other.windowed_timed})
       add_saturating(row.timed, timed);

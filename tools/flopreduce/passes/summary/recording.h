@@ -41,8 +41,8 @@ class Condenser final : public LaunchConsumer {
   static constexpr size_t kMostSingleSteps = 1024;
 
   // All must outlive this. `damage`: all that is found in the recording, which is in it.
-  Condenser(SharedTables& shared, const PhaseMap& phases, const Revisions& revisions,
-            DamageLog& damage);
+  Condenser(SharedTables& shared, const KernelNumbers& kernels, const PhaseMap& phases,
+            const Revisions& revisions, DamageLog& damage);
   void segment(const Segment& segment);
   // After the last segment.
   Recording take();
@@ -80,7 +80,7 @@ class Condenser final : public LaunchConsumer {
   uint32_t file_ = 0;  // of the segment at hand
   // Of launches.
   SegmentTimes busy_;
-  std::vector<ShortestLongest> of_rows_;  // by row of the pass
+  std::vector<ShortestLongest> of_rows_;  // by row of the pass: what kernels_ leaves out
   std::vector<Row> rows_;
   KernelDurations kernels_;
   SingleSteps single_;
