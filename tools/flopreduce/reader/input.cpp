@@ -14,6 +14,7 @@
 #include <fstream>
 #include <vector>
 
+#include "reader/columns.h"
 #include "reader/decompress.h"
 #include "reader/packet_reader.h"
 #include "support/text.h"
@@ -54,10 +55,20 @@ bool write_all(int fd, const char* data, size_t size) {
   return true;
 }
 
-bool begins_compressed(int fd) {
-  std::array<uint8_t, kCompressionMagic> first{};
-  const ssize_t size = ::pread(fd, first.data(), first.size(), 0);
-  return size > 0 && is_compressed(first.data(), static_cast<size_t>(size));
+// To open a file again takes longer than to read so few bytes of it.
+constexpr uint64_t kSmallFile = 16U << 10;
+constexpr uint64_t kMostKept = 64U << 20;  // of all small files
+std::atomic<uint64_t> kept_bytes{0};
+
+// All of a small file, with room for kReadAhead bytes more.
+std::string first_bytes(int fd) {
+  std::array<char, kSmallFile> bytes;
+  const auto size =
+      static_cast<size_t>(std::max<ssize_t>(::pread(fd, bytes.data(), bytes.size(), 0), 0));
+  std::string first;
+  first.reserve(size + kReadAhead);
+  first.append(bytes.data(), size);
+  return first;
 }
 
 // A stream that may never end is looked at each time that so much of it has been copied.
@@ -115,7 +126,9 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   if (::fstat(input->fd_, &info) != 0) return open_error(input->name_, errno);
   if (S_ISDIR(info.st_mode))
     return error_for(path, "is a directory with no trace in it (*.pb, *.sum)", EISDIR);
-  input->compressed_ = S_ISREG(info.st_mode) && begins_compressed(input->fd_);
+  std::string first;
+  if (S_ISREG(info.st_mode)) first = first_bytes(input->fd_);
+  input->compressed_ = is_compressed(reinterpret_cast<const uint8_t*>(first.data()), first.size());
   if (!S_ISREG(info.st_mode) || standard_input || input->compressed_) {
     const int stream = input->fd_;
     auto error = input->spool(stream, false);
@@ -125,9 +138,10 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
     input->size_ = static_cast<uint64_t>(info.st_size);
   }
   if (S_ISREG(info.st_mode) && !standard_input) {
-    input->opens_again_ = true;
+    input->regular_ = true;
     input->device_ = info.st_dev;
     input->inode_ = info.st_ino;
+    if (!input->compressed_ && first.size() == input->size_) input->keep(std::move(first));
   }
   if (input->size_ == 0)
     return error_for(input->name_,
@@ -138,15 +152,24 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
 std::unique_ptr<Input> Input::from_memory(std::string name, const void* bytes, size_t size) {
   std::unique_ptr<Input> input(new Input);
   input->name_ = std::move(name);
-  input->memory_.assign(static_cast<const char*>(bytes), size);
+  input->memory_.assign(static_cast<const char*>(bytes), size).append(kReadAhead, '\0');
   input->in_memory_ = true;
   input->size_ = size;
   return input;
 }
 
+// Where there is no room the file is read as others are.
+void Input::keep(std::string bytes) {
+  if (kept_bytes + size_ > kMostKept) return;
+  memory_ = std::move(bytes.append(kReadAhead, '\0'));
+  kept_bytes += size_;
+  in_memory_ = is_kept_ = true;
+  ::close(fd_.exchange(-1));
+}
+
 // By the kernel's list of locks: to try the lock could keep a recorder from getting it.
 bool Input::being_written() const {
-  if (!opens_again_) return false;
+  if (!regular_) return false;
   char file[64];
   std::snprintf(file, sizeof file, " %02x:%02x:%llu ", major(device_), minor(device_),
                 static_cast<unsigned long long>(inode_));
@@ -160,10 +183,11 @@ bool Input::being_written() const {
 
 Input::~Input() {
   if (fd_ >= 0) ::close(fd_);
+  if (is_kept_) kept_bytes -= size_;
 }
 
 void Input::begin_reading() {
-  if (!opens_again_) return;
+  if (!regular_ || in_memory_) return;
   const std::scoped_lock lock(mutex_);
   if (readers_++ > 0 || fd_ >= 0) return;
   const int fd = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC);
@@ -182,7 +206,7 @@ void Input::begin_reading() {
 }
 
 void Input::end_reading() {
-  if (!opens_again_) return;
+  if (!regular_ || in_memory_) return;
   const std::scoped_lock lock(mutex_);
   if (--readers_ > 0) return;
   if (const int fd = fd_.exchange(-1); fd >= 0) ::close(fd);

@@ -23,7 +23,7 @@ struct InputError {
 //
 // A regular file is open up to the end of its first reading, and later while something reads it: a
 // job may have more traces than a process may have open files. A compressed one (decompress.h) is
-// in a temporary file for so long.
+// in a temporary file for so long. Small files are read once, as long as there is room for them.
 class Input {
  public:
   // Keeps an input open while it lives. Any thread.
@@ -51,6 +51,10 @@ class Input {
   // then says; a file that was replaced or removed meanwhile is one. Any thread.
   size_t read_at(uint64_t offset, uint8_t* to, size_t size);
   bool read_failed() const { return failed_; }
+  // All of its bytes, and kReadAhead more, where they are in memory; else null.
+  const uint8_t* memory() const {
+    return in_memory_ ? reinterpret_cast<const uint8_t*>(memory_.data()) : nullptr;
+  }
   // What is said of one without a single packet, as far as its first bytes say.
   std::string not_a_trace();
   // A recorder holds its lock on the file. False where that cannot be seen, as of a recorder on
@@ -61,16 +65,17 @@ class Input {
   Input() = default;
   // Into fd_ and, at first, size_; later up to that size.
   std::optional<InputError> spool(int from, bool again);
+  void keep(std::string bytes);
   void begin_reading();
   void end_reading();
   std::string name_;
   std::string memory_;
-  bool in_memory_ = false;
+  bool in_memory_ = false, is_kept_ = false;  // the latter: in kept_bytes
   uint64_t size_ = 0;
   std::atomic<int> fd_{-1};
   std::atomic<bool> failed_{false};
-  // Of a file that is opened again: which one it was.
-  bool opens_again_ = false, compressed_ = false;
+  // Of a regular file, which is opened again: which one it was.
+  bool regular_ = false, compressed_ = false;
   uint64_t device_ = 0, inode_ = 0;
   std::mutex mutex_;
   size_t readers_ = 0;

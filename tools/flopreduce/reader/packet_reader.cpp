@@ -61,6 +61,7 @@ PacketReader::PacketReader(Input& input, DamageLog& damage, Batches batches, uin
 
 const uint8_t* PacketReader::view(uint64_t offset, size_t size) {
   if (offset + size > input_.size()) return nullptr;
+  if (const uint8_t* const memory = input_.memory()) return memory + offset;
   if (offset < window_begin_ || offset + size > window_begin_ + window_size_) {
     // A recording of a summary is read by itself: no more than it and what a packet takes.
     const uint64_t left = end_ > offset ? end_ - offset : 0;

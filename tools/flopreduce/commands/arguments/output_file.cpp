@@ -197,13 +197,14 @@ void refuse_to_overwrite(const OutputArguments& to) {
   const std::string& file = to.file;
   const bool standard = is_standard_output(file);
   const auto output = standard ? file_state(STDOUT_FILENO) : file_state(file);
+  if (!output) return;
   for (const auto& input : to.inputs) {
     if (!same_file(output, input == "-" ? file_state(STDIN_FILENO) : file_state(input))) continue;
     throw Failure(
         (standard ? "standard output" : "-o " + printable(file)) +
         " is an input: it would be overwritten before it can be read again; name another file");
   }
-  if (standard || !output || to.force) return;
+  if (standard || to.force) return;
   throw Failure(printable(file) + " exists; choose another name, or overwrite it with --force");
 }
 

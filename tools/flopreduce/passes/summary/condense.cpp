@@ -284,18 +284,27 @@ bool Merge::copy(const Found& found, const std::function<void(std::string_view)>
 }
 
 void Merge::write(const std::function<void(std::string_view)>& to) {
+  constexpr size_t kWriteBytes = 64U << 10;  // at once: recordings of ranks are small
+  std::string waiting;
+  const auto write = [&](std::string_view bytes) {
+    waiting += bytes;
+    if (waiting.size() < kWriteBytes) return;
+    to(waiting);
+    waiting.clear();
+  };
   std::set<uint32_t> gone;
   for (const Chosen& chosen : chosen_) {
     const Found& found = chosen.parts.front();
     if (chosen.parts.size() == 1 && found.whole) {
-      if (!copy(found, to) && gone.insert(found.at.input).second)
+      if (!copy(found, write) && gone.insert(found.at.input).second)
         errors_.push_back(name_of(found) + ": cannot be read any more");
       continue;
     }
     DamageLog damage;
-    to(condensed(chosen.parts, damage).bytes);
+    write(condensed(chosen.parts, damage).bytes);
     if (damage.partial()) damaged_.push_back(name_of(found) + ": " + words(damage));
   }
+  to(waiting);
   reading_.reset();
   input_read_ = UINT32_MAX;
 }
