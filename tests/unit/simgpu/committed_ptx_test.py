@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 # With -fmad=false each operation of the source is one of the text, and counts as it is written.
 SOURCES = {
     "tests/integration/clients/client_kernels.cu": ["-arch=compute_80", "-fmad=false"],
+    "tests/integration/clients/collective_kernels.cu": ["-arch=compute_80"],
     "tests/integration/injector/conditional_kernels.cu": ["-arch=compute_75", "-rdc=true"],
     "tests/integration/injector/other_kernels.cu": ["-arch=compute_75", "-fmad=false"],
     "tests/unit/simgpu/kernels.cu": ["-arch=compute_75", "-fmad=false"],
