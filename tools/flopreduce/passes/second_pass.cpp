@@ -87,12 +87,13 @@ class Readers {
       : pass_(pass),
         segments_(pass.segments.all()),
         progress_(bytes_of(segments_), pass.progress),
-        times_(pass.shared.tables(), segments_, size_t{2} * jobs),
-        damage_(pass.files.size()),
-        damage_of_trace_(pass.shared.tables().traces.size()) {
+        times_(pass.shared.tables(), segments_, size_t{2} * jobs) {
+    pass.damage_of_file.assign(pass.files.size(), {});
+    pass.damage_of_trace.assign(pass.shared.tables().traces.size(), {});
+    pass.consumers.clear();
     for (unsigned i = 0; i < jobs; ++i) {
-      if (pass.consumer) consumers_.push_back(pass.consumer());
-      totals_.emplace_back(pass.shared, pass.consumer ? consumers_.back().get() : nullptr);
+      if (pass.consumer) pass.consumers.push_back(pass.consumer());
+      totals_.emplace_back(pass.shared, pass.consumer ? pass.consumers.back().get() : nullptr);
     }
   }
 
@@ -114,10 +115,8 @@ class Readers {
   bool depends_on_threads() { return totals_[0].full(); }
   Totals take() {
     DamageLog of_nothing;  // without files there is nothing to damage either
-    Totals totals = totals_[0].take(damage_.empty() ? of_nothing : damage_.front());
-    pass_.consumers = std::move(consumers_);
-    pass_.damage_of_trace = std::move(damage_of_trace_);
-    pass_.damage_of_file = std::move(damage_);
+    auto& damage = pass_.damage_of_file;
+    Totals totals = totals_[0].take(damage.empty() ? of_nothing : damage.front());
     for (size_t i = 0; i < totals.devices.size(); ++i)
       totals.devices[i].busy = std::move(times_.busy()[i]);
     return totals;
@@ -131,8 +130,8 @@ class Readers {
   }
 
   DamageLog& damage_of(uint32_t trace, uint32_t file) {
-    return pass_.shared.tables().traces[trace].has_summary ? damage_of_trace_[trace]
-                                                           : damage_[file];
+    return pass_.shared.tables().traces[trace].has_summary ? pass_.damage_of_trace[trace]
+                                                           : pass_.damage_of_file[file];
   }
 
   void read_segments(size_t thread) noexcept {
@@ -145,7 +144,7 @@ class Readers {
         progress_.add(segment.end - segment.begin);
         const std::lock_guard lock(lock_);
         damage_of(segment.trace, segment.file).add(damage);
-        if (!consumers_.empty() && !consumers_[thread]->goes_on()) times_.stop();
+        if (pass_.consumer && !pass_.consumers[thread]->goes_on()) times_.stop();
       }
       totals.fold_rows();
     } catch (...) {
@@ -176,12 +175,9 @@ class Readers {
   const std::vector<Segment>& segments_;
   Progress progress_;
   TimesInOrder times_;
-  std::vector<std::unique_ptr<LaunchConsumer>> consumers_;  // none, or one for each thread
   std::deque<TotalsPass> totals_;
   std::atomic<size_t> next_{0};
   std::mutex lock_;
-  std::vector<DamageLog> damage_;  // by file
-  std::vector<DamageLog> damage_of_trace_;
   std::exception_ptr failure_;
 };
 

@@ -126,31 +126,29 @@ void TotalsPass::report_lost(DamageLog& damage) {
   }
 }
 
+// Null, and the table is full, where there is no room for one more.
+template <typename Table>
+auto* TotalsPass::row_of(Table& table, const typename Table::key_type& key) {
+  full_ = full_ || (table.size() >= kMaxRows && !table.contains(key));
+  return table.size() < kMaxRows || table.contains(key) ? &table[key] : nullptr;
+}
+
 void TotalsPass::add_counts(const RowKey& key, const Counts& counts) {
-  if (totals_.size() >= kMaxRows && !totals_.contains(key))
-    full_ = true;
-  else
-    overflow_ = !totals_[key].add(counts) || overflow_;
+  if (Counts* const to = row_of(totals_, key)) overflow_ = !to->add(counts) || overflow_;
 }
 
 void TotalsPass::add_launches(uint64_t signature_device, const Launches& launches) {
-  if (device_totals_.size() >= kMaxRows && !device_totals_.contains(signature_device)) {
-    full_ = true;
-    return;
-  }
-  Launches& to = device_totals_[signature_device];
-  overflow_ = !add_saturating(to.launches, launches.launches) || overflow_;
-  overflow_ = !add_saturating(to.graph, launches.graph) || overflow_;
+  Launches* const to = row_of(device_totals_, signature_device);
+  if (to == nullptr) return;
+  overflow_ = !add_saturating(to->launches, launches.launches) || overflow_;
+  overflow_ = !add_saturating(to->graph, launches.graph) || overflow_;
 }
 
 void TotalsPass::add_timed(const RowKey& key, const Timed& timed) {
-  if (timed_.size() >= kMaxRows && !timed_.contains(key)) {
-    full_ = true;
-    return;
-  }
-  Timed& to = timed_[key];
-  overflow_ = !add_saturating(to.launches, timed.launches) || overflow_;
-  overflow_ = !add_saturating(to.timed, timed.timed) || overflow_;
+  Timed* const to = row_of(timed_, key);
+  if (to == nullptr) return;
+  overflow_ = !add_saturating(to->launches, timed.launches) || overflow_;
+  overflow_ = !add_saturating(to->timed, timed.timed) || overflow_;
 }
 
 void TotalsPass::fold_rows() {
@@ -229,8 +227,7 @@ void TotalsPass::sort_facts() {
     return std::tuple(shared_.tables().devices[r.device].trace, r.device, r.thread, r.stream,
                       r.path, r.rule, r.signature);
   };
-  std::sort(facts_.begin(), facts_.end(),
-            [&](const FactRow& a, const FactRow& b) { return order(a) < order(b); });
+  std::ranges::sort(facts_, {}, order);
   size_t size = 0;
   for (const FactRow& row : facts_) {
     if (size > 0 && order(facts_[size - 1]) == order(row))
@@ -264,19 +261,12 @@ Totals TotalsPass::take(DamageLog& damage) {
       totals.untimed_rows.push_back({static_cast<uint32_t>(key.signature_chip >> 32),
                                      static_cast<uint32_t>(key.signature_chip),
                                      static_cast<uint32_t>(key.path_rule), of.launches - of.timed});
-  std::sort(totals.rows.begin(), totals.rows.end(), [](const Row& a, const Row& b) {
-    return std::tie(a.signature, a.chip, a.path, a.rule) <
-           std::tie(b.signature, b.chip, b.path, b.rule);
-  });
-  std::sort(totals.device_rows.begin(), totals.device_rows.end(),
-            [](const DeviceRow& a, const DeviceRow& b) {
-              return std::tie(a.signature, a.device) < std::tie(b.signature, b.device);
-            });
-  std::sort(totals.untimed_rows.begin(), totals.untimed_rows.end(),
-            [](const UntimedRow& a, const UntimedRow& b) {
-              return std::tie(a.signature, a.device, a.rule) <
-                     std::tie(b.signature, b.device, b.rule);
-            });
+  std::ranges::sort(totals.rows, {},
+                    [](const Row& r) { return std::tuple(r.signature, r.chip, r.path, r.rule); });
+  std::ranges::sort(totals.device_rows, {},
+                    [](const DeviceRow& r) { return std::tuple(r.signature, r.device); });
+  std::ranges::sort(totals.untimed_rows, {},
+                    [](const UntimedRow& r) { return std::tuple(r.signature, r.device, r.rule); });
   totals.phases = shared_.phases();
   totals.devices = std::move(devices_);
   for (auto& device : totals.devices)

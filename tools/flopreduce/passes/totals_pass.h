@@ -91,6 +91,8 @@ class TotalsPass {
   struct Timed {
     uint64_t launches = 0, timed = 0;
   };
+  template <typename Table>
+  auto* row_of(Table& table, const typename Table::key_type& key);
   void add_counts(const RowKey& key, const Counts& counts);
   void add_timed(const RowKey& key, const Timed& timed);
   void add_launches(uint64_t signature_device, const Launches& launches);
