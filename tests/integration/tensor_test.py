@@ -46,6 +46,21 @@ class Tensor(harness.TestCase):
         """On GH100 each product of fp8 of a warp is two of fp16."""
         self.assert_theory("GH100", {**WARP, **GROUP, "mma_e4m3": ("tensor_fp16", FP8)})
 
+    def test_a_large_product_has_its_tensor_flop_and_a_bound_of_the_others(self):
+        """384 threads of 168 registers have no room for instrumented code, and no launch fails."""
+        self.run_profiled([CLIENTS / "tensor_client", PTX, LAUNCHES, "wgmma_large"],
+                          SIMGPU_FAULT="instrumented_registers=64")
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"][-1]["unmeasured"], 0)
+        tensor = LAUNCHES * 3 * 2 * 64 * 64 * 16
+        others = LAUNCHES * 384 * 96  # a product of each number that a thread holds
+        figures = report["figures"]
+        self.assertEqual(figures["bounded_launches"], LAUNCHES)
+        self.assertEqual(figures["flop_at_most"] - figures["flop_doubtful"], tensor)
+        self.assertGreaterEqual(figures["flop_doubtful"], others)
+        self.assertEqual(harness.precisions(report)["tensor_fp16"], tensor)
+
     def test_products_of_warps(self):
         self.assert_theory("GA100", WARP)
 

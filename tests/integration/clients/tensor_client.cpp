@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
   check(cuModuleLoad(&module, argv[1]), "cuModuleLoad");
   CUdeviceptr memory = 0;
-  constexpr size_t kBytes = 1 << 16;
+  constexpr size_t kBytes = 1 << 18;
   check(cuMemAlloc(&memory, kBytes), "cuMemAlloc");
   check(cuMemsetD8(memory, 0, kBytes), "cuMemsetD8");
   void* of_a_warp[] = {&memory, &memory, &memory, &memory};
@@ -30,8 +30,9 @@ int main(int argc, char** argv) {
       const bool group = std::string_view(argv[kernel]).substr(0, 5) == "wgmma";
       CUfunction function = nullptr;
       check(cuModuleGetFunction(&function, module, argv[kernel]), argv[kernel]);
-      check(cuLaunchKernel(function, 1, 1, 1, group ? 128 : 32, 1, 1, group ? 1 << 14 : 0, nullptr,
-                           group ? of_a_group : of_a_warp, nullptr),
+      const unsigned group_threads = std::string_view(argv[kernel]) == "wgmma_large" ? 384 : 128;
+      check(cuLaunchKernel(function, 1, 1, 1, group ? group_threads : 32, 1, 1, group ? 1 << 14 : 0,
+                           nullptr, group ? of_a_group : of_a_warp, nullptr),
             argv[kernel]);
     }
   check(cuCtxSynchronize(), "cuCtxSynchronize");

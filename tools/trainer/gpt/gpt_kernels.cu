@@ -77,8 +77,7 @@ __device__ void product(int inner, const Matrices& ma, const Matrices& mb, const
   if constexpr (sizeof(Result) == sizeof(float)) {
     for (int m = 0; m < 2; ++m)
       for (int n = 0; n < 4; ++n)
-        for (int i = 0; i < 4; ++i)
-          sum[m][n][i] = c[(m * 16 + i / 2 * 8) * mc.row + n * 8 + i % 2];
+        for (int i = 0; i < 4; ++i) sum[m][n][i] = c[(m * 16 + i / 2 * 8) * mc.row + n * 8 + i % 2];
   }
   // Fragments of a are ordered by rows, then by the inner dimension; those of b the other way.
   const int first = lane / 8 % 2 * 8, second = lane / 16 * 8, r = lane % 8;
@@ -328,8 +327,7 @@ KERNEL log_softmax(int classes, const bf16* x, float* y) {
   float most = -INFINITY, sum = 0;
   for (int i = lane; i < classes; i += 32) most = fmaxf(most, load(x + i));
   most = warp_max(most);
-  for (int i = lane; i < classes; i += 32)
-    sum += exp2_approximate((load(x + i) - most) * kLog2E);
+  for (int i = lane; i < classes; i += 32) sum += exp2_approximate((load(x + i) - most) * kLog2E);
   const float log_sum = fmaf(log2_approximate(warp_sum(sum)), kLn2, most);
   for (int i = lane; i < classes; i += 32) y[i] = load(x + i) - log_sum;
 }

@@ -9,16 +9,16 @@
 
 // --- mma: d = a b
 
-#define MMA_4_2_4(name, form)                                                                     \
-  extern "C" __global__ void name(const uint32_t* a, const uint32_t* b, uint32_t* d) {            \
-    LANE;                                                                                         \
-    uint32_t d0, d1, d2, d3;                                                                      \
-    asm volatile("mma.sync.aligned." form                                                         \
-                 " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"                     \
-                 : "=r"(d0), "=r"(d1), "=r"(d2), "=r"(d3)                                         \
-                 : "r"(AT(a, 0)), "r"(AT(a, 1)), "r"(AT(a, 2)), "r"(AT(a, 3)), "r"(AT(b, 0)),     \
-                   "r"(AT(b, 1)), "r"(0));                                                        \
-    AT(d, 0) = d0, AT(d, 1) = d1, AT(d, 2) = d2, AT(d, 3) = d3;                                   \
+#define MMA_4_2_4(name, form)                                                                 \
+  extern "C" __global__ void name(const uint32_t* a, const uint32_t* b, uint32_t* d) {        \
+    LANE;                                                                                     \
+    uint32_t d0, d1, d2, d3;                                                                  \
+    asm volatile("mma.sync.aligned." form                                                     \
+                 " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"                 \
+                 : "=r"(d0), "=r"(d1), "=r"(d2), "=r"(d3)                                     \
+                 : "r"(AT(a, 0)), "r"(AT(a, 1)), "r"(AT(a, 2)), "r"(AT(a, 3)), "r"(AT(b, 0)), \
+                   "r"(AT(b, 1)), "r"(0));                                                    \
+    AT(d, 0) = d0, AT(d, 1) = d1, AT(d, 2) = d2, AT(d, 3) = d3;                               \
   }
 MMA_4_2_4(mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 MMA_4_2_4(mma_f16, "m16n8k16.row.col.f32.f16.f16.f32")
@@ -29,11 +29,12 @@ MMA_4_2_4(mma_e4m3, "m16n8k32.row.col.f32.e4m3.e5m2.f32")
 extern "C" __global__ void mma_f16_f16(const uint32_t* a, const uint32_t* b, uint32_t* d) {
   LANE;
   uint32_t d0, d1;
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "
-               "{%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%8};"
-               : "=r"(d0), "=r"(d1)
-               : "r"(AT(a, 0)), "r"(AT(a, 1)), "r"(AT(a, 2)), "r"(AT(a, 3)), "r"(AT(b, 0)),
-                 "r"(AT(b, 1)), "r"(0));
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "
+      "{%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%8};"
+      : "=r"(d0), "=r"(d1)
+      : "r"(AT(a, 0)), "r"(AT(a, 1)), "r"(AT(a, 2)), "r"(AT(a, 3)), "r"(AT(b, 0)), "r"(AT(b, 1)),
+        "r"(0));
   AT(d, 0) = d0, AT(d, 1) = d1;
 }
 
@@ -60,30 +61,30 @@ extern "C" __global__ void wmma_f64(const double* a, const double* b, double* d)
 
 // --- mma.sp: half of a, and metadata e
 
-#define SPARSE_2(name, form, selector)                                                            \
-  extern "C" __global__ void name(const uint32_t* a, const uint32_t* b, const uint32_t* e,        \
-                                  uint32_t* d) {                                                  \
-    LANE;                                                                                         \
-    uint32_t d0, d1, d2, d3;                                                                      \
-    asm volatile("mma.sp::ordered_metadata.sync.aligned." form                                    \
-                 " {%0,%1,%2,%3}, {%4,%5}, {%6,%7}, {%8,%8,%8,%8}, %9, " selector ";"             \
-                 : "=r"(d0), "=r"(d1), "=r"(d2), "=r"(d3)                                         \
-                 : "r"(AT(a, 0)), "r"(AT(a, 1)), "r"(AT(b, 0)), "r"(AT(b, 1)), "r"(0),            \
-                   "r"(AT(e, 0)));                                                                \
-    AT(d, 0) = d0, AT(d, 1) = d1, AT(d, 2) = d2, AT(d, 3) = d3;                                   \
+#define SPARSE_2(name, form, selector)                                                     \
+  extern "C" __global__ void name(const uint32_t* a, const uint32_t* b, const uint32_t* e, \
+                                  uint32_t* d) {                                           \
+    LANE;                                                                                  \
+    uint32_t d0, d1, d2, d3;                                                               \
+    asm volatile("mma.sp::ordered_metadata.sync.aligned." form                             \
+                 " {%0,%1,%2,%3}, {%4,%5}, {%6,%7}, {%8,%8,%8,%8}, %9, " selector ";"      \
+                 : "=r"(d0), "=r"(d1), "=r"(d2), "=r"(d3)                                  \
+                 : "r"(AT(a, 0)), "r"(AT(a, 1)), "r"(AT(b, 0)), "r"(AT(b, 1)), "r"(0),     \
+                   "r"(AT(e, 0)));                                                         \
+    AT(d, 0) = d0, AT(d, 1) = d1, AT(d, 2) = d2, AT(d, 3) = d3;                            \
   }
-#define SPARSE_4(name, form, selector)                                                            \
-  extern "C" __global__ void name(const uint32_t* a, const uint32_t* b, const uint32_t* e,        \
-                                  uint32_t* d) {                                                  \
-    LANE;                                                                                         \
-    uint32_t d0, d1, d2, d3;                                                                      \
-    asm volatile("mma.sp::ordered_metadata.sync.aligned." form                                    \
-                 " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9,%10,%11}, {%12,%12,%12,%12}, %13, "       \
-                 selector ";"                                                                     \
-                 : "=r"(d0), "=r"(d1), "=r"(d2), "=r"(d3)                                         \
-                 : "r"(AT(a, 0)), "r"(AT(a, 1)), "r"(AT(a, 2)), "r"(AT(a, 3)), "r"(AT(b, 0)),     \
-                   "r"(AT(b, 1)), "r"(AT(b, 2)), "r"(AT(b, 3)), "r"(0), "r"(AT(e, 0)));           \
-    AT(d, 0) = d0, AT(d, 1) = d1, AT(d, 2) = d2, AT(d, 3) = d3;                                   \
+#define SPARSE_4(name, form, selector)                                                          \
+  extern "C" __global__ void name(const uint32_t* a, const uint32_t* b, const uint32_t* e,      \
+                                  uint32_t* d) {                                                \
+    LANE;                                                                                       \
+    uint32_t d0, d1, d2, d3;                                                                    \
+    asm volatile(                                                                               \
+        "mma.sp::ordered_metadata.sync.aligned." form                                           \
+        " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9,%10,%11}, {%12,%12,%12,%12}, %13, " selector ";" \
+        : "=r"(d0), "=r"(d1), "=r"(d2), "=r"(d3)                                                \
+        : "r"(AT(a, 0)), "r"(AT(a, 1)), "r"(AT(a, 2)), "r"(AT(a, 3)), "r"(AT(b, 0)),            \
+          "r"(AT(b, 1)), "r"(AT(b, 2)), "r"(AT(b, 3)), "r"(0), "r"(AT(e, 0)));                  \
+    AT(d, 0) = d0, AT(d, 1) = d1, AT(d, 2) = d2, AT(d, 3) = d3;                                 \
   }
 SPARSE_2(sparse_f16_k16, "m16n8k16.row.col.f32.f16.f16.f32", "0x3")
 SPARSE_4(sparse_f16_k32, "m16n8k32.row.col.f32.f16.f16.f32", "0x0")
@@ -107,28 +108,30 @@ __device__ uint64_t in_shared(const uint4* image, unsigned units) {
 
 #define D4 "{%0,%1,%2,%3}"
 #define D8 "{%0,%1,%2,%3,%4,%5,%6,%7}"
-#define D32                                                                                       \
-  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,"   \
+#define D32                                                                                     \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24," \
   "%25,%26,%27,%28,%29,%30,%31}"
 #define R1(i) "+r"(v[i])
 #define R4(i) R1(i), R1(i + 1), R1(i + 2), R1(i + 3)
 #define R8(i) R4(i), R4(i + 4)
 #define R32(i) R8(i), R8(i + 8), R8(i + 16), R8(i + 24)
-#define WGMMA(name, count, list, registers, form, a, b, p, tail)                                  \
-  extern "C" __global__ void name(const uint4* image, unsigned units, uint64_t at_a,              \
-                                  uint64_t at_b, int add, uint32_t* d) {                          \
-    const uint64_t begin = in_shared(image, units);                                               \
-    uint32_t v[count];                                                                            \
-    for (int i = 0; i < count; ++i) v[i] = d[count * threadIdx.x + i];                            \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " p ", 0;\nwgmma.fence.sync.aligned;\n"        \
-                 "wgmma.mma_async.sync.aligned." form " " list ", " a ", " b ", p" tail ";\n"     \
-                 "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}"          \
-                 : registers                                                                      \
-                 : "l"(begin + at_a), "l"(begin + at_b), "r"(add)                                 \
-                 : "memory");                                                                     \
-    for (int i = 0; i < count; ++i) d[count * threadIdx.x + i] = v[i];                            \
+#define WGMMA(name, count, list, registers, form, a, b, p, tail)                         \
+  extern "C" __global__ void name(const uint4* image, unsigned units, uint64_t at_a,     \
+                                  uint64_t at_b, int add, uint32_t* d) {                 \
+    const uint64_t begin = in_shared(image, units);                                      \
+    uint32_t v[count];                                                                   \
+    for (int i = 0; i < count; ++i) v[i] = d[count * threadIdx.x + i];                   \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " p                                   \
+                 ", 0;\nwgmma.fence.sync.aligned;\n"                                     \
+                 "wgmma.mma_async.sync.aligned." form " " list ", " a ", " b ", p" tail  \
+                 ";\n"                                                                   \
+                 "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}" \
+                 : registers                                                             \
+                 : "l"(begin + at_a), "l"(begin + at_b), "r"(add)                        \
+                 : "memory");                                                            \
+    for (int i = 0; i < count; ++i) d[count * threadIdx.x + i] = v[i];                   \
   }
-#define WGMMA_F16(name, tail)                                                                     \
+#define WGMMA_F16(name, tail) \
   WGMMA(name, 32, D32, R32(0), "m64n64k16.f32.f16.f16", "%32", "%33", "%34", tail)
 WGMMA_F16(wgmma_f16, ", 1, 1, 0, 0")
 WGMMA_F16(wgmma_f16_a, ", 1, 1, 1, 0")
@@ -140,6 +143,28 @@ WGMMA(wgmma_tf32, 8, D8, R8(0), "m64n16k8.f32.tf32.tf32", "%8", "%9", "%10", ", 
 WGMMA(wgmma_e4m3, 8, D8, R8(0), "m64n16k32.f32.e4m3.e5m2", "%8", "%9", "%10", ", 1, 1")
 WGMMA(wgmma_s8, 8, D8, R8(0), "m64n16k32.s32.s8.u8", "%8", "%9", "%10", "")
 
+// Three groups of warps with 168 registers each, as the large products of Hopper have: no thread
+// finds room for more. Besides its product each thread multiplies kHeld numbers.
+constexpr int kHeld = 96;
+extern "C" __global__ void __launch_bounds__(384, 1)
+    wgmma_large(const uint4* image, unsigned units, uint64_t at_a, uint64_t at_b, int add,
+                float* d) {
+  const uint64_t begin = in_shared(image, units);
+  float held[kHeld];
+  uint32_t v[32] = {};
+  for (int i = 0; i < kHeld; ++i) held[i] = __ldcv(&d[blockDim.x * i + threadIdx.x]);
+  asm volatile(
+      "wgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 " D32
+      ", %32, %33, 0, 1, 1, 0, 0;\n"
+      "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
+      : R32(0)
+      : "l"(begin + at_a), "l"(begin + at_b)
+      : "memory");
+  for (int i = 0; i < kHeld; ++i) d[blockDim.x * i + threadIdx.x] = held[i] * held[(i + 1) % kHeld];
+  for (int i = 0; i < 32; ++i) d[blockDim.x * i + threadIdx.x] = __uint_as_float(v[i]);
+}
+
 // a in registers: those of thread t at [4 * t].
 extern "C" __global__ void wgmma_registers(const uint4* image, unsigned units, const uint32_t* a,
                                            uint64_t at_b, int add, uint32_t* d) {
@@ -147,13 +172,14 @@ extern "C" __global__ void wgmma_registers(const uint4* image, unsigned units, c
   uint32_t v[8];
   for (int i = 0; i < 8; ++i) v[i] = d[8 * threadIdx.x + i];
   a += 4 * threadIdx.x;
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %13, 0;\nwgmma.fence.sync.aligned;\n"
-               "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 " D8
-               ", {%8,%9,%10,%11}, %12, p, 1, 1, 1;\n"
-               "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}"
-               : R8(0)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(begin + at_b), "r"(add)
-               : "memory");
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %13, 0;\nwgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 " D8
+      ", {%8,%9,%10,%11}, %12, p, 1, 1, 1;\n"
+      "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}"
+      : R8(0)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(begin + at_b), "r"(add)
+      : "memory");
   for (int i = 0; i < 8; ++i) d[8 * threadIdx.x + i] = v[i];
 }
 
@@ -161,11 +187,12 @@ extern "C" __global__ void wgmma_registers(const uint4* image, unsigned units, c
 
 __device__ bool has_flipped(unsigned barrier, unsigned parity) {
   unsigned flipped;
-  asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-               "selp.u32 %0, 1, 0, p;\n}"
-               : "=r"(flipped)
-               : "r"(barrier), "r"(parity)
-               : "memory");
+  asm volatile(
+      "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n}"
+      : "=r"(flipped)
+      : "r"(barrier), "r"(parity)
+      : "memory");
   return flipped != 0;
 }
 
@@ -178,10 +205,10 @@ extern "C" __global__ void doubles(int tiles, const float* x, float* y) {
   };
   const auto ask = [&](int tile) {
     const unsigned stage = tile % kStages;
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                     address(&full[stage])),
-                 "r"(kBytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(&full[stage])),
+        "r"(kBytes)
+        : "memory");
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
             "r"(address(from[stage])),
@@ -204,10 +231,10 @@ extern "C" __global__ void doubles(int tiles, const float* x, float* y) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
     if (threadIdx.x == 0) {
-      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
-                       y + tile * kTile),
-                   "r"(address(to)), "r"(kBytes)
-                   : "memory");
+      asm volatile(
+          "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(y + tile * kTile),
+          "r"(address(to)), "r"(kBytes)
+          : "memory");
       asm volatile("cp.async.bulk.commit_group;" ::: "memory");
       asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
       if (tile + kStages < tiles) ask(tile + kStages);
@@ -224,11 +251,12 @@ extern "C" __global__ void transactions(unsigned* out) {
   unsigned left;
   const auto flipped = [&](unsigned parity) {
     unsigned is;
-    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                 "selp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(is)
-                 : "r"(at), "r"(parity)
-                 : "memory");
+    asm volatile(
+        "{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n}"
+        : "=r"(is)
+        : "r"(at), "r"(parity)
+        : "memory");
     return is;
   };
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 2;" ::"r"(at) : "memory");
@@ -301,8 +329,8 @@ extern "C" __global__ void __cluster_dims__(2, 2, 1) cluster_sums(const int* x, 
   __shared__ int own;
   const unsigned block = blockIdx.x + gridDim.x * blockIdx.y;
   if (threadIdx.x == 0) own = x[block];
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" :::
-                   "memory");
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
   int sum = 0;
   for (unsigned rank = 0; rank < 4; ++rank) {
     unsigned there, of;
@@ -334,8 +362,8 @@ extern "C" __global__ void __cluster_dims__(2, 2, 1) cluster_gift(const int4* x,
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&barrier)) : "memory");
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 16;" ::"r"(address(&barrier))
                : "memory");
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" :::
-                   "memory");
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
   if (rank == 0)
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
