@@ -526,7 +526,7 @@ TEST_CASE("a launch may wait as long as its signature has room in the budget") {
   SchedulerConfig config;
   config.budget = 0.01;
   config.startup_ns = 200 * kSecond;
-  Fixture f{{}, config};
+  Fixture f{SignatureTable(), config};
   f.scheduler.begin(0, 1);
   f.scheduler.add_plan(kGpu0, "GH100", two_groups());
   const Signature& known = f.signature("known");
