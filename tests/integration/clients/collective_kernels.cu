@@ -21,8 +21,7 @@ __device__ void all_reduce(const Ring& ring, unsigned words, const unsigned* in,
   const unsigned chunk = words / ring.ranks, steps = 2 * (ring.ranks - 1);
   const size_t set = static_cast<size_t>(ring.call % 2) * steps * chunk;
   const unsigned long long flag = static_cast<unsigned long long>(ring.call) << 32;
-  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < chunk;
-       i += gridDim.x * blockDim.x) {
+  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < chunk; i += gridDim.x * blockDim.x) {
     unsigned at = ring.rank, value = in[at * chunk + i];
     for (unsigned step = 0; step < steps; ++step) {
       const size_t slot = set + static_cast<size_t>(step) * chunk + i;

@@ -45,7 +45,7 @@ TEST_CASE("metrics read the counts that their names say") {
   CHECK(value("smsp__thread_inst_executed_pipe_fp64_pred_on.sum") == 7);
   CHECK(value("smsp__thread_inst_executed_pipe_fma_type_fp16_pred_on.sum") == 7);
   CHECK(value("smsp__thread_inst_executed_pipe_fma_pred_on.sum") >=
-        27);  // an upper bound of FP32 and FP16 work
+        27);                                            // an upper bound of FP32 and FP16 work
   CHECK(value("sm__inst_executed_pipe_fma.sum") == 3);  // of 20 + 7 + 64 threads' instructions
   CHECK(value("sm__inst_executed_pipe_fp64.sum") == 1);
   CHECK(value("sm__inst_executed_pipe_fma_type_fp16.sum") == 1);

@@ -124,8 +124,8 @@ struct Kernel {
   uint32_t shared_bytes = 0;   // static
   uint32_t dynamic_begin = 0;  // where dynamic shared memory begins: behind every kernel's static
   uint32_t cluster[3] = {0, 0, 0};
-  uint32_t block[3] = {0, 0, 0};  // that a launch must have; zeros: any
-  uint32_t most_threads = 0;      // of a block; 0: as many as the device has
+  uint32_t block[3] = {0, 0, 0};         // that a launch must have; zeros: any
+  uint32_t most_threads = 0;             // of a block; 0: as many as the device has
   uint32_t registers = kUsualRegisters;  // of a thread
 };
 
