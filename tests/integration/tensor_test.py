@@ -64,6 +64,11 @@ class Tensor(harness.TestCase):
     def test_products_of_warps(self):
         self.assert_theory("GA100", WARP)
 
+    def test_products_of_warps_on_blackwell(self):
+        """Its counter of int8 holds sparse products too."""
+        int8 = {"sparse_s8_k64": ("tensor_int8", WARP["sparse_s8_k64"][1])}
+        self.assert_theory("GB100", {**WARP, **int8, "mma_e4m3": ("tensor_fp16", FP8)})
+
     def test_products_of_fp8_of_a_warp(self):
         self.assert_theory("AD102", {**WARP, "mma_e4m3": ("tensor_fp8", FP8)})
 

@@ -52,9 +52,10 @@ uint32_t weight(Counter counter, uint32_t family) {
       return 8;
     case Counter::kPipeFma:
       return family == kGa100 ? 3 : 7;
-    case Counter::kHmmaFp16ToFp16:
     case Counter::kImma:
     case Counter::kImmaSecond:
+      return family >= kFirstBlackwell ? 4 : 5;
+    case Counter::kHmmaFp16ToFp16:
       return 5;
     case Counter::kPipeFp64:
     case Counter::kInstTensor:

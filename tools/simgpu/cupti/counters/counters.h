@@ -20,6 +20,7 @@ enum class Counter : uint16_t {
   kSassHadd,
   kSassHmul,
   kSassHfma,
+  kSassPaired,  // two single-precision operations in one instruction: PTX has them apart
   // Operations of the tensor path, a fused multiply-add being two.
   kHmmaBf16,
   kHmmaFp16ToFp16,
@@ -59,14 +60,14 @@ enum class Counter : uint16_t {
 inline constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
 using CounterValues = std::array<uint64_t, kCounters>;
 
-constexpr bool is_sass(Counter counter) { return counter <= Counter::kSassHfma; }
+constexpr bool is_sass(Counter counter) { return counter <= Counter::kSassPaired; }
 
 // Hardware counters share slots: a pass holds counters of at most kPassCapacity together. This is
 // not how the chip is wired; it is the simplest rule that gives the pass counts of the real host
 // API on GH100 (checked against it by tests/unit/simgpu_cupti); of GA100 it knows that all pipes of
-// threads fit together. Weight 0: fits everywhere.
+// threads fit together, and of Blackwell that int8 takes one pass. Weight 0: fits everywhere.
 inline constexpr uint32_t kPassCapacity = 8;
-inline constexpr uint32_t kGa100 = 4;  // a family (chips.h)
+inline constexpr uint32_t kGa100 = 4, kFirstBlackwell = 9;  // families (chips.h)
 uint32_t weight(Counter counter, uint32_t family);
 
 // Instances the work is spread over; nominal on chips other than GH100.

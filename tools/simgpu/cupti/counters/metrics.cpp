@@ -32,7 +32,7 @@ constexpr MetricInfo sass_blackwell(
           "instruction",
           Spread::kTotal,
           kPartitions,
-          parts(kNone)};
+          parts(kSassPaired)};
 }
 constexpr MetricInfo pipe(const char* name, const char* families, Counter counter) {
   return {name,        families,      "thread-level instructions of the pipe, predicate on",
