@@ -88,8 +88,9 @@ class Simulated(RunCase):
             self.skipTest("Python has no library of mathematics to stand in")
         for name in ("libcudart.so.13", "libcupti.so.13"):
             shutil.copy(maths[0], self.folder / name)
+        preload = [harness.SANITIZER_PRELOAD, str(self.folder / "libcudart.so.13")]
         done = self.flopinj_run("--simulate", "-o", "t.pb", "--", LAUNCH, "same_grid",
-                                LD_PRELOAD=str(self.folder / "libcudart.so.13"))
+                                LD_PRELOAD=":".join(filter(None, preload)))
         self.assertEqual(self.launches("t.pb"), LAUNCHES, done.stderr)
 
 
