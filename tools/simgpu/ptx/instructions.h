@@ -12,12 +12,11 @@ namespace simgpu::ptx {
 LaneAddresses addresses(const Warp& warp, const Code& code, uint32_t active, uint32_t bytes);
 void check_alignment(uint64_t address, uint64_t bytes);
 
-Handler load_handler(const Type& type);   // into the places of its list
-Handler store_handler(const Type& type);  // from them
-Handler atomic_handler(const std::string& operation, const Type& type);  // null: there is none
-void to_window(Warp& warp, const Code& code, uint32_t active);           // cvta: a + value
-void in_window(Warp& warp, const Code& code, uint32_t active);           // isspacep: of `value`
-void load_frame(Warp& warp, const Code& code, uint32_t active);          // .param of a call
+Handler load_handler(const Type& type);                          // into the places of its list
+Handler store_handler(const Type& type);                         // from them
+void to_window(Warp& warp, const Code& code, uint32_t active);   // cvta: a + value
+void in_window(Warp& warp, const Code& code, uint32_t active);   // isspacep: of `value`
+void load_frame(Warp& warp, const Code& code, uint32_t active);  // .param of a call
 void store_frame(Warp& warp, const Code& code, uint32_t active);
 void pack(Warp& warp, const Code& code, uint32_t active);    // d: the parts of its list
 void unpack(Warp& warp, const Code& code, uint32_t active);  // its list: the parts of a
@@ -28,6 +27,10 @@ void map_address(Warp& warp, const Code& code, uint32_t active);  // mapa: a, in
 void rank_at(Warp& warp, const Code& code, uint32_t active);      // getctarank: of address a
 void add_value(Warp& warp, const Code& code, uint32_t active);    // d, of 8 bytes: a + value
 Handler system_call(const std::string& name);                     // null: it is not known
+
+// --- atomics.cpp
+
+Handler atomic_handler(const std::string& operation, const Type& type);  // null: there is none
 
 // --- async.cpp
 
