@@ -1,4 +1,5 @@
 #include <atomic>
+#include <thread>
 #include <type_traits>
 
 #include "ptx/instructions.h"
@@ -7,6 +8,43 @@
 
 namespace simgpu::ptx {
 namespace {
+
+// A kernel that waits for another one reads over and over: where there are fewer processors than
+// kernels, the other one is to run.
+void after_strong_load() {
+  constexpr uint32_t kLoads = 64;
+  thread_local uint32_t loads = 0;
+  if (++loads % kLoads == 0) std::this_thread::yield();
+}
+
+template <class T>
+void strong_load(Warp& warp, const Code& code, uint32_t active) {
+  const auto bytes = static_cast<uint32_t>(sizeof(T) * code.list_size);
+  const LaneAddresses lanes = addresses(warp, code, active, bytes);
+  const uint32_t* const places = warp.routine().lists.data() + code.list;
+  for_each_lane(active, [&](uint32_t l) {
+    const auto* const from = reinterpret_cast<const T*>(
+        at_address(warp, l, lanes.at[l], bytes, code.space, Access::kRead));
+    for (uint32_t i = 0; i < code.list_size; ++i)
+      warp.put(places[i], code.wide_d, l,
+               static_cast<uint64_t>(__atomic_load_n(from + i, __ATOMIC_ACQUIRE)));
+  });
+  after_strong_load();
+}
+
+template <class T>
+void strong_store(Warp& warp, const Code& code, uint32_t active) {
+  const auto bytes = static_cast<uint32_t>(sizeof(T) * code.list_size);
+  const LaneAddresses lanes = addresses(warp, code, active, bytes);
+  const uint32_t* const places = warp.routine().lists.data() + code.list;
+  for_each_lane(active, [&](uint32_t l) {
+    auto* const to =
+        reinterpret_cast<T*>(at_address(warp, l, lanes.at[l], bytes, code.space, Access::kWrite));
+    for (uint32_t i = 0; i < code.list_size; ++i)
+      __atomic_store_n(to + i, static_cast<T>(warp.get(places[i], code.wide_d, l)),
+                       __ATOMIC_RELEASE);
+  });
+}
 
 template <class T>
 using BitsOf = std::conditional_t<sizeof(T) == 8, uint64_t,
@@ -99,6 +137,32 @@ SIMGPU_ATOMIC(AtomicDecrement, a == 0 || a > b ? b : a - 1)
 #undef SIMGPU_ATOMIC
 
 }  // namespace
+
+Handler strong_load_handler(const Type& type) {
+  const bool is_signed = type.kind == Type::Kind::kSigned;
+  switch (type.bytes) {
+    case 1:
+      return is_signed ? &strong_load<int8_t> : &strong_load<uint8_t>;
+    case 2:
+      return is_signed ? &strong_load<int16_t> : &strong_load<uint16_t>;
+    case 4:
+      return is_signed ? &strong_load<int32_t> : &strong_load<uint32_t>;
+    default:
+      return &strong_load<uint64_t>;
+  }
+}
+Handler strong_store_handler(const Type& type) {
+  switch (type.bytes) {
+    case 1:
+      return &strong_store<uint8_t>;
+    case 2:
+      return &strong_store<uint16_t>;
+    case 4:
+      return &strong_store<uint32_t>;
+    default:
+      return &strong_store<uint64_t>;
+  }
+}
 
 Handler atomic_handler(const std::string& operation, const Type& type) {
   struct RowOfAtomics {

@@ -600,7 +600,11 @@ class FunctionDecoder {
       return add(code);
     }
     address(code, where);
-    code.handler = is_load ? load_handler(type) : store_handler(type);
+    const bool strong = std::ranges::any_of(
+        std::initializer_list<std::string_view>{"volatile", "relaxed", "acquire", "release"},
+        [&](std::string_view word) { return words.has(word); });
+    code.handler = strong ? (is_load ? strong_load_handler(type) : strong_store_handler(type))
+                          : (is_load ? load_handler(type) : store_handler(type));
     add(code);
   }
   void load(const Words& words) { access(words, operand(1), operand(0), true); }

@@ -28,8 +28,11 @@ void rank_at(Warp& warp, const Code& code, uint32_t active);      // getctarank:
 void add_value(Warp& warp, const Code& code, uint32_t active);    // d, of 8 bytes: a + value
 Handler system_call(const std::string& name);                     // null: it is not known
 
-// --- atomics.cpp
+// --- atomics.cpp: memory that the host and kernels of other streams may use at the same time
 
+// The same for .volatile, .relaxed, .acquire and .release.
+Handler strong_load_handler(const Type& type);
+Handler strong_store_handler(const Type& type);
 Handler atomic_handler(const std::string& operation, const Type& type);  // null: there is none
 
 // --- async.cpp

@@ -8,6 +8,18 @@
 #include "ptx/instructions.h"
 #include "ptx/lanes.h"
 
+// This file is built without the thread sanitizer, which would take most of the time. It is shown
+// one byte of an access of a warp, so that a kernel beside a copy or a kernel that it should wait
+// for is still found.
+#ifdef SIMGPU_WITNESSED
+extern "C" void __tsan_read1(void* at);
+extern "C" void __tsan_write1(void* at);
+#define SIMGPU_WITNESS(access, at) \
+  if ((at) != nullptr) __tsan_##access##1(const_cast<std::byte*>(at))
+#else
+#define SIMGPU_WITNESS(access, at) static_cast<void>(0)
+#endif
+
 namespace simgpu::ptx {
 
 void check_alignment(uint64_t bits, uint64_t bytes) {
@@ -159,6 +171,7 @@ void load(Warp& warp, const Code& code, uint32_t active) {
   const auto bytes = static_cast<uint32_t>(sizeof(T) * code.list_size);
   find_addresses(warp, code, active, bytes, lanes);
   const std::byte* from = in_one_piece(warp, code, lanes, active, bytes, Access::kRead);
+  SIMGPU_WITNESS(read, from);
   const bool one = from != nullptr && lanes.pattern == Pattern::kOne;
   const bool row = from != nullptr && code.list_size == 1 && lanes.pattern == Pattern::kRow;
   if (row) {
@@ -172,9 +185,8 @@ void load(Warp& warp, const Code& code, uint32_t active) {
     return static_cast<Wider<T>>(value);
   };
   const auto fill = [&](auto* to, const std::byte* part) {
-    if (one) {  // it may be what the host or another stream's work writes meanwhile
-      const auto* const at = reinterpret_cast<const T*>(part);
-      const Wider<T> value = static_cast<Wider<T>>(__atomic_load_n(at, __ATOMIC_ACQUIRE));
+    if (one) {
+      const Wider<T> value = value_at(part);
       set_lanes(to, active, [value](uint32_t) { return value; });
     } else if (row) {
       set_lanes(to, active, [&](uint32_t l) { return value_at(part + sizeof(T) * l); });
@@ -196,8 +208,9 @@ void store(Warp& warp, const Code& code, uint32_t active) {
   LaneAddresses lanes;
   const auto bytes = static_cast<uint32_t>(sizeof(T) * code.list_size);
   find_addresses(warp, code, active, bytes, lanes);
-  std::byte* const to = resolve(warp, code, lanes, active, bytes, Access::kWrite,
-                                in_one_piece(warp, code, lanes, active, bytes, Access::kWrite));
+  std::byte* const piece = in_one_piece(warp, code, lanes, active, bytes, Access::kWrite);
+  SIMGPU_WITNESS(write, piece);
+  std::byte* const to = resolve(warp, code, lanes, active, bytes, Access::kWrite, piece);
   const uint32_t* const places = warp.routine().lists.data() + code.list;
   for (uint32_t i = 0; i < code.list_size; ++i)
     for_each_lane(active, [&](uint32_t l) {
