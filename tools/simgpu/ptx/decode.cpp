@@ -1312,8 +1312,8 @@ class FunctionDecoder {
 };
 
 // Gives every variable of the module an address, then their first values.
-void place_variables(const Module& module, const std::function<uint64_t(uint64_t)>& allocate,
-                     Addresses& addresses, Program& program) {
+void place_variables(const Module& module, const Allocate& allocate, Addresses& addresses,
+                     Program& program) {
   for (const Variable& one : module.variables) {
     uint64_t address = 0;
     switch (one.space) {
@@ -1361,7 +1361,7 @@ void fill_variables(const Module& module, const Addresses& addresses) {
 
 }  // namespace
 
-Program decode(const Module& module, const std::function<uint64_t(uint64_t bytes)>& allocate) {
+Program decode(const Module& module, const Allocate& allocate) {
   Program program;
   Addresses addresses;
   for (const auto& function : module.functions)

@@ -6,11 +6,12 @@
 
 namespace simgpu::ptx {
 
-// What `allocate` gives is a multiple of it.
-inline constexpr uint64_t kGlobalAlignment = 256;
+// Gives the address of so many bytes of memory, filled with zeros. Throws std::bad_alloc.
+using Allocate = std::function<uint64_t(uint64_t bytes)>;
+inline constexpr uint64_t kGlobalAlignment = 256;  // the address is a multiple of it
 
-// Makes code of a module. `allocate` gives device memory, filled with zeros, for its .global
-// and .const variables. Throws TextError, for a name or an instruction that is not known, too.
-Program decode(const Module& module, const std::function<uint64_t(uint64_t bytes)>& allocate);
+// Makes code of a module. `allocate` gives device memory for its .global and .const variables.
+// Throws TextError, for a name or an instruction that is not known, too.
+Program decode(const Module& module, const Allocate& allocate);
 
 }  // namespace simgpu::ptx

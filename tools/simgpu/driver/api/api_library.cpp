@@ -9,7 +9,7 @@ namespace {
 
 CUresult load(CUlibrary* out, const void* data, size_t bytes) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  ImageResult result = load_image(data, bytes);
+  ImageResult result = check_image(data, bytes);
   if (result.error != CUDA_SUCCESS) return result.error;
   Runtime& runtime = Runtime::get();
   auto library = std::make_shared<Library>();

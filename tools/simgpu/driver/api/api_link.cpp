@@ -77,7 +77,7 @@ CUresult cuLinkComplete(CUlinkState state, void** cubinOut, size_t* sizeOut) {
   const std::lock_guard lock(link->mutex);
   if (link->image.empty()) {
     if (link->text.empty()) return CUDA_ERROR_INVALID_VALUE;
-    const ImageResult result = load_image(link->text.data(), link->text.size());
+    const ImageResult result = check_image(link->text.data(), link->text.size());
     link->errors.write(result.problem);
     link->information.write({});
     if (result.error != CUDA_SUCCESS) return result.error;

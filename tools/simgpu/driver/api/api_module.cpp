@@ -14,11 +14,12 @@ CUresult load(CUmodule* module, const void* data, size_t bytes, const JitLog& lo
   const auto context = current_context();
   if (!context) return context.error;
   if (const CUresult error = refuse_unsafe_call(); error != CUDA_SUCCESS) return error;
-  const ImageResult result = load_image(data, bytes);
+  const auto code = std::make_shared<ModuleCode>();
+  ImageResult result = load_image(data, bytes, variables_of(*code, *context->device));
   log.write(result.problem);
   if (result.error != CUDA_SUCCESS) return result.error;
-  const auto made = make_module(context.object, *result.text, result.content);
-  if (made == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  code->program = std::move(result.program);
+  const auto made = make_module(context.object, code, result.content);
   *module = HandleTable<CUmodule, Module>::handle_of(made.get());
   return CUDA_SUCCESS;
 }

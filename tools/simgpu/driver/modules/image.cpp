@@ -13,7 +13,7 @@
 namespace simgpu {
 namespace {
 
-ImageResult refuse(CUresult error, const std::string& why) { return {error, nullptr, {}, why}; }
+ImageResult refuse(CUresult error, const std::string& why) { return {error, nullptr, {}, {}, why}; }
 
 // Whether the process was refused machine code, and whether it has loaded anything.
 struct Loads {
@@ -29,20 +29,12 @@ Loads& loads() {
   return made;
 }
 
-// What cannot be run is found now, and not at the first launch.
-ImageResult read(std::string_view from) {
+// Code that cannot be run is found now, and not at the first launch.
+ImageResult read(std::string_view from, const ptx::Allocate& allocate) {
   try {
-    ptx::Module text = ptx::parse(from);
-    std::vector<std::unique_ptr<std::byte[]>> memory;
-    const auto allocate = [&memory](uint64_t size) {
-      memory.push_back(std::make_unique<std::byte[]>(size + ptx::kGlobalAlignment));
-      return ptx::align(reinterpret_cast<uint64_t>(memory.back().get()), ptx::kGlobalAlignment);
-    };
-    static_cast<void>(ptx::decode(text, allocate));
-    return {CUDA_SUCCESS,
-            std::make_shared<const ptx::Module>(std::move(text)),
-            std::as_bytes(std::span(from)),
-            {}};
+    auto text = std::make_shared<const ptx::Module>(ptx::parse(from));
+    ptx::Program program = ptx::decode(*text, allocate);
+    return {CUDA_SUCCESS, std::move(text), std::move(program), std::as_bytes(std::span(from)), {}};
   } catch (const ptx::TextError& error) {
     return refuse(CUDA_ERROR_INVALID_PTX, std::string("PTX, ") + error.what());
   } catch (const std::bad_alloc&) {
@@ -52,17 +44,25 @@ ImageResult read(std::string_view from) {
 
 }  // namespace
 
-ImageResult load_image(const void* data, size_t bytes) {
+ImageResult load_image(const void* data, size_t bytes, const ptx::Allocate& allocate) {
   if (data == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, {});
   const FoundPtx found = find_ptx(data, bytes);
   ImageResult result = refuse(found.error, found.problem);
   if (found.error == CUDA_SUCCESS)
-    result = read(found.text);
+    result = read(found.text, allocate);
   else if (found.problem.empty())
     loads().refused = getpid();
   if (result.error == CUDA_SUCCESS) loads().any = true;
   if (!result.problem.empty()) complain("cannot load module: " + result.problem);
   return result;
+}
+
+ImageResult check_image(const void* data, size_t bytes) {
+  std::vector<std::unique_ptr<std::byte[]>> memory;
+  return load_image(data, bytes, [&memory](uint64_t size) {
+    memory.push_back(std::make_unique<std::byte[]>(size + ptx::kGlobalAlignment));
+    return ptx::align(reinterpret_cast<uint64_t>(memory.back().get()), ptx::kGlobalAlignment);
+  });
 }
 
 bool read_file(const char* path, std::vector<std::byte>& bytes) {

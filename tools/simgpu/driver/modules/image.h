@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ptx/decode.h"
 #include "ptx/text.h"
 
 namespace simgpu {
@@ -15,6 +16,7 @@ namespace simgpu {
 struct ImageResult {
   CUresult error = CUDA_SUCCESS;
   std::shared_ptr<const ptx::Module> text;
+  ptx::Program program;                // its variables are where `allocate` placed them
   std::span<const std::byte> content;  // what it was made of, of a fat binary the part
   std::string problem;                 // that was said on stderr
 };
@@ -24,7 +26,9 @@ struct ImageResult {
 // GPUs), INVALID_PTX. One line on stderr says why, but for code for real GPUs: programs that carry
 // several images try them one after the other. Where a process ends that loaded none but was
 // refused machine code, the line comes then.
-ImageResult load_image(const void* data, size_t bytes);
+ImageResult load_image(const void* data, size_t bytes, const ptx::Allocate& allocate);
+// The same where the program is not to run: its variables have no memory.
+ImageResult check_image(const void* data, size_t bytes);
 
 // The file's bytes; false when it cannot be read.
 bool read_file(const char* path, std::vector<std::byte>& bytes);

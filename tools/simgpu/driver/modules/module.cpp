@@ -23,35 +23,28 @@ namespace {
   std::abort();
 }
 
-// Null: there is no memory.
-std::shared_ptr<const ModuleCode> decoded(const ptx::Module& text, Device& device) {
-  auto made = std::make_shared<ModuleCode>();
-  try {
-    made->program = ptx::decode(text, [&](uint64_t bytes) -> uint64_t {
-      CUdeviceptr address = 0;
-      if (allocate_device(device, bytes, &address) != CUDA_SUCCESS) throw std::bad_alloc();
-      made->memory.push_back(address);
-      std::memset(reinterpret_cast<void*>(address), 0, bytes);
-      return address;
-    });
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-  return made;
-}
-
 }  // namespace
 
 ModuleCode::~ModuleCode() {
   for (const CUdeviceptr address : memory) free_device(address);
 }
 
+ptx::Allocate variables_of(ModuleCode& code, Device& device) {
+  return [&](uint64_t bytes) -> uint64_t {
+    CUdeviceptr address = 0;
+    if (allocate_device(device, bytes, &address) != CUDA_SUCCESS) throw std::bad_alloc();
+    code.memory.push_back(address);
+    std::memset(reinterpret_cast<void*>(address), 0, bytes);
+    return address;
+  };
+}
+
 std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
-                                    const ptx::Module& text, std::span<const std::byte> content) {
+                                    std::shared_ptr<const ModuleCode> code,
+                                    std::span<const std::byte> content) {
   Runtime& runtime = Runtime::get();
   auto module = std::make_shared<Module>();
-  module->code = decoded(text, *context->device);
-  if (module->code == nullptr) return nullptr;
+  module->code = std::move(code);
   module->id = runtime.next_id(runtime.module_ids);
   module->context = context;
   module->cubin = make_cubin(module->code->program.kernels, content);
@@ -90,9 +83,14 @@ namespace {
 // Null: there is no memory. With the library's lock.
 std::shared_ptr<Module> module_in(Library& library, const std::shared_ptr<Context>& context) {
   auto& module = library.modules[handle_of(context)];
-  if (!module || module->context != context)
-    module = make_module(context, *library.text, library.bytes);
-  return module;
+  if (module && module->context == context) return module;
+  const auto code = std::make_shared<ModuleCode>();
+  try {
+    code->program = ptx::decode(*library.text, variables_of(*code, *context->device));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  return module = make_module(context, code, library.bytes);
 }
 
 bool is_loaded(Library& library, const std::shared_ptr<Context>& context) {

@@ -5,10 +5,14 @@
 
 namespace simgpu {
 
-// Makes a module of the text, which was loaded from `content`, in the context and tells the
-// observer, who is shown a cubin. Null: there is no memory for its variables.
+// Gives the code's variables memory of the device, which begins as zeros; both must outlive it.
+ptx::Allocate variables_of(ModuleCode& code, Device& device);
+
+// Makes a module of the code, which was loaded from `content`, in the context, and informs the
+// observer, which is shown a cubin.
 std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
-                                    const ptx::Module& text, std::span<const std::byte> content);
+                                    std::shared_ptr<const ModuleCode> code,
+                                    std::span<const std::byte> content);
 void unload_module(const std::shared_ptr<Module>& module);
 
 // The function of a CUkernel in a context, loading the library's module there if need be.
