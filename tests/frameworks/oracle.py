@@ -132,8 +132,9 @@ def of_operator(function, sizes, op):
         out = [shape for shape in out if shape is not None]
         again = attention(sizes[1:4],
                           "E") if name.startswith("_scaled") and name.endswith("_backward") else 0
+        kernel = "cgemm" if times > 1 else name.strip("_")
         return [
-            Work(name.strip("_"), times * PRODUCTS[function](sizes), bias * (2 if times > 1 else 1),
+            Work(kernel, times * PRODUCTS[function](sizes), bias * (2 if times > 1 else 1),
                  again)
         ]
     if name in ("convolution", "_convolution"):

@@ -25,6 +25,16 @@ std::string plain(std::string_view name) {
   return result;
 }
 
+// PyTorch's names: aten::_sparse_addmm, aten::sparse_sampled_addmm, SparseAddmmBackward0. One of a
+// matrix in compressed rows calls aten::addmm where a dense one calls nothing.
+bool of_sparse(const OperatorName& name, const OperatorName* around) {
+  if (name.kind == OperatorKind::kAutograd) return name.function().starts_with("Sparse");
+  if (name.kind != OperatorKind::kFunction) return false;
+  const bool inside = around != nullptr && around->name == "aten::mm" && name.name == "aten::addmm";
+  return inside || name.function().find("sparse_") != std::string_view::npos ||
+         name.name.find("sparse::") != std::string_view::npos;
+}
+
 void drop_end(std::string& name, std::string_view end) {
   if (name.ends_with(end)) name.resize(name.size() - end.size());
 }
@@ -87,7 +97,8 @@ OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, Know
       node_(tables.paths.size(), kNoIndex),
       function_(tables.paths.size(), 0),
       own_number_(tables.paths.size(), kNoIndex),
-      outermost_node_(tables.paths.size(), PathTable::kRoot) {
+      outermost_node_(tables.paths.size(), PathTable::kRoot),
+      sparse_(tables.paths.size(), false) {
   for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
     const Known& of_name = read_name(tables.paths[i].name);
     name_[i] = of_name.name;
@@ -95,8 +106,10 @@ OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, Know
     find_node(i);
     find_own_number(i, of_name.own_number);
     const OperatorName* name = name_of(i);
+    const uint32_t parent = tables.paths[i].parent;
+    sparse_[i] = sparse_[parent] || (name != nullptr && of_sparse(*name, name_of(parent)));
     const bool layer = name == nullptr || name->kind == OperatorKind::kModule;
-    layer_[i] = layer ? i : layer_[tables.paths[i].parent];
+    layer_[i] = layer ? i : layer_[parent];
     any_ = any_ || !layer;
     if (!layer) find_operator(i);
   }

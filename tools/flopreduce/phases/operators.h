@@ -78,6 +78,9 @@ class OperatorMap {
   const OperatorName* name_of(uint32_t path) const;
   // Settings of the innermost range at or above a path that has them, or is a module's; or nullptr.
   const OperatorSettings* settings_of(uint32_t path) const;
+  // Whether a function or node at or above a path is of sparse operands: sizes do not say how much
+  // work that is.
+  bool sparse(uint32_t path) const { return sparse_[path]; }
   // The innermost range at or above a path that is no operator; PathTable::kRoot where there is
   // none.
   uint32_t layer_of(uint32_t path) const { return layer_[path]; }
@@ -123,6 +126,7 @@ class OperatorMap {
   std::vector<uint32_t> node_;      // by path: index in nodes_, or kNoIndex
   std::vector<uint32_t> function_;  // by path: as in AutogradNode
   std::vector<uint32_t> own_number_, outermost_node_;
+  std::vector<bool> sparse_;  // by path
 };
 
 }  // namespace flopinj::reduce

@@ -115,7 +115,7 @@ struct Covered {
   u128 flop = 0;     // executed
   uint64_t unmeasured = 0;
   void add(const OperatorReport& place) {
-    if (!place.formula_flop || place.cause.starts_with(kComplexNumbers)) return;
+    if (!place.formula_flop || place.cause == kComplexNumbers) return;
     add_saturating(formula, *place.model_flop);
     add_saturating(flop, place.work.flop);
     add_saturating(unmeasured, place.work.unmeasured);

@@ -184,6 +184,22 @@ TEST_CASE("launches without a number between others of one forward pass ran forw
   CHECK(r.unclear.launches == 0);
 }
 
+// A teacher's layers, and a table that is looked up: without gradients both have no numbers.
+TEST_CASE("work with weights in the middle of a pass may be another model's") {
+  const std::string linear = "aten::addmm, sizes = [[8], [4, 288], [288, 8]]";
+  Training t;
+  t.run(kMain, {}, linear, 10, 0);
+  t.run(kMain, {}, linear, 500, kNone);
+  t.run(kMain, {}, "aten::relu, sizes = [[4, 8]]", 70, kNone);
+  t.run(kMain, {}, linear, 10, 1);
+  t.run(kMain, {}, "aten::bmm, sizes = [[4, 8, 1], [4, 1, 8]]", 100, kNone);
+  t.run(kMain, {}, linear, 10, 2);
+  for (const uint64_t number : {2, 1, 0}) t.node("AddmmBackward0", 20, number);
+  const Report r = t.reduce();
+  CHECK(flop_of(r, "forward") == 2 * (3 * 10 + 100));
+  CHECK(r.unclear.flop == 2 * 570);
+}
+
 TEST_CASE("at the ends of a batch it is unclear whether launches without a number ran forward") {
   Training t;
   t.together = false;  // a batch for each launch

@@ -59,6 +59,17 @@ TEST_CASE("a name that speaks for two phases decides nothing") {
   CHECK(phase_of({"optimizer", "forward_backward_step"}) == "optimizer");
 }
 
+TEST_CASE("words inside the names of modules decide nothing in what is called forward") {
+  for (const char* module :
+       {"backward_warp", "elmo.backward_lstm", "optimizer_state_encoder", "remat_block",
+        "all_gather_tokens", "net/bwd-conv", "layer optim 3", "moe_all_to_all_mlp"})
+    CHECK(phase_of({"step", "forward", "net", module}) == "forward");
+  CHECK(phase_of({"forward", "backward"}) == "backward");
+  CHECK(phase_of({"forward", "all_reduce"}) == "communication");
+  CHECK(phase_of({"forward", "Optimizer.step#SGD.step"}) == "optimizer");
+  CHECK(phase_of({"backward_warp"}) == "backward");  // nothing around it says what it is
+}
+
 TEST_CASE("feed-forward is a module, no pass over the network") {
   for (const char* name : {"feed_forward", "Feed-Forward", "feed forward", "layers.0.feed_forward",
                            "FeedForward", "feedforward"}) {

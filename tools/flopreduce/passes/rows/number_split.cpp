@@ -1,13 +1,19 @@
 #include "passes/rows/number_split.h"
 
+#include "analytic/operator_flop.h"
+
 namespace flopinj::reduce {
 namespace {
+
+// kNoIndex where it is not known.
+uint32_t path_of(const NumberSource& source, uint32_t trace, uint32_t id) {
+  return id == 0 ? PathTable::kRoot : source.tables.traces[trace].paths.get(id);
+}
 
 // One call of an operator, or what runs inside of one call of a function.
 bool is_of(const NumberSource& source, uint32_t trace, const ForwardNumbers::Pass& pass,
            uint32_t path_id) {
-  const TraceState& state = source.tables.traces[trace];
-  uint32_t path = path_id == 0 ? PathTable::kRoot : state.paths.get(path_id);
+  uint32_t path = path_of(source, trace, path_id);
   if (path == kNoIndex) return false;
   if (source.operators.operator_of(path) == pass.first_operator) return true;
   // Paths have higher numbers than what is around them.
@@ -23,13 +29,14 @@ struct Before {
   ForwardNumbers::Pass pass;
 };
 
-// Of launches without numbers behind one numbered launch and before another.
-NumberTells between(const Before& before, const Before& after) {
+// Of launches without numbers behind one numbered launch and before another. `weights`: some have.
+NumberTells between(const Before& before, const Before& after, bool weights) {
   if (after.tells != NumberTells::kBetween) return NumberTells::kNothing;
   if (before.number == 0)
     return after.number > after.pass.first ? NumberTells::kUnclear : NumberTells::kNothing;
   const bool same = before.tells == NumberTells::kBetween && before.pass.first == after.pass.first;
-  return same ? NumberTells::kBetween : NumberTells::kNothing;
+  if (!same) return NumberTells::kNothing;
+  return weights ? NumberTells::kUnclear : NumberTells::kBetween;
 }
 
 NumberTells behind(const Before& before) {
@@ -46,6 +53,19 @@ void NumberSplit::add(const Cut& cut) {
     cuts_.push_back(cut);
 }
 
+// Whether the operator's product has an operand that may be weights.
+bool NumberSplit::has_weights(uint32_t trace, uint32_t path_id) {
+  const uint32_t path = path_of(*source_, trace, path_id);
+  const uint32_t at = path == kNoIndex ? kNoIndex : source_->operators.operator_of(path);
+  if (at == kNoIndex) return false;
+  const auto [known, fresh] = weights_.try_emplace(at, false);
+  if (fresh) {
+    const auto gradients = operator_gradients(*source_->operators.name_of(at));
+    known->second = gradients && gradients->by_input > 0;
+  }
+  return known->second;
+}
+
 // Where no number says anything, the launches are not looked at.
 const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
                                                      const LaunchBatchReader& batch) {
@@ -60,10 +80,12 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
   Before before;
   size_t end = 0;
   size_t waiting = SIZE_MAX;  // the first of the last cuts, which have no number
+  bool weights = false;       // among the operands of these
   const auto settle = [&](NumberTells tells) {
     for (; waiting < cuts_.size(); ++waiting)
       if (!cuts_[waiting].numbered) cuts_[waiting].tells = tells;
     waiting = SIZE_MAX;
+    weights = false;
   };
   const PatternTable& patterns = source_->tables.traces[trace].patterns;
   for (const LaunchCall& call : batch.calls(patterns, calls_)) {
@@ -71,6 +93,7 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
     if (call.graph || call.sequence == 0) {
       add({end, NumberTells::kNothing, call.graph});
       if (!call.graph && waiting == SIZE_MAX) waiting = cuts_.size() - 1;
+      weights = weights || (!call.graph && has_weights(trace, call.path));
       continue;
     }
     Before now{call.sequence, {}, {}};
@@ -78,7 +101,7 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
       return is_of(*source_, trace, pass, call.path);
     });
     now.pass = reader.pass();
-    if (waiting != SIZE_MAX) settle(between(before, now));
+    if (waiting != SIZE_MAX) settle(between(before, now, weights));
     before = now;
     add({end, now.tells, true});
   }

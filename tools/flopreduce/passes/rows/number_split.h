@@ -1,11 +1,13 @@
 // What sequence numbers show of the launches of a batch.
 //
-// A launch without a number (gradients were off: rotary embeddings, masks) ran in a forward pass
-// where the launches before and after it on its thread and stream did. What is before the first
-// numbered launch of a batch, or behind the last, inside of a pass, is unclear.
+// Launches without numbers (gradients were off: rotary embeddings, masks) ran in a forward pass
+// where the launches before and after them on their thread and stream did. Where weights are among
+// their operands they may be a model of their own, such as a teacher, and are unclear. What is
+// before the first numbered launch of a batch, or behind the last, inside of a pass, is too.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "phases/forward_numbers.h"
@@ -38,8 +40,10 @@ class NumberSplit {
 
  private:
   void add(const Cut& cut);
+  bool has_weights(uint32_t trace, uint32_t path_id);
 
   const NumberSource* source_;
+  std::unordered_map<uint32_t, bool> weights_;  // by operator's path
   std::vector<LaunchCall> calls_;
   std::vector<Cut> cuts_;
 };

@@ -208,9 +208,6 @@ Cause explain(const OperatorFacts& facts, u128 formula) {
       return {"calls estimated", "each launch does 1/" + std::to_string(std::llround(parts)) +
                                      " of the formula: one call may be as many launches"};
   }
-  if (facts.calls_counted && std::abs(products(facts) - 4) <= 0.08)
-    return {std::string(kComplexNumbers) + " likely",
-            "four times the formula of real numbers: no range's name has the type"};
   if (formula_is_at_most(facts) && facts.work.flop < formula)
     return {"unexplained", "the formula is of both gradients: " + facts.gradients.text};
   return {"unexplained", ""};

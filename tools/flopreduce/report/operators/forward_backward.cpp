@@ -63,7 +63,7 @@ void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, uint32
     if (type.empty()) return;
     part_of(types_.at(type), phase)->add(share);
     if (is_forward(phase)) {
-      add_theory(home, type, share);
+      add_theory(home, type, share, multiplies_sparse(tables_.names[kernel]));
     } else if (phase == "backward" && home != path) {
       Backward& backward = backward_[operators_.operator_of(home)];
       add_saturating(backward.matrix, share.matrix_flop);
@@ -112,14 +112,15 @@ void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phas
   if (!fresh) first->second = std::min(first->second, path);
 }
 
-void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, const Work& work) {
+void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, const Work& work,
+                                        bool sparse) {
   Theory& theory = theory_[operators_.operator_of(path)];
   theory.type = type;
   theory.layer = layer_name(path);
   theory.measured = theory.measured && work.flop_complete();
   if (work.matrix_flop == 0) return;
   add_saturating(theory.matrix, work.matrix_flop);
-  const auto gradients = gradients_of(path);
+  const auto gradients = sparse || operators_.sparse(path) ? std::nullopt : gradients_of(path);
   theory.known = theory.known && gradients.has_value();
   if (!gradients) return;
   theory.gradients += gradients->all * static_cast<double>(work.matrix_flop);

@@ -14,6 +14,8 @@ constexpr std::array<std::string_view, 4> kInput = {"dgrad", "input_gradient", "
 constexpr std::array<std::string_view, 4> kWeight = {"wgrad", "weight_gradient", "bwd_filter",
                                                      "backward_filter"};
 
+constexpr std::array<std::string_view, 4> kSparseKernels = {"cusparse", "spmm", "csrmm", "csrmv"};
+
 enum class Products : uint8_t { kNeither, kOne, kTwo };
 
 Products products_of(double ratio) {
@@ -70,6 +72,11 @@ std::optional<Direction> gradient_direction(std::string_view kernel) {
   if (std::any_of(kInput.begin(), kInput.end(), has)) return Direction::kInputGradient;
   if (std::any_of(kWeight.begin(), kWeight.end(), has)) return Direction::kWeightGradient;
   return std::nullopt;
+}
+
+bool multiplies_sparse(std::string_view kernel) {
+  return std::ranges::any_of(
+      kSparseKernels, [&](std::string_view part) { return contains_any_case(kernel, part); });
 }
 
 GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first) {

@@ -49,6 +49,8 @@ namespace flopinj::reduce {
 bool computes_both_gradients(const Formula& formula, const OperatorName& name);
 // Which gradient a kernel's name says that it computes ("dgrad", "wgrad"); nothing for other names.
 std::optional<Direction> gradient_direction(std::string_view kernel);
+// Whether its name says that an operand is sparse: cuSPARSE's and PyG's.
+bool multiplies_sparse(std::string_view kernel);
 // Of one operator that computes both. `first`: it belongs to the first operator of forward that has
 // gradients.
 GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first);

@@ -11,6 +11,8 @@ namespace {
 constexpr const char* kWhichRanAgain =
     "operators alike but for the size of their result: it is unknown which of them ran again";
 
+constexpr const char* kSparse = "sparse operands: no range says how many of them are not zero";
+
 u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 
 }  // namespace
@@ -39,6 +41,13 @@ std::vector<uint32_t> OperatorsBuilder::Place::launching() const {
   for (const auto& [where, kernel] : kernels)
     if (paths.empty() || paths.back() != where.first) paths.push_back(where.first);
   return paths;
+}
+
+bool OperatorsBuilder::is_sparse(const Place& place) const {
+  return std::ranges::any_of(place.kernels, [&](const auto& kernel) {
+    return operators_.sparse(kernel.first.first) ||
+           multiplies_sparse(tables_.names[kernel.first.second]);
+  });
 }
 
 // Of a path with counted calls, in one phase, and whether exactly so many. Numbers count a path's
@@ -217,7 +226,7 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
   const Cause cause = cause_of(facts);
   r.cause = cause.cause;
   r.evidence = cause.evidence;
-  r.formula_partial = r.formula_flop && r.cause.starts_with(kComplexNumbers);
+  r.formula_partial = r.formula_flop && r.cause == kComplexNumbers;
   forward_backward_.add_formula(
       path, r.phase,
       {r.formula_flop.value_or(0), !r.formula_flop || r.formula_partial,
@@ -230,7 +239,8 @@ OperatorsReport OperatorsBuilder::build() {
   GradientFinder gradients(operators_, join_, calls_, products_);
   std::map<const Place*, std::vector<CallForm>> forms;
   for (const auto& [key, place] : places_)
-    forms[&place] = call_forms(operators_, join_, key.first, place.launching());
+    forms[&place] = is_sparse(place) ? std::vector{CallForm{Formula::none(kSparse), 0}}
+                                     : call_forms(operators_, join_, key.first, place.launching());
   add_forms_again(forms);
   for (const auto& [key, place] : places_) {
     OperatorFacts facts = facts_of(key.first, key.second, place, std::move(forms[&place]));

@@ -53,6 +53,7 @@ class OperatorsBuilder {
   };
   // Of operators that run again, which have no gradients: those of the same name in forward.
   void add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const;
+  bool is_sparse(const Place& place) const;
   std::pair<uint64_t, bool> calls_here(const Place& place, uint32_t path) const;
   // Calls, and whether sequence numbers count them.
   std::pair<uint64_t, bool> calls_of(const Place& place, const std::vector<CallForm>& forms) const;

@@ -191,7 +191,7 @@ TEST_CASE("coverage: all is all, and what nobody measured is not covered") {
 }
 
 // torch.complex64 is in no name: sizes are those of the real product.
-TEST_CASE("causes: complex numbers are four times the formula, and said") {
+TEST_CASE("causes: complex numbers are told by the kernel, and by no ratio alone") {
   const auto cause = [](const char* kernel) {
     Scene s;
     const uint32_t path = s.path({"forward", "aten::mm, sizes = [[100, 100], [100, 100]]"});
@@ -199,15 +199,40 @@ TEST_CASE("causes: complex numbers are four times the formula, and said") {
     return type_of(s.reduce(), "aten::mm", "forward").cause;
   };
   CHECK(cause("ampere_cgemm_64x64_nn") == "complex numbers");
-  CHECK(cause("gemm_kernel") == "complex numbers likely");
+  CHECK(cause("gemm_kernel") == "unexplained");  // a batch of four under vmap looks the same
 }
 
 // An addition of complex numbers is two: with a bias the whole is not four times the formula.
 TEST_CASE("causes: a complex product with a bias is told by its multiply-adds") {
   Scene s;
   const uint32_t path = s.path({"forward", "aten::addmm, sizes = [[10], [20, 30], [30, 10]]"});
-  s.launch(kMain, {s.at(s.kernel("gemm_kernel", 4 * 6000, 2 * 200), path, 3)});
-  CHECK(type_of(s.reduce(), "aten::addmm", "forward").cause == "complex numbers likely");
+  s.launch(kMain, {s.at(s.kernel("cgemm_kernel", 4 * 6000, 2 * 200), path, 3)});
+  CHECK(type_of(s.reduce(), "aten::addmm", "forward").cause == "complex numbers");
+}
+
+// A graph of 1,000 nodes and 50 edges: sizes say 1,000 x 1,000.
+TEST_CASE("formulas: none where operands are sparse, by ranges or kernels") {
+  const std::string sizes = "[[1000, 1000], [1000, 8]]", add = "[[8], [1000, 1000], [1000, 8]]";
+  const auto formula = [](std::vector<std::string> names, const char* kernel) {
+    Scene s;
+    names.insert(names.begin(), "forward");
+    s.launch(kMain, {s.at(s.kernel(kernel, 400), s.path(names), 3)});
+    const Report r = s.reduce();
+    REQUIRE(r.operators.types.size() == 1);
+    const bool known = r.operators.types[0].formula_flop.has_value();
+    for (const auto& row : r.operators.by_forward) CHECK(row.expected.has_value() == known);
+    return r.operators.types[0].formula_flop;
+  };
+  const std::string mm = "aten::mm, sizes = " + sizes, addmm = "aten::addmm, sizes = " + add;
+  CHECK(formula({mm}, "gemm") == u128{2 * 1000 * 1000 * 8});
+  CHECK_FALSE(
+      formula({"aten::_sparse_mm, sizes = " + sizes, "aten::_sparse_addmm, sizes = " + add, addmm},
+              "gemm"));
+  CHECK_FALSE(formula({mm, "aten::_sparse_addmm, sizes = " + add, addmm}, "gemm"));
+  CHECK_FALSE(formula({mm, addmm}, "gemm"));  // compressed rows
+  CHECK_FALSE(formula({addmm}, "void cusparse::csrmm_kernel<float>"));
+  CHECK_FALSE(formula(
+      {kNode + "SparseAddmmBackward0", "SparseAddmmBackward0, sizes = [[8, 8]]", mm}, "gemm"));
 }
 
 // Checkpointing runs it in backward, in the range of a node that is another's.
