@@ -169,10 +169,8 @@ void Activity::watch(bool last) {
   if (advice != ActivityWatch::Advice::kAskAgain) return;
   if (ask_for_records() != CUPTI_SUCCESS) return;
   edge_.collector->diagnostic(Severity::kInfo, "cupti.activity_again",
-                              "no kernel times had come for " +
-                                  std::to_string(ActivityWatch::kPatienceNs / 1'000'000'000) +
-                                  " s: they were asked for again; a profiler in the program that "
-                                  "was at work has had none since");
+                              "no kernel times had come: they were asked for again; a profiler in "
+                              "the program that was at work has had none since");
 }
 
 // On the writer's thread: CUPTI's functions are not called while it asks for a buffer.

@@ -3,12 +3,13 @@
 // Before CUPTI 13.3 a process has one pair of buffer callbacks and one switch for each kind of
 // record. Another client (torch.profiler) registers its own callbacks in the place of ours, and
 // turns kernel records off when it is done. CUPTI reports neither; launches are made, and no record
-// comes. Asking for records while the other client is at work takes them from it, so they are asked
-// for only after kPatienceNs, longer than a profile with records of every kernel goes on. A kernel
-// that runs for long looks the same; for it asking changes nothing.
+// comes. Asking for records while the other client is at work takes them from it. A profile with
+// records of every kernel is of a few steps, so they are asked for after kPatienceNs, and where
+// asking has not helped, as while a kernel runs for long, twice as long after each time.
 //
 // Threads: the writer's.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -16,8 +17,9 @@ namespace flopinj {
 
 class ActivityWatch {
  public:
-  static constexpr uint64_t kSilenceNs = 5'000'000'000;     // is said
-  static constexpr uint64_t kPatienceNs = 300'000'000'000;  // then records are asked for again
+  static constexpr uint64_t kSilenceNs = 5'000'000'000;    // is said
+  static constexpr uint64_t kPatienceNs = 10'000'000'000;  // then records are asked for again
+  static constexpr uint64_t kMostPatienceNs = 300'000'000'000;
 
   enum class Advice : uint8_t { kNothing, kSayIt, kAskAgain };
   // Launches made and records received so far. kSayIt comes once for each silence, kAskAgain again
@@ -26,13 +28,17 @@ class ActivityWatch {
     launches_ = launches;
     if (std::exchange(records_, records) != records || launches == answered_launches_) {
       answered_launches_ = launches;
-      silent_since_ns_ = asked_ns_ = 0;
+      silent_since_ns_ = 0;
       said_ = false;
       return Advice::kNothing;
     }
-    if (silent_since_ns_ == 0) silent_since_ns_ = asked_ns_ = now_ns;
-    if (now_ns - asked_ns_ >= kPatienceNs) {
+    if (silent_since_ns_ == 0) {
+      silent_since_ns_ = asked_ns_ = now_ns;
+      patience_ns_ = kPatienceNs;
+    }
+    if (now_ns - asked_ns_ >= patience_ns_) {
       asked_ns_ = now_ns;
+      patience_ns_ = std::min(2 * patience_ns_, kMostPatienceNs);
       return Advice::kAskAgain;
     }
     if (now_ns - silent_since_ns_ < kSilenceNs || std::exchange(said_, true))
@@ -44,7 +50,8 @@ class ActivityWatch {
 
  private:
   uint64_t launches_ = 0, answered_launches_ = 0, records_ = 0;
-  uint64_t silent_since_ns_ = 0, asked_ns_ = 0;  // 0: not
+  uint64_t silent_since_ns_ = 0;             // 0: not
+  uint64_t asked_ns_ = 0, patience_ns_ = 0;  // in this silence
   bool said_ = false;
 };
 

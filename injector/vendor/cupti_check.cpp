@@ -73,9 +73,10 @@ constexpr std::array kAdvice{
            "reading GPU counters is reserved for administrators here: run as root, with "
            "CAP_SYS_ADMIN or (driver R565 and later) CAP_PERFMON, or load the driver with "
            "NVreg_RestrictProfilingToAdminUsers=0"},
-    Advice{CUPTI_ERROR_HARDWARE_BUSY, false, kCountersBusy,
-           "another program holds the GPU's counters: if it is DCGM, run `dcgmi profile --pause`; "
-           "otherwise end the other profiler"},
+    Advice{
+        CUPTI_ERROR_HARDWARE_BUSY, false, kCountersBusy,
+        "another program holds the GPU's counters: end it if it is Nsight Compute, Nsight Systems "
+        "or another profiler; on GPUs before Hopper it may be DCGM: run `dcgmi profile --pause`"},
     Advice{CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, true, "cupti.subscriber",
            "another CUPTI client is in this process: torch.profiler (turn it off), Nsight Systems "
            "or Nsight Compute (run without), or cuda-gdb"},

@@ -229,7 +229,7 @@ class TheProgramNeverPays(harness.TestCase):
         self.counted_but_unmeasured()
 
     def test_hardware_busy(self):
-        self.one_line(self.profiled(SIMGPU_FAULT="hardware_busy"), "dcgm")
+        self.one_line(self.profiled(SIMGPU_FAULT="hardware_busy"), "Nsight Compute")
         self.counted_but_unmeasured()
 
     def test_another_profiler_lives_here(self):

@@ -40,7 +40,7 @@ class CountersThatWereNotRead(harness.TestCase):
                    SIMGPU_FAULT="no_privileges")
 
     def test_held_by_another_profiler(self):
-        self.check("busy", "another profiler held the counters", "dcgmi profile --pause",
+        self.check("busy", "another profiler held the counters", "Nsight Compute",
                    SIMGPU_FAULT="hardware_busy")
 
     def test_modes_without_counters(self):
