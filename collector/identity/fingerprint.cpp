@@ -2,6 +2,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace flopinj {
@@ -82,6 +83,38 @@ class Canonical {
 
 bool may_hold_pointers(const ParameterSlot& slot) { return slot.size >= 8 && slot.offset % 8 == 0; }
 
+// CUtensorMap: address, flags, then strides, sizes less 1 (the first two are word 4) and boxes. In
+// other structures of its size and alignment another word is a pointer, or the first is none. Where
+// the address and the flag are was found by others on sm_120, and NVIDIA documents neither.
+constexpr size_t kTensorMapWords = 16, kTensorMapSizes = 4;
+constexpr uint64_t kTensorMapFlag = 1U << 21;  // of word 1
+
+struct TensorMap {
+  std::array<uint64_t, kTensorMapWords> words;
+
+  static bool may_be(const ParameterSlot& slot) {
+    return slot.size == sizeof words && slot.offset % 64 == 0;
+  }
+  bool is_one() const {
+    for (size_t i = 1; i < words.size(); ++i)
+      if (i != kTensorMapSizes && looks_like_pointer(words[i])) return false;
+    return looks_like_pointer(words[0]) && words[0] % 16 == 0;
+  }
+};
+
+void add_slot(Canonical& canonical, const ParameterSlot& slot, const unsigned char* from,
+              size_t size) noexcept {
+  if (TensorMap map; TensorMap::may_be(slot) && size == sizeof map.words) {
+    std::memcpy(map.words.data(), from, size);
+    if (map.is_one()) {
+      map.words[0] = kPointerToken;
+      map.words[1] &= ~kTensorMapFlag;
+      return canonical.add(reinterpret_cast<const unsigned char*>(map.words.data()), size, false);
+    }
+  }
+  canonical.add(from, size, may_hold_pointers(slot));
+}
+
 // The usual case, and nearly all there is to the launch path's time: one pointer per parameter,
 // few bytes.
 uint64_t hash_runs(const ParameterLayout& parameters, const void* const* from) noexcept {
@@ -96,8 +129,8 @@ uint64_t hash_runs(const ParameterLayout& parameters, const void* const* from) n
     } else {
       for (size_t i = at; i < at + run.count; ++i)
         if (from[i] != nullptr)
-          canonical.add(static_cast<const unsigned char*>(from[i]), parameters[i].size,
-                        may_hold_pointers(parameters[i]));
+          add_slot(canonical, parameters[i], static_cast<const unsigned char*>(from[i]),
+                   parameters[i].size);
     }
     at += run.count;
   }
@@ -121,7 +154,7 @@ uint64_t hash_slots(const ParameterLayout& parameters, const ParameterValues& va
       size = std::min(size, values.packed_bytes - slot.offset);
       from = packed + slot.offset;
     }
-    canonical.add(from, size, may_hold_pointers(slot));
+    add_slot(canonical, slot, from, size);
     left -= size;
   }
   return canonical.hash();

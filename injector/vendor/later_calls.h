@@ -6,6 +6,9 @@
 
 namespace flopinj::later {
 
+// Into a command list of a graphics API. CUDA 13.0 has its number, and no such function.
+inline constexpr uint32_t kBeginCaptureToCig = 783, kBeginCaptureToCigPerThread = 814;
+inline constexpr uint32_t kEndCaptureToCig = 815, kEndCaptureToCigPerThread = 816;
 inline constexpr uint32_t kCtxSynchronize2 = 800;
 inline constexpr uint32_t kLaunchHostFunc2 = 831, kLaunchHostFunc2PerThread = 832;
 inline constexpr uint32_t kBeginRecapture = 846, kBeginRecapturePerThread = 847;

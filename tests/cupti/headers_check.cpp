@@ -47,6 +47,13 @@ static_assert(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED == 20);
 static_assert(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc_v2 == flopinj::later::kLaunchHostFunc2);
 static_assert(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc_v2_ptsz ==
               flopinj::later::kLaunchHostFunc2PerThread);
+static_assert(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToCig ==
+              flopinj::later::kBeginCaptureToCig);
+static_assert(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToCig_ptsz ==
+              flopinj::later::kBeginCaptureToCigPerThread);
+static_assert(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCaptureToCig == flopinj::later::kEndCaptureToCig);
+static_assert(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCaptureToCig_ptsz ==
+              flopinj::later::kEndCaptureToCigPerThread);
 #endif
 #if CUPTI_API_VERSION >= 130300
 static_assert(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginRecaptureToGraph ==

@@ -2,6 +2,7 @@
 // fingerprint.h defines: "pointer\0" for a pointer, little-endian values else, no padding.
 #include <collector/identity/fingerprint.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -94,6 +95,42 @@ TEST_CASE("fingerprint: a structure by value keeps its sizes and loses its point
   other.n = 4096;
   CHECK(of(moved) == of(p));
   CHECK(of(other) != of(p));
+}
+
+// A map of 32,768 tokens of 4,096 values: its two sizes less 1 together look like a pointer.
+TEST_CASE("fingerprint: a tensor map keeps its sizes and loses its address") {
+  FunctionInfo f;
+  f.parameters = {{0, 128}, {128, 128}};
+  f.parameters_known = true;
+  using Map = std::array<uint64_t, 16>;
+  const Map map{kAddress, 0x0100'2031, 512, 0, uint64_t{32'767} << 32 | 4095, 0, 0x3f3f};
+  const Map other{kAddress, 0x0100'2031, 1024, 0, uint64_t{1023} << 32 | 8191, 0, 0x3f3f};
+  REQUIRE(looks_like_pointer(map[4]));
+  const auto of = [&](const Map& a, const Map& b) {
+    alignas(64) const Map both[2] = {a, b};
+    const void* const values[] = {&both[0], &both[1]};
+    const uint64_t hash = fingerprint_of(f, {values, nullptr, 0});
+    CHECK(packed(f, both, sizeof both) == hash);
+    return hash;
+  };
+  const auto with = [](Map m, size_t word, uint64_t value) {
+    m[word] = value;
+    return m;
+  };
+  const uint64_t hash = of(map, other);
+  CHECK(hash == 0x59dd602efe16eff9);
+  CHECK(of(with(map, 0, kAddress + 4096), other) == hash);
+  CHECK(of(with(map, 1, 0x0100'2031 | 1U << 21), other) == hash);
+  CHECK(of(with(map, 1, 0x0100'2032), other) != hash);
+  CHECK(of(with(map, 4, uint64_t{32'767} << 32 | 8191), other) != hash);
+  CHECK(of(map, with(other, 4, uint64_t{32'600} << 32 | 8191)) != of(map, other));
+
+  // Sixteen buffers are none.
+  Map buffers{};
+  for (size_t i = 0; i < buffers.size(); ++i) buffers[i] = kAddress + i * 256;
+  const uint64_t buffers_hash = of(buffers, other);
+  for (size_t i = 0; i < buffers.size(); ++i)
+    CHECK(of(with(buffers, i, kAddress + (1U << 20)), other) == buffers_hash);
 }
 
 TEST_CASE("fingerprint: which words are taken for pointers") {
