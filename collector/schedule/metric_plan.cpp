@@ -142,8 +142,8 @@ constexpr TensorGroup kAda[] = {
 //   op_hmma = HMMA + HFMA2.MMA + HGMMA + QGMMA      op_gmma = HGMMA + QGMMA + IGMMA + BGMMA
 //   op_imma = IMMA + BMMA + IGMMA + BGMMA
 // Where op_imma is 0, op_hmma less op_gmma is HMMA + HFMA2.MMA; where it is not, HMMA may hide
-// behind IGMMA, and the HMMA groups are read. The group of int8 is read for every product of warp
-// groups all the same: it would show an IGMMA that op_imma does not count.
+// behind IGMMA, and the HMMA groups are read. The operations of IGMMA are read for every kernel
+// all the same, with screening: they would show an IGMMA that op_imma does not count.
 constexpr TensorGroup kHopper[] = {
     {"tensor_gmma",
      {"op_hgmma_src_bf16_dst_fp32", "op_hgmma_src_fp16", "op_hgmma_src_tf32_dst_fp32", "src_fp8"},
@@ -152,7 +152,7 @@ constexpr TensorGroup kHopper[] = {
     {"tensor_fp16", {"op_hmma_src_fp16_dst_fp32"}, {kHmmaLessGmma, kImma}},
     {"tensor_tf32", {"op_hmma_src_tf32_dst_fp32"}, {kHmmaLessGmma, kImma}},
     {"tensor_fp16_fp64", {"op_hmma_src_fp16_dst_fp16", "src_fp64"}, {kHmmaLessGmma, kImma, kDmma}},
-    {"tensor_int8_dense", {"op_imma_src_int8_sparsity_off", "op_igmma_src_int8"}, {kImma, kGmma}},
+    {"tensor_int8_dense", {"op_imma_src_int8_sparsity_off"}, {kImma}},
     {"tensor_int8_sparse", {"op_imma_src_int8_sparsity_on"}, {kImma}},
 };
 // fp4, fp6 and fp8 with the same accumulator are one counter. tf32, fp16 with an fp16 accumulator
@@ -225,6 +225,7 @@ struct Chip {
   std::span<const TensorGroup> tensor;
   Dram dram = Dram::kReadWrite;
   bool paired = false;
+  std::string_view operations = {};  // that screening reads too; as in TensorGroup
 };
 
 constexpr Chip kChips[] = {
@@ -247,7 +248,7 @@ constexpr Chip kChips[] = {
     {"AD104", {kHmmaV2, kImmaV2, kDmmaFp64}, kAda},
     {"AD106", {kHmmaV2, kImmaV2, kDmmaFp64}, kAda},
     {"AD107", {kHmmaV2, kImmaV2, kDmmaFp64}, kAda},
-    {"GH100", {kHmma, kImma, kDmma, kGmma}, kHopper},
+    {"GH100", {kHmma, kImma, kDmma, kGmma}, kHopper, Dram::kReadWrite, false, "op_igmma_src_int8"},
     {"GB100", {kSubHmma, kSubImma, kSubDmma, kTc}, kBlackwell<kSubDmma>, Dram::kReadWrite, true},
     {"GB102", {kSubHmma, kSubImma, kSubDmma, kTc}, kBlackwell<kSubDmma>, Dram::kReadWrite, true},
     {"GB110", {kSubHmma, kSubImma, kDmmaFp64, kTc}, kBlackwellUltra, Dram::kReadWrite, true},
@@ -267,6 +268,10 @@ std::string pipe_metric(std::string_view name) {
                       : std::string("sm__inst_executed_pipe_").append(name).append(".sum");
 }
 
+std::string operations_metric(std::string_view name) {
+  return std::string("sm__ops_path_tensor_").append(name).append(".sum");
+}
+
 const Chip* find_chip(std::string_view name) {
   const auto* it = std::find_if(std::begin(kChips), std::end(kChips),
                                 [&](const Chip& c) { return c.name == name; });
@@ -278,6 +283,7 @@ MetricGroupPlan screening_group(const Chip& chip) {
   for (const Pipe& pipe : chip.pipes)
     for (const std::string_view name : {pipe.name, pipe.included})
       if (!name.empty()) group.metrics.push_back(pipe_metric(name));
+  if (!chip.operations.empty()) group.metrics.push_back(operations_metric(chip.operations));
   if (chip.dram == Dram::kReadWrite) {
     group.metrics.emplace_back("dram__bytes_read.sum");
     group.metrics.emplace_back("dram__bytes_write.sum");
@@ -293,8 +299,7 @@ MetricGroupPlan tensor_group(const TensorGroup& tensor) {
   MetricGroupPlan group;
   group.name = tensor.name;
   for (const std::string_view metric : tensor.metrics)
-    if (!metric.empty())
-      group.metrics.push_back(std::string("sm__ops_path_tensor_").append(metric).append(".sum"));
+    if (!metric.empty()) group.metrics.push_back(operations_metric(metric));
   for (const Pipe& pipe : tensor.pipes)
     if (!pipe.name.empty())
       group.needed_if.push_back({pipe_metric(pipe.name), pipe_metric(pipe.included)});

@@ -196,6 +196,23 @@ TEST_CASE("sources that stand as parts do so because they take two passes") {
   }
 }
 
+// A metric and all of its parts fit one pass; src_fp4 and src_fp4_fp6 do not. GB100 and GB110 have
+// the same names, and there the first is of UTCOMMA, the second of UTCQMMA.
+TEST_CASE("of Blackwell's small formats, none is a part of another") {
+  const auto cupti = real_cupti();
+  if (!cupti) return;
+  const std::string fp4 = "sm__ops_path_tensor_src_fp4_dst_fp32",
+                    fp6 = "sm__ops_path_tensor_src_fp4_fp6_dst_fp32";
+  for (const std::string chip : {"GB202", "GB207"}) {
+    if (!cupti->chips.contains(chip)) continue;
+    INFO(chip);
+    for (const std::string& whole : {fp4, fp6})
+      CHECK(cupti->passes(chip, {whole + ".sum", whole + "_sparsity_off.sum",
+                                 whole + "_sparsity_on.sum"}) == 1);
+    CHECK(cupti->passes(chip, {fp4 + ".sum", fp6 + ".sum"}) == 2);
+  }
+}
+
 TEST_CASE("Hopper's counters of instructions hold what the plan's conditions rely on") {
   const auto cupti = real_cupti();
   if (!cupti || !cupti->chips.contains("GH100")) return;
