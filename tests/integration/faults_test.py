@@ -34,17 +34,9 @@ GRACE_S = 10  # for a machine that others use
 
 
 def all_faults():
-    done = harness.run([harness.TRAINER, "--steps", 1], library_path(SIMGPU_FAULT="list"))
+    done = harness.run([harness.TRAINER, "--steps", 1], harness.library_path(SIMGPU_FAULT="list"))
     names = [line.split()[0].split("=") for line in done.stdout.splitlines()]
     return [f"{name}={NUMBERS[name]}" if unit else name for name, *unit in names]
-
-
-def library_path(**settings):
-    """The environment of a program on simgpu without a profiler."""
-    env = harness.clean_environment()
-    env["LD_LIBRARY_PATH"] = f"{harness.SIMGPU}:{env.get('LD_LIBRARY_PATH', '')}"
-    env.update({k: str(v) for k, v in settings.items()})
-    return env
 
 
 class Run:
@@ -85,7 +77,7 @@ class UnderFaults(harness.TestCase):
 
     def check(self, settings, arguments):
         self.trace.unlink(missing_ok=True)
-        plain = Run(library_path(**settings), arguments)
+        plain = Run(harness.library_path(**settings), arguments)
         self.assertFalse(plain.hung)
         env = harness.injected_environment(self.trace, FLOPINJ_FORCE=1, **settings)
         profiled = Run(env, arguments)

@@ -33,11 +33,18 @@ def clean_environment():
             if not k.startswith(("FLOPINJ_", "SIMGPU_")) and k not in INJECTION}
 
 
+def library_path(**settings):
+    """The environment of a program on simgpu without a profiler."""
+    env = clean_environment()
+    env["LD_LIBRARY_PATH"] = f"{SIMGPU}:{env.get('LD_LIBRARY_PATH', '')}"
+    env.update({k: str(v) for k, v in settings.items()})
+    return env
+
+
 def injected_environment(output, by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"), **settings):
     """The environment of a program under the profiler on simgpu. Settings are FLOPINJ_ and SIMGPU_
     variables."""
-    env = clean_environment()
-    env["LD_LIBRARY_PATH"] = f"{SIMGPU}:{env.get('LD_LIBRARY_PATH', '')}"
+    env = library_path()
     env["FLOPINJ_OUTPUT"] = str(output)
     env["FLOPINJ_PLAN_WAIT_MS"] = "20000"  # the first launches of a short program are measured too
     env["FLOPINJ_BUDGET"] = "none"  # a machine that stalls inside a window would spend it

@@ -36,6 +36,7 @@ struct Options {
   std::vector<pid_t> processes;
   bool never_enter = false;  // not a process that the library is not in
   bool json = false, once = false;
+  bool count = false;  // of doctor
   double every_s = 0;
   std::string file;   // written whole and renamed, again and again; empty: to stdout, once
   unsigned port = 0;  // of 127.0.0.1, for HTTP; 0: none
@@ -53,6 +54,7 @@ struct InstallTree {
   std::filesystem::path reducer;  // bin/flopreduce
   std::filesystem::path simgpu;   // folder of the simulated libcuda.so.1 and libcupti.so.13
   std::filesystem::path torch;    // folder for PYTHONPATH
+  std::filesystem::path known_kernels;
 };
 // Throws std::runtime_error if /proc/self/exe cannot be read.
 const InstallTree& install_tree();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "commands.h"
+#include "count.h"
 #include "permissions.h"
 #include "process.h"
 
@@ -143,7 +144,7 @@ Finding check_permission() {
 
 }  // namespace
 
-int doctor(const Options&) {
+int doctor(const Options& options) {
   unsetenv("CUDA_INJECTION64_PATH");  // cuInit would load a profiler into this process
   constexpr std::pair<const char*, Finding (*)()> kChecks[] = {{"libflopinj.so", check_library},
                                                                {"CUDA driver", check_driver},
@@ -158,6 +159,8 @@ int doctor(const Options&) {
     worst = std::max(worst, found.exit_code);
   }
   list_never_measured();
+  if (!options.count || worst == kExitOk) return options.count ? count_known_kernels() : worst;
+  std::cout << "note  nothing was counted: mend the above first\n";
   return worst;
 }
 

@@ -147,6 +147,14 @@ void add_metrics_options(CommandLine& metrics, Options& options) {
   add_every(metrics, options, 15);
 }
 
+void add_doctor_options(CommandLine& doctor, Options& options) {
+  doctor.add_flag(
+      "--count", options.count,
+      "Also run kernels whose operations are known under the profiler, on the first GPU, "
+      "and compare what is counted with theory: about a minute. What was found is "
+      "written to a file that names nothing of the machine");
+}
+
 void add_fleet_options(CommandLine& fleet, Options&) {
   fleet.prefix_command();
   fleet.operands = "COMMAND [ARGUMENT...]";
@@ -219,9 +227,10 @@ const Command kCommands[] = {
      "say what a profiled program would find on this machine",
      "Says what a profiled program would find on this machine, and what to do about what is "
      "missing.",
-     [](CommandLine&, Options&) {},
+     add_doctor_options,
      flopinj::doctor,
-     {{"flopinj doctor", "check driver, CUPTI and permission before a long job"}}},
+     {{"flopinj doctor", "check driver, CUPTI and permission before a long job"},
+      {"flopinj doctor --count", "check on this GPU whether counts are true"}}},
     {"fleet",
      "many jobs at once (with the Python package)",
      "Takes the traces of many jobs into tables, and asks these with SQL. It is a part of the "

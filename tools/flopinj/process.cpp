@@ -1,5 +1,7 @@
 #include "process.h"
 
+#include <fcntl.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,6 +66,25 @@ std::string read_to_end(int fd) {
     text.append(bytes.data(), static_cast<size_t>(count));
   ::close(fd);
   return text;
+}
+
+std::string output_of(const std::vector<std::string>& command) {
+  std::array<int, 2> ends;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no descriptors are left");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, command.front().c_str(), &actions, nullptr,
+                                 exec_words(command).data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  const std::string output = read_to_end(ends[0]);
+  if (failed != 0) throw std::runtime_error(command.front() + " cannot be run");
+  wait_for(child);
+  return output;
 }
 
 int wait_for(pid_t child) {

@@ -323,10 +323,12 @@ const InstallTree& install_tree() {
     const fs::path self = fs::read_symlink("/proc/self/exe", error);
     if (error) throw std::runtime_error("cannot read /proc/self/exe: " + error.message());
     const fs::path root = self.parent_path().parent_path();
-    return InstallTree{.library = fs::weakly_canonical(root / "lib" / "libflopinj.so"),
-                       .reducer = root / "bin" / "flopreduce",
-                       .simgpu = fs::weakly_canonical(root / "lib" / "flopinj" / "simgpu"),
-                       .torch = fs::weakly_canonical(root / "lib" / "flopinj" / "torch")};
+    return InstallTree{
+        .library = fs::weakly_canonical(root / "lib" / "libflopinj.so"),
+        .reducer = root / "bin" / "flopreduce",
+        .simgpu = fs::weakly_canonical(root / "lib" / "flopinj" / "simgpu"),
+        .torch = fs::weakly_canonical(root / "lib" / "flopinj" / "torch"),
+        .known_kernels = root / "lib" / "flopinj" / "known_kernels" / "known_kernels"};
   }();
   return tree;
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -35,26 +34,6 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 // --- What is known of a recording ----------------------------------------------------------------
-
-// What a program prints. Throws std::runtime_error with one line where it cannot be run.
-std::string output_of(const std::vector<std::string>& command) {
-  std::array<int, 2> ends;
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no descriptors are left");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int failed = posix_spawn(&child, command.front().c_str(), &actions, nullptr,
-                                 exec_words(command).data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  const std::string output = read_to_end(ends[0]);
-  if (failed != 0) throw std::runtime_error(command.front() + " cannot be run");
-  wait_for(child);
-  return output;
-}
 
 // The trace as it is found from here: the process may have another root folder. Empty: it is not.
 std::string trace_of(pid_t pid, const std::string& output) {

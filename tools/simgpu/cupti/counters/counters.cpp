@@ -45,18 +45,19 @@ void share_instructions(const Counts& counts, CounterValues& out) {
 }  // namespace
 
 uint32_t weight(Counter counter, uint32_t family) {
+  const bool before_ampere = family < kGa100;  // all sources of their tensor cores in two passes
   switch (counter) {
     case Counter::kHmmaBf16:
     case Counter::kHmmaFp16ToFp32:
     case Counter::kHmmaTf32:
-      return 8;
+      return before_ampere ? 2 : 8;
     case Counter::kPipeFma:
       return family == kGa100 ? 3 : 7;
     case Counter::kImma:
     case Counter::kImmaSecond:
-      return family >= kFirstBlackwell ? 4 : 5;
+      return before_ampere ? 2 : family >= kFirstBlackwell ? 4 : 5;
     case Counter::kHmmaFp16ToFp16:
-      return 5;
+      return before_ampere ? 2 : 5;
     case Counter::kPipeFp64:
     case Counter::kInstTensor:
       return 4;

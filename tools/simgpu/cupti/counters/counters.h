@@ -65,7 +65,8 @@ constexpr bool is_sass(Counter counter) { return counter <= Counter::kSassPaired
 // Hardware counters share slots: a pass holds counters of at most kPassCapacity together. This is
 // not how the chip is wired; it is the simplest rule that gives the pass counts of the real host
 // API on GH100 (checked against it by tests/unit/simgpu_cupti); of GA100 it knows that all pipes of
-// threads fit together, and of Blackwell that int8 takes one pass. Weight 0: fits everywhere.
+// threads fit together, of Blackwell that int8 takes one pass, and of chips before Ampere that
+// tensor operations take two in all. Weight 0: fits everywhere.
 inline constexpr uint32_t kPassCapacity = 8;
 inline constexpr uint32_t kGa100 = 4, kFirstBlackwell = 9;  // families (chips.h)
 uint32_t weight(Counter counter, uint32_t family);
