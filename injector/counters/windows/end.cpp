@@ -39,6 +39,26 @@ bool is_programs_mistake(CUresult result) {
   }
 }
 
+// A kernel that ran failed, and with it its context: calls from then on have its error. CUDA's
+// documents say so of each of these.
+bool is_of_earlier_work(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 // The program's launch needs what instrumented code needs too, and fails where it is not there.
@@ -85,9 +105,15 @@ void Windows::launch_failed(const Context& context, const OpenWindow& window,
   if (is_programs_mistake(result)) return;
   if (failed(window.instrumented).exchange(true, std::memory_order_relaxed)) return;
   scheduler_.disable(context.device, window.measured.group);
+  std::string launch = "a launch of " + name_of(signature);
+  if (is_of_earlier_work(result)) {
+    const std::vector<WindowRow>& rows = window.measured.rows;
+    launch = rows.empty() ? "a launch before one of " + name_of(signature)
+                          : "a launch of " + name_of(rows.back().signature) + ", or one before it,";
+  }
   const std::string line =
-      "a launch of " + name_of(signature) + " failed with CUDA error " +
-      std::to_string(static_cast<int>(result)) + " inside a window " +
+      launch + " failed with CUDA error " + std::to_string(static_cast<int>(result)) +
+      " inside a window " +
       (window.instrumented ? "that instruments kernels" : "that reads hardware counters") +
       ": no such window is opened any more in this process. Where the program ends by that "
       "failure, run it with --mode timing, or name the kernel with --never-measure";

@@ -10,13 +10,25 @@ TEST_CASE("no device", "[.no_device]") {
   CHECK(cuDeviceGetCount(&count) == CUDA_ERROR_NOT_INITIALIZED);
 }
 
-TEST_CASE("the third kernel fails", "[.launch_failure]") {
+// As CUDA documents of CUDA_ERROR_LAUNCH_FAILED: it comes from a later call, and the context cannot
+// be used any more.
+TEST_CASE("the third kernel fails, and all that needs its context from then on",
+          "[.launch_failure]") {
   const Gpu gpu;
   const CUfunction f = gpu.function("nothing");
-  CHECK(Gpu::try_launch(f, 1, 1, 0, nullptr) == CUDA_SUCCESS);
-  CHECK(Gpu::try_launch(f, 1, 1, 0, nullptr) == CUDA_SUCCESS);
-  CHECK(Gpu::try_launch(f, 1, 1, 0, nullptr) == CUDA_ERROR_LAUNCH_FAILED);
-  CHECK(Gpu::try_launch(f, 1, 1, 0, nullptr) == CUDA_SUCCESS);
+  CUdeviceptr memory = 0;
+  CUevent event = nullptr;
+  for (int i = 0; i < 3; ++i) CHECK(Gpu::try_launch(f, 1, 1, 0, nullptr) == CUDA_SUCCESS);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
+    CHECK(Gpu::try_launch(f, 1, 1, 0, nullptr) == CUDA_ERROR_LAUNCH_FAILED);
+    CHECK(cuMemAlloc(&memory, 4) == CUDA_ERROR_LAUNCH_FAILED);
+    CHECK(cuEventCreate(&event, CU_EVENT_DEFAULT) == CUDA_ERROR_LAUNCH_FAILED);
+    CHECK(cuStreamQuery(nullptr) == CUDA_ERROR_LAUNCH_FAILED);
+  }
+  CUcontext current = nullptr;
+  CHECK(cuCtxGetCurrent(&current) == CUDA_SUCCESS);
+  CHECK(current != nullptr);
 }
 
 TEST_CASE("memory runs out", "[.out_of_memory]") {

@@ -87,12 +87,18 @@ CUcontext current_handle() {
   return context_stack.depth == 0 ? nullptr : context_stack.entries[context_stack.depth - 1];
 }
 
-Found<Context> current_context() {
+Found<Context> current_or_failed_context() {
   const CUcontext handle = current_handle();
   if (handle == nullptr) return {CUDA_ERROR_INVALID_CONTEXT, nullptr};
   auto context = find_context(handle);
   if (!context) return {CUDA_ERROR_CONTEXT_IS_DESTROYED, nullptr};
   return {CUDA_SUCCESS, std::move(context)};
+}
+
+Found<Context> current_context() {
+  auto context = current_or_failed_context();
+  if (!context || context->failure == CUDA_SUCCESS) return context;
+  return {context->failure, nullptr};
 }
 
 CUresult retain_primary(Device& device, CUcontext* context) {

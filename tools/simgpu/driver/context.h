@@ -21,6 +21,8 @@ inline CUcontext handle_of(const std::shared_ptr<Context>& context) {
 }
 CUcontext current_handle();  // null when none, or when it was destroyed
 // CUDA_ERROR_INVALID_CONTEXT when there is none, CUDA_ERROR_CONTEXT_IS_DESTROYED when it has ended.
+Found<Context> current_or_failed_context();
+// Or its failure, once its work has failed: whatever needs the context is refused from then on.
 Found<Context> current_context();
 
 // Retains the primary context and makes nothing current.

@@ -89,7 +89,7 @@ uint32_t ApiScope::current_correlation_id() { return thread_correlation_id; }
 void ApiScope::set_correlation_id(uint32_t id) { thread_correlation_id = id; }
 
 void ApiScope::fill_context() {
-  const auto context = current_context();
+  const auto context = current_or_failed_context();
   call_.context = context ? current_handle() : nullptr;
   call_.context_id = context ? context->id : 0;
 }

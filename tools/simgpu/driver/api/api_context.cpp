@@ -107,7 +107,7 @@ CUresult cuCtxGetCurrent(CUcontext* pctx) {
 
 CUresult cuCtxGetDevice(CUdevice* device) {
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto context = current_context();
+  const auto context = current_or_failed_context();
   if (!context) return context.error;
   *device = context->device->ordinal();
   return CUDA_SUCCESS;

@@ -114,6 +114,8 @@ struct Result {
 };
 
 Result run_once(Device& device, const LaunchWork& work, uint64_t number) {
+  if (Runtime::get().settings().faults.launch_failure == number)
+    return {{}, CUDA_ERROR_LAUNCH_FAILED};
   ptx::Launch launch;
   launch.grid = work.shape.grid;
   launch.block = work.shape.block;
@@ -240,14 +242,13 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
   const uint64_t issued = issued_ns();
   const std::lock_guard engine(device.engine());
   const uint64_t number = runtime.launches.fetch_add(1) + 1;
-  if (runtime.settings().faults.launch_failure == number) return CUDA_ERROR_LAUNCH_FAILED;
+  // A kernel's fault is its context's, for good.
+  if (const CUresult failure = stream.context->failure; failure != CUDA_SUCCESS) return failure;
   const Session session = stream.context->session;
   if (session.instrumented != 0)
     if (const CUresult error = instrumented_failure(device, work, runtime.settings().faults);
         error != CUDA_SUCCESS)
       return error;
-  // A kernel's fault is its context's, for good.
-  if (const CUresult failure = stream.context->failure; failure != CUDA_SUCCESS) return failure;
   KernelRun run = describe(stream, work, origin, number);
   uint64_t begun_for = 0;
   {

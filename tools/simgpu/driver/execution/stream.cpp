@@ -67,6 +67,8 @@ Found<Stream> resolve_stream(CUstream handle) {
   if (!is_default) {
     auto stream = Runtime::get().streams.find(handle);
     if (!stream) return {CUDA_ERROR_INVALID_HANDLE, nullptr};
+    if (const CUresult failure = stream->context->failure; failure != CUDA_SUCCESS)
+      return {failure, nullptr};
     return {CUDA_SUCCESS, std::move(stream)};
   }
   const auto context = current_context();
