@@ -41,6 +41,7 @@ struct Settings {
   bool capture_range = false;  // from the program's cuProfilerStart to its cuProfilerStop
   LogLevel log_level = LogLevel::kWarn;
   std::string cupti;  // library to load when none is in the process; empty: found
+  std::string findings;  // folder with what `flopinj doctor --count` has found; empty: none
   uint32_t flush_ms = 250;
   // How long a context's first launch waits for its plan. Not given: not at all; in mode full,
   // which measures every launch, as long as may be.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "doctor_findings.h"
 #include "edit_distance.h"
 #include "printable_text.h"
 
@@ -68,6 +69,7 @@ Settings read_settings(const char* const* environment, std::vector<std::string>&
   Settings settings;
   for (; environment != nullptr && *environment != nullptr; ++environment)
     apply_setting(settings, *environment, problems);
+  if (settings.findings.empty()) settings.findings = usual_findings_folder();
   return settings;
 }
 

@@ -1,10 +1,12 @@
 """flopinj doctor --count: kernels whose counts are known, on every simulated chip."""
 
+import getpass
 import json
+import os
 import re
 
 import harness
-from harness import FLOPINJ
+from harness import BUILD, FLOPINJ
 
 CHIPS = ("GV100", "TU102", "GA100", "GA102", "AD102", "GH100", "GB100", "SG4")
 # By theory, of a launch of 256 threads with 8 steps each: 8 warps, 2 groups of warps.
@@ -41,17 +43,38 @@ OF_CHIP = {
     "SG4": HOPPER,
 }
 
+# Faults that change a count, or take it away: the chip, and the kernels whose lines say so.
+INSTRUCTIONS = [name for name, _ in EVERYWHERE]
+VOLTA = INSTRUCTIONS + ["wmma fp16"]
+FAULTS = {
+    "operations_halved": ("GH100", "DIFFERS", [name for name, _ in HOPPER]),
+    "instructions_doubled": ("GV100", "DIFFERS", INSTRUCTIONS),
+    "decode_fails": ("GV100", "NOT COUNTED", VOLTA),
+    "enable_fails": ("GV100", "NOT COUNTED", VOLTA),
+    "hardware_busy": ("GV100", "NOT COUNTED", VOLTA),
+    "no_privileges": ("GV100", "NOT COUNTED", VOLTA),
+    "unsupported_device": ("GV100", "NOT COUNTED", VOLTA),
+    "launch_failure=20": ("GV100", "FAILED", VOLTA),
+    "second_subscriber": ("GV100", "FAILED", VOLTA),
+}
 
-class Count(harness.TestCase):
+
+class CountCase(harness.TestCase):
     def count(self, chip, expect=0, **settings):
         """The table's lines and the findings."""
         env = harness.library_path(SIMGPU_CHIP=chip, XDG_STATE_HOME=self.folder, **settings)
         done = harness.run([FLOPINJ, "doctor", "--count"], env)
-        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        if expect is not None:
+            self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         found = re.search(r"^findings: (.*)$", done.stdout, re.M)
         findings = json.loads(open(found[1]).read()) if found else None
         return done.stdout, findings
 
+    def named(self, stdout, verdict):
+        return [line[:24].strip() for line in stdout.splitlines() if line.endswith("  " + verdict)]
+
+
+class Count(CountCase):
     def test_every_simulated_chip_agrees_with_theory(self):
         for chip in CHIPS:
             with self.subTest(chip):
@@ -62,6 +85,64 @@ class Count(harness.TestCase):
                 self.assertEqual({row["verdict"] for row in findings["rows"]} - {"agrees"},
                                  {"not on this chip"})
                 self.assertEqual(findings["leave_out"], [])
+
+    def test_every_fault_that_changes_a_count_is_found(self):
+        for fault, (chip, verdict, names) in FAULTS.items():
+            with self.subTest(fault):
+                stdout, _ = self.count(chip, expect=1, SIMGPU_FAULT=fault)
+                self.assertEqual(sorted(self.named(stdout, verdict)), sorted(names), stdout)
+
+    def test_findings_name_nothing_of_the_machine(self):
+        for fault in ("", "operations_halved", "hardware_busy"):
+            _, findings = self.count("GV100", expect=None, SIMGPU_FAULT=fault)
+            text = json.dumps(findings)
+            for own in (os.uname().nodename, "/", getpass.getuser(), str(os.getpid())):
+                self.assertNotIn(own, text)
+
+
+class Recordings(CountCase):
+    """What the library makes of findings."""
+
+    def report(self, **settings):
+        program = [BUILD / "lib/flopinj/known_kernels/known_kernels", "FFMA", "mma bf16"]
+        self.run_profiled(program, FLOPINJ_FORCE=1, XDG_STATE_HOME=self.folder, **settings)
+        return harness.reduce(self.trace)
+
+    def test_counters_that_were_wrong_are_left_out(self):
+        self.count("GH100", expect=1, SIMGPU_FAULT="operations_halved")
+        report = self.report(SIMGPU_FAULT="operations_halved")
+        self.assertEqual(harness.precisions(report), {"fp32": 100 * EVERYWHERE["FFMA", "fp32"]})
+        self.assertEqual(harness.reasons(report, "unmeasured"), {"unavailable:tensor_bf16": 100})
+        self.assertIn("counters.wrong.tensor_bf16", harness.codes(report))
+        self.assertIn("counters.checked", harness.codes(report))
+
+    def test_instructions_that_were_wrong_are_bounded(self):
+        self.count("GH100", expect=1, SIMGPU_FAULT="instructions_doubled")
+        report = self.report(SIMGPU_FAULT="instructions_doubled")
+        self.assertEqual(report["figures"]["bounded_launches"], 200)
+
+    def test_findings_are_of_one_chip_driver_and_cupti(self):
+        self.count("GH100", expect=1, SIMGPU_FAULT="operations_halved")
+        for other in ({"SIMGPU_CHIP": "GA100"}, {"SIMGPU_CUPTI_VERSION": "13.1"},
+                      {"SIMGPU_DRIVER_VERSION": "13.1"}):
+            with self.subTest(other):
+                report = self.report(**other)
+                self.assert_all_counted(report, 200)
+                self.assertEqual(harness.codes(report), [])
+
+    def test_a_file_that_is_not_understood_is_said_once_and_ignored(self):
+        self.count("GH100", expect=1, SIMGPU_FAULT="operations_halved")
+        file = next((self.folder / "flopinj").glob("*.json"))
+        whole = file.read_text()
+        for name, text in (("cut", whole[:200]), ("empty", ""), ("large", whole + " " * 300_000)):
+            with self.subTest(name):
+                file.write_text(text)
+                done = self.run_profiled(
+                    [BUILD / "lib/flopinj/known_kernels/known_kernels", "FFMA"], FLOPINJ_FORCE=1,
+                    XDG_STATE_HOME=self.folder)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertIn(f"{file.name} is not understood", done.stderr)
+                self.assert_all_counted(harness.reduce(self.trace), 100)
 
 
 if __name__ == "__main__":

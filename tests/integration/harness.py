@@ -30,7 +30,8 @@ INJECTION = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "LD_PRELOAD")
 def clean_environment():
     """This process's environment without anything of ours or of an outer profiler."""
     return {k: v for k, v in os.environ.items()
-            if not k.startswith(("FLOPINJ_", "SIMGPU_")) and k not in INJECTION}
+            if not k.startswith(("FLOPINJ_", "SIMGPU_")) and k not in INJECTION
+            } | {"XDG_STATE_HOME": "/nonexistent"}  # no findings of an earlier flopinj doctor
 
 
 def library_path(**settings):

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "commands.h"
-#include "findings.h"
+#include "doctor_findings.h"
 #include "known_kernels/rows.h"
 #include "permissions.h"
 #include "process.h"
@@ -122,6 +122,8 @@ Ran run_once(const Batch& batch, const Scratch& scratch) {
                                       "60000",
                                       "-o",
                                       trace.string(),
+                                      "--findings",
+                                      scratch.path().string(),
                                       "--",
                                       tree.known_kernels.string()};
   for (const Row* row : batch) command.emplace_back(row->name);
@@ -315,6 +317,7 @@ Json findings(const Json& report, const Judge& judge) {
   }
   return {{"version", 1},
           {"flopinj", process["producer"]},
+          {"simulated", process["simulated"]},
           {"gpu", device["device"]},
           {"chip", device["chip"]},
           {"compute_capability", device["compute_capability"]},
@@ -327,9 +330,12 @@ Json findings(const Json& report, const Judge& judge) {
 
 // The file's name, where it was written.
 std::string write_findings(const Json& found) {
-  const std::string folder = usual_findings_folder();
+  const char* const given = std::getenv("FLOPINJ_FINDINGS");
+  const std::string folder =
+      given != nullptr && *given != '\0' ? std::string(given) : usual_findings_folder();
   if (folder.empty()) throw std::runtime_error("neither XDG_STATE_HOME nor HOME names a folder");
-  const fs::path file = fs::path(folder) / findings_name(found["chip"].get<std::string>(),
+  const fs::path file = fs::path(folder) / findings_name(found["simulated"].get<bool>(),
+                                                         found["chip"].get<std::string>(),
                                                          found["cuda"].get<uint32_t>(),
                                                          found["cupti"].get<uint32_t>());
   fs::create_directories(folder);
@@ -393,6 +399,10 @@ int count_known_kernels() {
   if (report.is_null()) {
     std::cout << "FAIL  nothing was recorded, so nothing was found\n";
     return kExitCheckFailed;
+  }
+  if (!judge.leave_out().empty()) {
+    std::cout << "Recordings on this chip, driver and CUPTI leave out groups with\n";
+    for (const std::string& metric : judge.leave_out()) std::cout << "      " << metric << "\n";
   }
   std::cout << "findings: " << write_findings(findings(report, judge)) << "\n";
   return fine ? kExitOk : kExitCheckFailed;

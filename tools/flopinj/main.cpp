@@ -152,7 +152,7 @@ void add_doctor_options(CommandLine& doctor, Options& options) {
       "--count", options.count,
       "Also run kernels whose operations are known under the profiler, on the first GPU, "
       "and compare what is counted with theory: about a minute. What was found is "
-      "written to a file that names nothing of the machine");
+      "written to a file, which recordings read and which names nothing of the machine");
 }
 
 void add_fleet_options(CommandLine& fleet, Options&) {
@@ -256,7 +256,7 @@ flopinj::manual::Program about(CommandLine& line) {
           {{"the program's", "run: its exit code, or its signal, as without flopinj"},
            {"0", "doctor: all is well"},
            {"0", "attach, detach, status, top, metrics: it is done"},
-           {"1", "doctor: something is missing"},
+           {"1", "doctor: something is missing; with --count, or a count is wrong or lacks"},
            {"1", "attach, detach, status, top, metrics: it cannot be done; the line says why"},
            {"2", "the options are wrong, or the trace could not be written: nothing was started"},
            {"4", "doctor: no permission to read the counters"},
@@ -265,6 +265,7 @@ flopinj::manual::Program about(CommandLine& line) {
            {"127", "run: there is no such program"}},
       .environment = {},
       .files = {{"flop-PID.pb", "a trace, where no other name is given"},
+                {"~/.local/state/flopinj", "what doctor --count has found, in files to be sent in"},
                 {"lib/libflopinj.so",
                  "the library, beside bin/flopinj in the tree that both are "
                  "in"},

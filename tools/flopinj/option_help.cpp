@@ -84,6 +84,9 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "How long a context's first launch waits for the counters to be ready, in milliseconds, so "
      "that it is measured too (0; mode full: 60000)"},
     {"FLOPINJ_CUPTI", "The libcupti to load, where the program brings none"},
+    {"FLOPINJ_FINDINGS",
+     "Folder with the findings of flopinj doctor --count, which say what to leave out "
+     "(~/.local/state/flopinj)"},
     {"FLOPINJ_RUN", "Set by flopinj run: when the run began, and where its watcher listens"},
 };
 

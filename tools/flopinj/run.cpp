@@ -34,7 +34,8 @@ constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
 constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
 constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI",
                            kQuiet = "FLOPINJ_QUIET", kForce = "FLOPINJ_FORCE",
-                           kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN";
+                           kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN",
+                           kFindings = "FLOPINJ_FINDINGS";
 
 // --- The program's environment -------------------------------------------------------------------
 
@@ -342,8 +343,9 @@ std::vector<std::pair<std::string, std::string>> recording_variables(const Optio
       value = output_name(options);
     } else if (option.variable == kQuiet) {
       if (value.empty() && !quiet(options)) value = "0";
-    } else if (option.variable == kCupti && value.find('/') != value.npos) {
-      value = (fs::current_path() / value).string();  // else a name for the dynamic loader
+    } else if ((option.variable == kCupti && value.find('/') != value.npos) ||
+               (option.variable == kFindings && !value.empty())) {
+      value = (fs::current_path() / value).string();  // a CUPTI else for the dynamic loader
     }
     if (!value.empty()) variables.emplace_back(option.variable, value);
   }

@@ -217,6 +217,23 @@ std::vector<MetricGroupPlan> Planner::wanted_for(const std::string& chip) {
   return wanted;
 }
 
+// Of the chip with this driver and CUPTI.
+Findings Planner::findings_of(const std::string& chip) {
+  const std::string file =
+      edge_.settings.findings + "/" +
+      findings_name(edge_.cuda.simulated, chip, driver_version(edge_.cuda), edge_.cupti.version);
+  std::optional<Findings> findings = read_findings(file);
+  if (!findings) return {};
+  if (findings->understood)
+    edge_.collector->diagnostic(Severity::kInfo, "counters.checked",
+                                "counts of " + chip +
+                                    " with this driver and CUPTI were compared "
+                                    "with theory (flopinj doctor --count)");
+  else
+    log::warn({file, " is not understood, and ignored: flopinj doctor --count makes it anew"});
+  return *std::move(findings);
+}
+
 const ChipPlan* Planner::chip_plan(const std::string& chip) {
   if (const auto it = chips_.find(chip); it != chips_.end()) return &it->second;
   const bool full = edge_.settings.mode == Mode::kFull;
@@ -224,13 +241,19 @@ const ChipPlan* Planner::chip_plan(const std::string& chip) {
   plan.wanted = wanted_for(chip);
   Problem problem;
   std::string lacks_required, required;
+  const auto counts_wrong = [findings = findings_of(chip)](const std::string& metric) {
+    return std::ranges::find(findings.leave_out, metric) != findings.leave_out.end();
+  };
   for (MetricGroupPlan& wanted : plan.wanted) {
     {
       const MutexLock lock(mutex_);
       if (stopping_) return nullptr;
     }
     std::unique_ptr<MetricGroup> group;
-    if (wanted.unavailable.empty())
+    if (wanted.name == "screening") std::erase_if(wanted.metrics, counts_wrong);  // others go on
+    if (std::ranges::any_of(wanted.metrics, counts_wrong))
+      problem = {"counters.wrong", "it counts wrong here, as flopinj doctor --count has found"};
+    else if (wanted.unavailable.empty())
       group = prepare_group(edge_.cupti, chip, wanted, full ? Passes::kAny : Passes::kOne, problem);
     else
       problem = {"counters.chip", wanted.unavailable};

@@ -24,6 +24,8 @@
 #include <string_view>
 #include <vector>
 
+#include "doctor_findings.h"
+
 namespace flopinj {
 
 // What is made ready once for all devices of a chip.
@@ -69,6 +71,7 @@ class Planner {
   void run();
   void describe_device(uint32_t ordinal, std::string& chip);
   std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
+  Findings findings_of(const std::string& chip);
   const ChipPlan* chip_plan(const std::string& chip);  // null: stopped
   std::vector<MetricGroupPlan> wanted_for(const std::string& chip);
   std::unique_ptr<MetricGroup> put_together(const ChipPlan&, const std::string& chip);

@@ -45,12 +45,21 @@ bool has_metrics(uint32_t chip) {
                              [&](const MetricInfo& metric) { return exists(metric, chip); });
 }
 
+// What a fault makes of a count.
+double error_of(std::string_view metric) {
+  const auto& faults = Process::get().environment.faults;
+  if (faults.operations_halved && metric.starts_with("sm__ops_path_tensor_")) return 0.5;
+  if (faults.instructions_doubled && metric.starts_with("smsp__sass_")) return 2;
+  if (faults.dram_halved && metric.starts_with("dram__bytes")) return 0.5;
+  return 1;
+}
+
 // A metric whose counters were not collected is not a number: it must not be read as 0.
 double value_of(const Metric& metric, const RangeValues& range) {
   for (const Counter counter : counters_of(metric))
     if (!range.collected[static_cast<size_t>(counter)])
       return std::numeric_limits<double>::quiet_NaN();
-  return evaluate(metric, range.values);
+  return evaluate(metric, range.values) * error_of(metric.info->base);
 }
 
 // The checks that every call with a host object shares.
