@@ -1,6 +1,7 @@
 // What `flopinj doctor --count` has found of counters: a file for each chip, driver and CUPTI, read
 // by the library before it measures with them. Other lines of the file are for people.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -31,39 +32,52 @@ inline std::string findings_name(bool simulated, std::string_view chip, uint32_t
          "-cupti" + std::to_string(cupti) + ".json";
 }
 
+inline constexpr std::string_view kLeaveOut = "leave_out", kUse = "use";
+// Words of kUse. Instructions were counted of kernels
+inline constexpr std::string_view kRegisters = "registers";  // whose blocks have none to spare
+inline constexpr std::string_view kHandedOn = "setmaxnreg";  // whose warps hand them to others
+
 struct Findings {
-  bool understood = false;             // else the rest is empty
   std::vector<std::string> leave_out;  // metrics that counted wrong
+  std::vector<std::string> use;        // what was shown to work
+
+  bool shows(std::string_view word) const { return std::ranges::find(use, word) != use.end(); }
 };
 
-inline constexpr std::string_view kLeaveOut = "leave_out";
-
-// Of the text that the doctor has written, in which names have no quotes and no brackets.
-inline Findings parse_findings(std::string_view json) {
-  const size_t at = json.find("\"" + std::string(kLeaveOut) + "\": [");
+// The list of this name in the text that the doctor has written, in which names have no quotes and
+// no brackets. Nothing where it is not so.
+inline std::optional<std::vector<std::string>> names_in(std::string_view json,
+                                                        std::string_view list) {
+  const size_t at = json.find("\"" + std::string(list) + "\": [");
   const size_t begin = at == json.npos ? at : json.find('[', at) + 1;
   const size_t end = json.find(']', begin);
-  if (end == json.npos) return {};
-  Findings findings{.understood = true, .leave_out = {}};
-  for (std::string_view list = json.substr(begin, end - begin);;) {
-    const size_t open = list.find('"');
-    if (open == list.npos) return findings;
-    const size_t close = list.find('"', open + 1);
-    if (close == list.npos) return {};
-    findings.leave_out.emplace_back(list.substr(open + 1, close - open - 1));
-    list.remove_prefix(close + 1);
+  if (end == json.npos) return std::nullopt;
+  std::vector<std::string> names;
+  for (std::string_view rest = json.substr(begin, end - begin);;) {
+    const size_t open = rest.find('"');
+    if (open == rest.npos) return names;
+    const size_t close = rest.find('"', open + 1);
+    if (close == rest.npos) return std::nullopt;
+    names.emplace_back(rest.substr(open + 1, close - open - 1));
+    rest.remove_prefix(close + 1);
   }
 }
 
-// Nothing: there is no file.
-inline std::optional<Findings> read_findings(const std::string& file) {
+inline std::optional<Findings> parse_findings(std::string_view json) {
+  auto leave_out = names_in(json, kLeaveOut), use = names_in(json, kUse);
+  if (!leave_out || !use) return std::nullopt;
+  return Findings{*std::move(leave_out), *std::move(use)};
+}
+
+// The file's text; empty where it is longer than such a file is. Nothing: there is no file.
+inline std::optional<std::string> findings_text(const std::string& file) {
   constexpr size_t kMostBytes = size_t{256} << 10;
   std::ifstream in(file, std::ios::binary);
   if (!in) return std::nullopt;
   std::string text(kMostBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
-  return text.size() > kMostBytes ? Findings{} : parse_findings(text);
+  return text.size() > kMostBytes ? std::string() : text;
 }
 
 }  // namespace flopinj

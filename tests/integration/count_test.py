@@ -13,6 +13,9 @@ CHIPS = ("GV100", "TU102", "GA100", "GA102", "AD102", "GH100", "GB100", "SG4")
 THREADS, STEPS = 256, 8
 WARPS, GROUPS = THREADS // 32 * STEPS, THREADS // 128 * STEPS
 EVERYWHERE = {
+    ("graph", "fp32"): THREADS * STEPS * 2,
+    ("beside one that waits", "fp32"): THREADS * STEPS * 2,
+    ("1,024 x 64, counted", "fp32"): 2 * 1024 * STEPS * 48,
     ("FADD", "fp32"): THREADS * STEPS,
     ("FMUL", "fp32"): THREADS * STEPS,
     ("FFMA", "fp32"): THREADS * STEPS * 2,
@@ -28,8 +31,15 @@ AMPERE = {
     ("mma int8", "tensor_int8"): WARPS * 2 * 16 * 8 * 32,
 }
 ADA = {**AMPERE, ("mma fp8", "tensor_fp8"): WARPS * 2 * 16 * 8 * 32}
+GROUP = 2 * STEPS * 2 * 64 * 64 * 16  # of each group of warps in a block
 HOPPER = {
     **AMPERE,
+    ("384 x 168", "tensor_fp16"): 3 * GROUP,
+    ("384 x 168, counted", "tensor_fp16"): 3 * GROUP,
+    ("384 x 168, counted", "fp32"): 2 * 384 * 80,
+    ("setmaxnreg", "tensor_fp16"): 2 * GROUP,
+    ("setmaxnreg, counted", "tensor_fp16"): 2 * GROUP,
+    ("setmaxnreg, counted", "fp32"): 2 * 256 * 80,
     ("wgmma fp16", "tensor_fp16"): GROUPS * 2 * 64 * 16 * 16,
     ("wgmma bf16", "tensor_bf16"): GROUPS * 2 * 64 * 16 * 16,
     ("wgmma tf32", "tensor_tf32"): GROUPS * 2 * 64 * 16 * 8,
@@ -43,12 +53,20 @@ OF_CHIP = {
     "SG4": HOPPER,
 }
 
-# Faults that change a count, or take it away: the chip, and the kernels whose lines say so.
-INSTRUCTIONS = [name for name, _ in EVERYWHERE]
-VOLTA = INSTRUCTIONS + ["wmma fp16"]
+# Faults that change a count, or take it away: the chip, what the lines say, and which kernels'.
+INSTRUCTIONS = ["FADD", "FMUL", "FFMA", "DFMA", "HFMA2", "graph", "beside one that waits"]
+VOLTA = [*INSTRUCTIONS, "wmma fp16", "copy", "1,024 x 64"]
+TENSOR = [name for name, of in HOPPER if of.startswith("tensor_") and "counted" not in name]
+TRIED = "does not work here"
 FAULTS = {
-    "operations_halved": ("GH100", "DIFFERS", [name for name, _ in HOPPER]),
+    "operations_halved": ("GH100", "DIFFERS", TENSOR),
     "instructions_doubled": ("GV100", "DIFFERS", INSTRUCTIONS),
+    "dram_halved": ("GV100", "DIFFERS", ["copy"]),
+    "instrumented_registers=64": ("GV100", TRIED, ["1,024 x 64, counted"]),
+    "invalid_times=20": ("GV100", "NOT COUNTED", ["copy"]),
+    "drop_activity=2": ("GV100", "NOT COUNTED", ["copy"]),
+    "take_activity=20": ("GV100", "NOT COUNTED", ["copy"]),
+    "keep_buffers=1": ("GV100", "NOT COUNTED", ["copy"]),
     "decode_fails": ("GV100", "NOT COUNTED", VOLTA),
     "enable_fails": ("GV100", "NOT COUNTED", VOLTA),
     "hardware_busy": ("GV100", "NOT COUNTED", VOLTA),
@@ -79,17 +97,21 @@ class Count(CountCase):
         for chip in CHIPS:
             with self.subTest(chip):
                 _, findings = self.count(chip)
-                counted = {(row["name"], row["precision"]): row["counted"]
-                           for row in findings["rows"] if row["verdict"] == "agrees"}
+                counted = {(row["name"], row["of"]): row["counted"]
+                           for row in findings["rows"]
+                           if row["verdict"] == "agrees" and row["name"] != "copy"}
                 self.assertEqual(counted, {**EVERYWHERE, **OF_CHIP[chip]})
-                self.assertEqual({row["verdict"] for row in findings["rows"]} - {"agrees"},
-                                 {"not on this chip"})
+                self.assertEqual({row["verdict"] for row in findings["rows"]},
+                                 {"agrees", "within its bound", "not on this chip"})
                 self.assertEqual(findings["leave_out"], [])
+                self.assertIn("registers", findings["use"])
+                self.assertEqual("setmaxnreg" in findings["use"], OF_CHIP[chip] is HOPPER)
 
     def test_every_fault_that_changes_a_count_is_found(self):
         for fault, (chip, verdict, names) in FAULTS.items():
             with self.subTest(fault):
-                stdout, _ = self.count(chip, expect=1, SIMGPU_FAULT=fault)
+                expect = 0 if verdict == TRIED else 1
+                stdout, _ = self.count(chip, expect=expect, SIMGPU_FAULT=fault)
                 self.assertEqual(sorted(self.named(stdout, verdict)), sorted(names), stdout)
 
     def test_findings_name_nothing_of_the_machine(self):

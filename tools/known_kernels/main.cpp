@@ -1,11 +1,15 @@
 // known_kernels ROW...: launches the kernels of these rows. An ordinary program of the driver API,
-// which knows nothing of a profiler; the texts of the kernels lie beside it.
+// which knows nothing of a profiler; the texts of the kernels lie beside it. Of a row that is timed
+// it says the bytes that a launch reads, and writes, and how many nanoseconds a launch takes.
 #include <cuda.h>
+#include <dlfcn.h>
 
+#include <atomic>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -25,18 +29,33 @@ class Launcher {
   }
 
   void run(const Row& row) {
-    for (uint32_t i = 0; i < kLaunches; ++i) launch(row, stream_);
+    switch (row.way) {
+      case Way::kPlain:
+        launch(row, row.launches);
+        break;
+      case Way::kInGraph:
+        in_graph(row);
+        break;
+      case Way::kBesideWaiting:
+        beside_waiting(row);
+        break;
+      case Way::kTimed:
+        timed(row);
+    }
     stream_.synchronize();
   }
 
  private:
   static constexpr size_t kNumbers = 1 << 18;
+  static constexpr uint32_t kCopyingBlocks = 512, kBytesOfThread = 16;
+  // Longest time that a kernel waits for the host, in microseconds.
+  static constexpr int kMostWait = 30'000;
 
   CUfunction function(std::string_view module, std::string_view kernel) {
     CUmodule& loaded = modules_[module];
     if (loaded == nullptr) {
       const auto path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / module;
-      api_.check(api_.cuModuleLoad(&loaded, path.c_str()), path.c_str());
+      api_.check(api_.cuModuleLoad(&loaded, path.c_str()), "cuModuleLoad");
     }
     CUfunction found = nullptr;
     api_.check(api_.cuModuleGetFunction(&found, loaded, std::string(kernel).c_str()),
@@ -44,13 +63,78 @@ class Launcher {
     return found;
   }
 
-  void launch(const Row& row, const trainer::Stream& stream) {
-    int steps = kSteps;
-    CUdeviceptr memory = memory_.address();
-    void* parameters[] = {&steps, &memory};
-    api_.check(api_.cuLaunchKernel(function(row.module, row.kernel), kBlocks, 1, 1, row.threads, 1,
-                                   1, 0, stream.handle(), parameters, nullptr),
+  void launch(CUfunction kernel, uint32_t blocks, uint32_t threads, const trainer::Stream& stream,
+              int number, CUdeviceptr memory) {
+    void* parameters[] = {&number, &memory};
+    api_.check(api_.cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, 0, stream.handle(),
+                                   parameters, nullptr),
                "cuLaunchKernel");
+  }
+  void launch(const Row& row, uint32_t times) {
+    const CUfunction kernel = function(row.module, row.kernel);
+    for (uint32_t i = 0; i < times; ++i)
+      launch(kernel, kBlocks, row.threads, stream_, kSteps, memory_.address());
+  }
+
+  void in_graph(const Row& row) {
+    constexpr uint32_t kNodes = 5;
+    launch(row, row.launches / 2);
+    stream_.synchronize();
+    trainer::CapturedGraph graph(stream_);
+    launch(row, kNodes);
+    graph.finish();
+    for (uint32_t i = 0; i < row.launches / 2; i += kNodes) graph.launch();
+    stream_.synchronize();
+  }
+
+  void beside_waiting(const Row& row) {
+    const trainer::Stream other(api_);
+    void* flag = nullptr;
+    api_.check(api_.cuMemHostAlloc(&flag, sizeof(unsigned), CU_MEMHOSTALLOC_DEVICEMAP),
+               "cuMemHostAlloc");
+    const std::atomic_ref<unsigned> raised(*static_cast<unsigned*>(flag));
+    raised = 0;
+    launch(function(row.module, "wait_for_flag"), 1, 1, other, kMostWait,
+           reinterpret_cast<CUdeviceptr>(flag));
+    launch(row, row.launches / 2);
+    stream_.synchronize();
+    raised = 1;
+    other.synchronize();
+    launch(row, row.launches / 2);
+  }
+
+  // Of more memory than the GPU keeps from one launch to the next. The simulated one keeps none.
+  void timed(const Row& row) {
+    int kept = 0;
+    CUevent begin = nullptr, end = nullptr;
+    api_.check(api_.cuDeviceGetAttribute(&kept, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 0),
+               "cuDeviceGetAttribute");
+    const bool simulated = dlsym(RTLD_DEFAULT, "simgpu_version") != nullptr;
+    const size_t of_step = size_t{kCopyingBlocks} * row.threads * kBytesOfThread;
+    const size_t steps = simulated ? 1 : 1 + 4 * static_cast<size_t>(kept) / of_step;
+    const trainer::Buffer<float> memory(api_, 2 * steps * of_step / sizeof(float));
+    const CUfunction kernel = function(row.module, row.kernel);
+    const auto copy = [&](uint32_t times) {
+      for (uint32_t i = 0; i < times; ++i)
+        launch(kernel, kCopyingBlocks, row.threads, stream_, static_cast<int>(steps),
+               memory.address());
+    };
+    copy(row.launches - kBetweenEvents);
+    stream_.synchronize();
+    api_.check(api_.cuEventCreate(&begin, CU_EVENT_DEFAULT), "cuEventCreate");
+    api_.check(api_.cuEventCreate(&end, CU_EVENT_DEFAULT), "cuEventCreate");
+    api_.check(api_.cuEventRecord(begin, stream_.handle()), "cuEventRecord");
+    copy(kBetweenEvents);
+    api_.check(api_.cuEventRecord(end, stream_.handle()), "cuEventRecord");
+    stream_.synchronize();
+    // Not through the table: cuda.h names a version of it that drivers before 12.8 have not.
+    auto* const elapsed = reinterpret_cast<CUresult (*)(float*, CUevent, CUevent)>(
+        dlsym(RTLD_DEFAULT, "cuEventElapsedTime"));
+    float ms = 0;
+    if (elapsed == nullptr) throw std::runtime_error("the driver has no cuEventElapsedTime");
+    api_.check(elapsed(&ms, begin, end), "cuEventElapsedTime");
+    std::cout << "bytes " << steps * of_step << "\nduration "
+              << 1e6 * static_cast<double>(ms) / kBetweenEvents << "\n";
   }
 
   DriverApi api_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "doctor_findings.h"
+
 namespace flopinj::known_kernels {
 namespace {
 
@@ -26,6 +28,34 @@ constexpr Row group(std::string_view name, std::string_view kernel, std::string_
   return {name, kGroups, kernel, on_hopper, {tile(precision, 64, 16, k, kGroup)}};
 }
 
+// Blocks that take all registers of a multiprocessor.
+constexpr Row full(std::string_view name, std::string_view shows = {}) {
+  return {.name = name,
+          .module = kInstructions,
+          .kernel = "full_block",
+          .runs_on = everywhere,
+          .work = {Work{"fp32", 48}},
+          .threads = 1'024,
+          .launches = 24,
+          .alone = true,
+          .shows = shows};
+}
+// Three groups of warps; where the first one hands its registers on, it multiplies nothing.
+constexpr Row large(std::string_view name, std::string_view kernel, uint32_t idle,
+                    std::string_view shows = {}) {
+  Work product = tile("tensor_fp16", 64, 64, 16, kGroup);
+  product.idle = idle;
+  return {.name = name,
+          .module = kGroups,
+          .kernel = kernel,
+          .runs_on = on_hopper,
+          .work = {product, Work{.precision = "fp32", .each = 80, .once = true, .idle = idle}},
+          .threads = 384,
+          .launches = 24,
+          .alone = true,
+          .shows = shows};
+}
+
 constexpr Row kRows[] = {
     {"FADD", kInstructions, "fadd_chain", everywhere, {Work{"fp32", 1}}},
     {"FMUL", kInstructions, "fmul_chain", everywhere, {Work{"fp32", 1}}},
@@ -48,6 +78,33 @@ constexpr Row kRows[] = {
     group("wgmma tf32", "group_tf32", "tensor_tf32", 8),
     group("wgmma fp8", "group_fp8", "tensor_fp8", 32),
     group("wgmma int8", "group_int8", "tensor_int8", 32),
+    {.name = "graph",
+     .module = kInstructions,
+     .kernel = "ffma_chain",
+     .runs_on = everywhere,
+     .work = {Work{"fp32", 2}},
+     .way = Way::kInGraph,
+     .alone = true},
+    {.name = "beside one that waits",
+     .module = kInstructions,
+     .kernel = "ffma_chain",
+     .runs_on = everywhere,
+     .work = {Work{"fp32", 2}},
+     .way = Way::kBesideWaiting,
+     .alone = true},
+    {.name = "copy",
+     .module = kInstructions,
+     .kernel = "copy",
+     .runs_on = everywhere,
+     .way = Way::kTimed,
+     .launches = 32,
+     .alone = true},
+    full("1,024 x 64"),
+    full("1,024 x 64, counted", kRegisters),
+    large("384 x 168", "large", 0),
+    large("384 x 168, counted", "large", 0, kRegisters),
+    large("setmaxnreg", "large_handing_on", 128),
+    large("setmaxnreg, counted", "large_handing_on", 128, kHandedOn),
 };
 
 }  // namespace

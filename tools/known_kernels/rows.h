@@ -22,7 +22,7 @@ enum class Way : uint8_t {
   kPlain,
   kInGraph,        // half of them eagerly, the others by a graph
   kBesideWaiting,  // half of them while a kernel of another stream waits for the host
-  kTimed,          // of much memory, and some of them between two events
+  kTimed,          // of much memory, and some of them between two events: no work is compared
 };
 
 struct Row {
@@ -31,11 +31,15 @@ struct Row {
   std::array<Work, 2> work = {};
   uint32_t threads = 128;  // of a block
   Way way = Way::kPlain;
+  uint32_t launches = 100;
   bool alone = false;  // in a process of its own: it may hang, or spoil the others
+  // What is shown where its instructions are counted, which may not work: a word of findings
+  // (doctor_findings.h). "": nothing is tried.
+  std::string_view shows = {};
 };
 
-inline constexpr uint32_t kBlocks = 2, kSteps = 8, kLaunches = 100;
-inline constexpr uint32_t kCopyingBlocks = 512, kCopyingLaunches = 32;  // of a row that is timed
+inline constexpr uint32_t kBlocks = 2, kSteps = 8;
+inline constexpr uint32_t kBetweenEvents = 20;  // launches: the last ones of a row that is timed
 
 std::span<const Row> rows();
 // Rows of one name have the same launches, and never run on the same chip.

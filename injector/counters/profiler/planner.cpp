@@ -11,10 +11,31 @@
 #include <chrono>
 #include <cstring>
 
+#include "doctor_findings.h"
+
 namespace flopinj {
 namespace {
 
 constexpr auto kVisitEvery = std::chrono::milliseconds(50);
+
+// Of the chip with this driver and CUPTI.
+Findings findings_of(const Edge& edge, const std::string& chip) {
+  const std::string file =
+      edge.settings.findings + "/" +
+      findings_name(edge.cuda.simulated, chip, driver_version(edge.cuda), edge.cupti.version);
+  const std::optional<std::string> text = findings_text(file);
+  if (!text) return {};
+  std::optional<Findings> findings = parse_findings(*text);
+  if (!findings) {
+    log::warn({file, " is not understood, and ignored: flopinj doctor --count makes it anew"});
+    return {};
+  }
+  edge.collector->diagnostic(Severity::kInfo, "counters.checked",
+                             "counts of " + chip +
+                                 " with this driver and CUPTI were compared with theory (flopinj "
+                                 "doctor --count)");
+  return *std::move(findings);
+}
 
 }  // namespace
 
@@ -190,6 +211,7 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
   auto plan = std::make_unique<DevicePlan>();
   plan->groups = ready->groups;
   plan->together = ready->together.get();
+  plan->shown = ready->shown;
   for (const GroupId id : edge_.collector->add_plan(DeviceId{ordinal + 1}, chip, ready->wanted))
     if (id) plan->ids.push_back(id);
   if (plan->groups.empty() || plan->ids.size() != plan->groups.size()) return nullptr;
@@ -217,23 +239,6 @@ std::vector<MetricGroupPlan> Planner::wanted_for(const std::string& chip) {
   return wanted;
 }
 
-// Of the chip with this driver and CUPTI.
-Findings Planner::findings_of(const std::string& chip) {
-  const std::string file =
-      edge_.settings.findings + "/" +
-      findings_name(edge_.cuda.simulated, chip, driver_version(edge_.cuda), edge_.cupti.version);
-  std::optional<Findings> findings = read_findings(file);
-  if (!findings) return {};
-  if (findings->understood)
-    edge_.collector->diagnostic(Severity::kInfo, "counters.checked",
-                                "counts of " + chip +
-                                    " with this driver and CUPTI were compared "
-                                    "with theory (flopinj doctor --count)");
-  else
-    log::warn({file, " is not understood, and ignored: flopinj doctor --count makes it anew"});
-  return *std::move(findings);
-}
-
 const ChipPlan* Planner::chip_plan(const std::string& chip) {
   if (const auto it = chips_.find(chip); it != chips_.end()) return &it->second;
   const bool full = edge_.settings.mode == Mode::kFull;
@@ -241,9 +246,11 @@ const ChipPlan* Planner::chip_plan(const std::string& chip) {
   plan.wanted = wanted_for(chip);
   Problem problem;
   std::string lacks_required, required;
-  const auto counts_wrong = [findings = findings_of(chip)](const std::string& metric) {
+  const Findings findings = findings_of(edge_, chip);
+  const auto counts_wrong = [&findings](const std::string& metric) {
     return std::ranges::find(findings.leave_out, metric) != findings.leave_out.end();
   };
+  plan.shown = {findings.shows(kRegisters), findings.shows(kHandedOn)};
   for (MetricGroupPlan& wanted : plan.wanted) {
     {
       const MutexLock lock(mutex_);

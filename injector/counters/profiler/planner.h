@@ -24,9 +24,14 @@
 #include <string_view>
 #include <vector>
 
-#include "doctor_findings.h"
-
 namespace flopinj {
+
+// What was shown to work on a chip with this driver and CUPTI (common/doctor_findings.h):
+// instructions are counted of kernels whose blocks have no registers to spare, and of warps that
+// hand registers to others.
+struct ShownToWork {
+  bool without_room = false, handed_on = false;
+};
 
 // What is made ready once for all devices of a chip.
 struct ChipPlan {
@@ -34,6 +39,7 @@ struct ChipPlan {
   std::vector<std::unique_ptr<MetricGroup>> groups;  // those that can
   // Mode full: the metrics of all groups, one group after another, read with every launch.
   std::unique_ptr<MetricGroup> together;
+  ShownToWork shown;
 };
 
 // The groups of a device that can be measured. Never changed once published.
@@ -41,6 +47,7 @@ struct DevicePlan {
   std::span<const std::unique_ptr<MetricGroup>> groups;
   std::vector<GroupId> ids;  // parallel to groups
   MetricGroup* together = nullptr;
+  ShownToWork shown;
 
   MetricGroup& read_by(uint32_t group) const { return together ? *together : *groups[group]; }
 };
@@ -71,7 +78,6 @@ class Planner {
   void run();
   void describe_device(uint32_t ordinal, std::string& chip);
   std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
-  Findings findings_of(const std::string& chip);
   const ChipPlan* chip_plan(const std::string& chip);  // null: stopped
   std::vector<MetricGroupPlan> wanted_for(const std::string& chip);
   std::unique_ptr<MetricGroup> put_together(const ChipPlan&, const std::string& chip);

@@ -74,7 +74,7 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
                                   "have an upper bound");
     return false;
   }
-  if (!fits_instrumented(signature)) {
+  if (!fits_instrumented(signature, plan.shown)) {
     scheduler_.cannot_measure(context.device, signature, group);
     edge_.collector->diagnostic(
         Severity::kWarning, "counters.registers",

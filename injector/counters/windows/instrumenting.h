@@ -3,6 +3,7 @@
 #pragma once
 #include <collector/identity/launch.h>
 #include <collector/identity/signature_table.h>
+#include <injector/counters/profiler/planner.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -31,10 +32,13 @@ inline bool fits_instrumented(uint32_t registers_of_thread, const LaunchShape& s
 }
 
 // Where warps hand registers to others, a split that instrumented code makes too large would not
-// fail but hang: no kernel that does so is instrumented.
-inline bool fits_instrumented(const Signature& signature) {
-  return !signature.function->info.instructions.moves_registers &&
-         fits_instrumented(signature.function->info.registers_per_thread, signature.shape);
+// fail but hang: a kernel that does so is instrumented only where that was shown to work. Of a
+// kernel whose registers are not known that is not known either.
+inline bool fits_instrumented(const Signature& signature, const ShownToWork& shown) {
+  const auto& info = signature.function->info;
+  if (info.instructions.moves_registers) return shown.handed_on;
+  return (shown.without_room && info.registers_per_thread != 0) ||
+         fits_instrumented(info.registers_per_thread, signature.shape);
 }
 
 }  // namespace flopinj

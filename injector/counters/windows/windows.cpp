@@ -224,7 +224,8 @@ bool Windows::due(const Context& context, const ThreadContext& thread,
   const OpenWindow& window = *context.window;
   if (failed(window.instrumented).load(std::memory_order_relaxed)) return true;
   if (scheduler_.close_before(next)) return true;
-  if (window.instrumented && (thread.launch.asked.cooperative || !fits_instrumented(*next)))
+  if (window.instrumented &&
+      (thread.launch.asked.cooperative || !fits_instrumented(*next, window.plan->shown)))
     return true;
   if (window.instrumented && modules_came(context)) return true;  // see leave_out_unpatched()
   if (!window.finished) return false;

@@ -4,28 +4,33 @@
 
 using namespace flopinj;
 
-TEST_CASE("the names in the list are read") {
-  CHECK(parse_findings(R"({"leave_out": []})").understood);
-  CHECK(parse_findings(R"({"leave_out": []})").leave_out.empty());
-  const Findings two =
-      parse_findings("{\n \"leave_out\": [\n  \"a.sum\",\n  \"b.sum\"\n ],\n \"rows\": []}");
-  CHECK(two.understood);
-  CHECK(two.leave_out == std::vector<std::string>{"a.sum", "b.sum"});
+TEST_CASE("the names in the lists are read") {
+  const auto none = parse_findings(R"({"leave_out": [], "use": []})");
+  REQUIRE(none);
+  CHECK(none->leave_out.empty());
+  CHECK_FALSE(none->shows(kRegisters));
+  const auto some = parse_findings(
+      "{\n \"leave_out\": [\n  \"a.sum\",\n  \"b.sum\"\n ],\n \"use\": [\"registers\"]}");
+  REQUIRE(some);
+  CHECK(some->leave_out == std::vector<std::string>{"a.sum", "b.sum"});
+  CHECK(some->shows(kRegisters));
+  CHECK_FALSE(some->shows(kHandedOn));
 }
 
-TEST_CASE("a text without the list, or with a part of it, is not understood") {
+TEST_CASE("a text without a list, or with a part of it, is not understood") {
+  const std::string use = R"(, "use": [])";
   for (const char* text :
        {"", "{}", R"({"leave_out": )", R"({"leave_out": ["a")", R"({"leave_out": ["a]})",
         R"({"leave_out": "a"})", R"({"rows": ["leave_out"]})"}) {
     CAPTURE(text);
-    CHECK_FALSE(parse_findings(text).understood);
-    CHECK(parse_findings(text).leave_out.empty());
+    CHECK_FALSE(parse_findings(use + text));
   }
+  CHECK_FALSE(parse_findings(R"({"leave_out": []})"));
 }
 
-TEST_CASE("what is not there, or too long, is not read") {
-  CHECK_FALSE(read_findings("/nonexistent/file.json"));
-  CHECK_FALSE(read_findings("/dev/zero")->understood);
+TEST_CASE("a file that is not there, or too long, is not read") {
+  CHECK_FALSE(findings_text("/nonexistent/file.json"));
+  CHECK(findings_text("/dev/zero")->empty());
 }
 
 TEST_CASE("findings of the simulated GPU are not those of the real one") {

@@ -31,3 +31,28 @@ TEST_CASE("where registers or the block are not known a launch is instrumented i
   CHECK_FALSE(fits_instrumented(0, block(1'024)));
   CHECK_FALSE(fits_instrumented(32, block(0, 0)));
 }
+
+TEST_CASE("where it was shown to work, launches without room and kernels that hand registers on") {
+  KernelFunction function;
+  Signature signature;
+  signature.function = &function;
+  signature.shape = block(384);
+  auto& registers = function.info.registers_per_thread;
+  registers = 168;
+  CHECK_FALSE(fits_instrumented(signature, {}));
+  CHECK(fits_instrumented(signature, {.without_room = true}));
+  function.info.instructions.moves_registers = true;
+  CHECK_FALSE(fits_instrumented(signature, {.without_room = true}));
+  CHECK(fits_instrumented(signature, {.handed_on = true}));
+  registers = 32;
+  CHECK_FALSE(fits_instrumented(signature, {}));  // room or not
+}
+
+// Whether its warps hand registers to others is not known either.
+TEST_CASE("a kernel whose registers are not known is never taken for one that was shown to work") {
+  KernelFunction function;
+  Signature signature;
+  signature.function = &function;
+  signature.shape = block(384);
+  CHECK_FALSE(fits_instrumented(signature, {.without_room = true, .handed_on = true}));
+}

@@ -22,6 +22,7 @@ class CudaError : public std::runtime_error {
   X(cuGetErrorString)               \
   X(cuDeviceGetCount)               \
   X(cuDeviceGet)                    \
+  X(cuDeviceGetAttribute)           \
   X(cuDevicePrimaryCtxRetain)       \
   X(cuDevicePrimaryCtxRelease)      \
   X(cuCtxSetCurrent)                \
@@ -30,12 +31,15 @@ class CudaError : public std::runtime_error {
   X(cuModuleGetFunction)            \
   X(cuMemAlloc)                     \
   X(cuMemFree)                      \
+  X(cuMemHostAlloc)                 \
   X(cuMemcpyHtoDAsync)              \
   X(cuMemcpyDtoHAsync)              \
   X(cuMemsetD32Async)               \
   X(cuStreamCreate)                 \
   X(cuStreamDestroy)                \
   X(cuStreamSynchronize)            \
+  X(cuEventCreate)                  \
+  X(cuEventRecord)                  \
   X(cuStreamBeginCapture)           \
   X(cuStreamEndCapture)             \
   X(cuGraphInstantiateWithFlags)    \
