@@ -12,6 +12,8 @@ ENTRY_POINTS = {"InitializeInjection", "InitializeInjectionNvtx", "InitializeInj
 GLIBC = {
     "libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libdl.so.2", "libpthread.so.0", "librt.so.1"
 }
+PROGRAMS = (harness.FLOPINJ, harness.FLOPREDUCE, harness.TRAINER,
+            harness.BUILD / "lib/flopinj/known_kernels/known_kernels")
 
 
 def tool(*command):
@@ -60,7 +62,7 @@ class Shipped(unittest.TestCase):
     def test_an_old_glibc_will_do(self):
         libraries = [harness.LIBRARY, harness.BUILD / "lib/flopinj/libflopinj_nvtx.so",
                      *harness.SIMGPU.glob("*.so.*")]
-        for binary in (harness.FLOPINJ, harness.FLOPREDUCE, harness.TRAINER, *libraries):
+        for binary in (*PROGRAMS, *libraries):
             versions = {tuple(map(int, version.split("."))) for version in
                         re.findall(r"\bGLIBC_([0-9.]+)", tool("objdump", "-T", binary))}
             self.assertLessEqual(max(versions), (2, 28), binary)
@@ -68,7 +70,7 @@ class Shipped(unittest.TestCase):
 
 class Tools(unittest.TestCase):
     def test_tools_need_only_glibc(self):
-        for binary in (harness.FLOPINJ, harness.FLOPREDUCE, harness.TRAINER):
+        for binary in PROGRAMS:
             self.assertLessEqual(needed(binary), GLIBC, binary)
 
 

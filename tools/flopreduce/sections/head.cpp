@@ -16,6 +16,14 @@ std::string missing_words(const Report& report) {
          (damage.empty() ? "" : "; " + damage);
 }
 
+// By flopinj doctor --count, as the recorder found.
+bool never_checked(const TraceReport& trace) {
+  return trace.counters.reading == CounterReading::kRead && !trace.header.simulated() &&
+         std::ranges::none_of(trace.diagnostics, [](const trace::Diagnostic& diagnostic) {
+           return diagnostic.code() == "counters.checked";
+         });
+}
+
 }  // namespace
 
 void add_warnings(const Report& report, std::vector<Line>& lines) {
@@ -36,6 +44,11 @@ void add_origin(const Report& report, std::vector<Line>& lines) {
   if (report.ptx_counts)
     lines.emplace_back(
         "PTX counts: machine code also counts divisions, both sides of short branches, moves.",
+        Tone::kDim);
+  if (std::ranges::any_of(report.traces, never_checked))
+    lines.emplace_back(
+        "Counts of this GPU, driver and CUPTI were never compared with theory: flopinj doctor "
+        "--count does.",
         Tone::kDim);
 }
 

@@ -523,3 +523,26 @@ TEST_CASE("GPU time is one figure; what measuring added to it has another name")
     ++sums;
   CHECK(sums == 2);  // both 300 ns
 }
+
+TEST_CASE("counts that were never compared with theory are said to be so, once") {
+  const auto said = [](bool simulated, bool checked, bool samples) {
+    TraceBuilder t;
+    header(t, [&](trace::Header& h) { h.set_simulated(simulated); });
+    t.device();
+    t.thread(1, "main");
+    t.stream();
+    t.group(1, "sass", sass_metrics());
+    t.kernel(1, "gemm", 11);
+    if (checked) t.diagnostic("counters.checked", "they were", trace::Diagnostic::INFO);
+    if (samples) t.samples(1, 1, {sass(0, 0, 50)});
+    t.launches({{1, 100}, {1, 100}});
+    t.ledger(2, 2, 0);
+    t.end();
+    return text_of(reduce_bytes({t.bytes()})).find("never compared with theory") !=
+           std::string::npos;
+  };
+  CHECK(said(false, false, true));
+  CHECK_FALSE(said(false, true, true));
+  CHECK_FALSE(said(true, false, true));    // another line says what it is
+  CHECK_FALSE(said(false, false, false));  // there are none
+}
