@@ -170,6 +170,10 @@ std::vector<GroupId> Collector::add_plan(DeviceId device, const std::string& chi
   });
 }
 
+const Signature* Collector::signature(SignatureId id) const noexcept {
+  return dead_ ? nullptr : state_->signatures.find(id);
+}
+
 uint64_t Collector::launches_made() const {
   const ThreadTotals totals = state_->threads.totals();
   return std::accumulate(totals.made.begin(), totals.made.end(), uint64_t{0});

@@ -70,6 +70,7 @@ class Collector {
   void add_device(DeviceId, const DeviceInfo&);
   // The same id for the same stream; 0 past a bound.
   StreamId add_stream(DeviceId, uint32_t context, uint32_t stream, bool green_context = false);
+  const Signature* signature(SignatureId) const noexcept;   // null: none has this id
   const KernelFunction* add_function(const FunctionInfo&);  // null past a bound
   // One version of an executable graph; identical ones share an id. 0 past a bound: its launches
   // are then dropped.

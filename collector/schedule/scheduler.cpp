@@ -14,6 +14,12 @@ std::optional<size_t> column_of(const MetricGroupPlan& group, const std::string&
   return static_cast<size_t>(it - group.metrics.begin());
 }
 
+// Instructions and operations of a kernel: the same whenever it does the same work.
+bool counts_work(const std::string& metric) {
+  return metric.find("inst_executed") != std::string::npos ||
+         metric.find("__ops_path_") != std::string::npos;
+}
+
 std::vector<GroupCondition> conditions_of(const std::vector<MetricGroupPlan>& plan) {
   std::vector<GroupCondition> conditions;
   for (uint32_t needed = 0; needed < plan.size(); ++needed)
@@ -83,6 +89,10 @@ MeasurementScheduler::State::Plan* MeasurementScheduler::State::plan_for(
     if (metric_groups[g].required || !metric_groups[g].needed_if.empty() ||
         !metric_groups[g].instead_of.empty())
       added.tells_work |= GroupSet(g);
+    const auto& metrics = metric_groups[g].metrics;
+    const auto rest = added.tells_work.contains(g) ? metrics.end()
+                                                   : std::ranges::find_if_not(metrics, counts_work);
+    added.work_columns.push_back(static_cast<size_t>(rest - metrics.begin()));
   }
   used_bits += groups;
   return &added;

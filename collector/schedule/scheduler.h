@@ -25,6 +25,7 @@
 // any more. Times are CLOCK_MONOTONIC in nanoseconds.
 #pragma once
 #include <collector/identity/ids.h>
+#include <collector/identity/recording.h>
 #include <collector/identity/signature_table.h>
 #include <collector/schedule/measuring_budget.h>
 #include <collector/schedule/metric_plan.h>
@@ -53,7 +54,8 @@ struct SchedulerConfig {
   double until_covered = 0;  // Coverage::share(); 0: never
   uint64_t covered_for_ns = 5'000'000'000;
   bool every_launch = false;  // no sampling: all of them, all groups at once (mode full)
-  uint64_t seed = 0;          // of what is drawn; 0: begin() has it
+  GraphMode graphs = GraphMode::kOff;
+  uint64_t seed = 0;  // of what is drawn; 0: begin() has it
 };
 
 // One launch inside a window, in execution order.
@@ -70,8 +72,9 @@ struct WindowRow {
 // A window as the scheduler sees it; the edge keeps it.
 struct MeasurementWindow {
   DeviceId device;
-  uint32_t group = 0;  // index into the plan
-  bool shared = true;  // opened for first samples
+  uint32_t group = 0;     // index into the plan
+  bool shared = true;     // opened for first samples
+  bool of_graph = false;  // around one graph launch, with a row for each of its kernels
   uint64_t opened_ns = 0;
   WindowCost cost;        // `overhead_ns` and `open_ns` are the edge's to fill in
   uint32_t unchosen = 0;  // the last so many rows
@@ -158,6 +161,23 @@ class MeasurementScheduler {
   // Nor of this launch, though perhaps of others: as a window with it that failed.
   void cannot_measure_launch(DeviceId, const Signature&, uint32_t group) noexcept;
   void add_cost(uint64_t ns) noexcept;  // of what came to no window
+  // --- Graphs (scheduler_graphs.cpp)
+  // The group to read in a window around a launch of a graph with these kernels. They are in the
+  // order in which they run; all of them may be measured.
+  std::optional<uint32_t> decide_graph(DeviceId, std::span<const Signature* const> kernels,
+                                       bool may_instrument, uint64_t now_ns) noexcept;
+  // The graph was launched: the window's rows, which it has room for. `row` is as all of them are.
+  void graph_launched(MeasurementWindow&, std::span<const Signature* const> kernels, WindowRow row,
+                      uint64_t call_ns) noexcept;
+  // May what the window has read be taken? Before window_succeeded(); else window_unread().
+  bool graph_agrees(const MeasurementWindow&, std::span<const double> values) noexcept;
+  // CUPTI's ranges were not the graph's kernels.
+  void graph_failed() noexcept;
+  // Windows around graphs have failed too often: none is opened any more.
+  bool graphs_given_up() const noexcept;
+  // Counts were taken of graphs without a kernel that was measured outside, too.
+  bool graphs_unchecked() const noexcept;
+
   // Whether a launch may wait so long for a moment at which a window can be opened.
   bool affords(DeviceId, const Signature&, uint64_t ns, uint64_t now_ns) const noexcept;
 

@@ -23,10 +23,16 @@ void MeasurementScheduler::State::account(const Plan& plan, const MeasurementWin
   budget.window(instrumented, window.cost, gpu_ns);
 }
 
+uint64_t MeasurementScheduler::State::work_of(const Plan& plan, uint32_t g,
+                                              std::span<const double> values) {
+  const auto work = values.first(std::min(plan.work_columns[g], values.size()));
+  return XXH3_64bits(work.data(), work.size_bytes());
+}
+
 void MeasurementScheduler::State::compare(const Plan& plan, SampledSignature& s, uint32_t g,
                                           std::span<const double> values) const {
   GroupProgress& group = s.groups[g];
-  const uint64_t seen = XXH3_64bits(values.data(), values.size_bytes());
+  const uint64_t seen = work_of(plan, g, values);
   if (group.samples == 0)
     group.fingerprint = seen;
   else if (group.fingerprint != seen && plan.tells_work.contains(g))

@@ -207,7 +207,8 @@ void LaunchMerger::graph_launch(const Origin& origin, const LaunchRecord& record
     launch.path = node.path ? node.path : record.path;
     launch.sequence_plus_1 =
         node.sequence_plus_1 != 0 ? node.sequence_plus_1 : record.sequence_plus_1;
-    launch.graph = true;  // never in a window
+    launch.graph = true;
+    launch.windowed = state_->windows_slow && (record.flags & LaunchRecord::kWindowed) != 0;
     launch.step = record.step;
     const bool known = node.node != 0 || nodes.size() == 1;
     state_->add(origin, launch, {record.correlation, node.node}, known && record.correlation != 0);

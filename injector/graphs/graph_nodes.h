@@ -3,10 +3,12 @@
 #pragma once
 #include <collector/identity/ids.h>
 #include <cuda.h>
+#include <injector/graphs/graph_order.h>
 #include <injector/process/thread_context.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -49,6 +51,7 @@ struct ExecNode {
 
 struct ExecutableGraph {
   std::vector<ExecNode> nodes;
+  std::optional<GraphOrder> order;  // of its origins; none: it is in no window
   LaunchedGraph launched;
   bool changed = true;  // `launched` is out of date
 

@@ -157,6 +157,9 @@ void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
         {origin, kernel.value_or(NodeKernel{}), id_of(copy->second), true, conditional});
   }
 
+  if (edge_.settings.graphs != GraphMode::kOff && !call.for_device && !conditional)
+    exec.order = order_of(edge_.cuda, call.graph);
+
   const MutexLock lock(mutex_);
   if (!nodes_.put_executable(call.exec, std::move(exec)))
     return report("graph.too_many",
@@ -219,6 +222,38 @@ void Graphs::put(CUgraph graph, CUgraphNode node, const NodeKernel& kernel) {
            "more graph nodes than can be followed; launches of the rest are not counted");
 }
 
+GraphKernels* Graphs::measured(ThreadContext& thread, CUgraphExec handle) {
+  if (edge_.settings.graphs == GraphMode::kOff) return nullptr;
+  {
+    const MutexLock lock(mutex_);
+    if (nodes_.executable(handle) == nullptr) return nullptr;  // reported once it is launched
+  }
+  return launched(thread, handle).measured;
+}
+
+GraphKernels* Graphs::measured_as(const ExecutableGraph& exec) {
+  if (!exec.order || !exec.launched.id || exec.order->kernels.size() != exec.nodes.size())
+    return nullptr;
+  std::unordered_map<CUgraphNode, const ExecNode*> by_origin;
+  for (const ExecNode& node : exec.nodes) by_origin[node.origin] = &node;
+  std::vector<const Signature*> kernels;
+  for (const CUgraphNode origin : exec.order->kernels) {
+    const auto node = by_origin.find(origin);
+    if (node == by_origin.end()) return nullptr;
+    if (!node->second->enabled) continue;
+    const NodeKernel& kernel = node->second->kernel;
+    const Signature* const signature = edge_.collector->signature(kernel.signature);
+    if (signature == nullptr || kernel.flags != 0 || kernel.passed_over ||
+        !may_be_measured(*signature))
+      return nullptr;
+    kernels.push_back(signature);
+  }
+  const auto [at, added] = measured_.try_emplace(exec.launched.id);
+  GraphKernels& graph = at->second;
+  if (added) graph.kernels = kernels, graph.cooperative = exec.order->cooperative;
+  return graph.kernels == kernels ? &graph : nullptr;
+}
+
 LaunchedGraph Graphs::launched(ThreadContext& thread, CUgraphExec handle) {
   const uint64_t epoch = epoch_.load(std::memory_order_acquire);
   const auto place = reinterpret_cast<uintptr_t>(handle);
@@ -256,6 +291,7 @@ LaunchedGraph Graphs::launched(ThreadContext& thread, CUgraphExec handle) {
     const bool bodies = nodes.size() > exec.launched.kernels;
     exec.launched.id = nodes.empty() ? GraphId{} : edge_.collector->add_graph(std::move(nodes));
     exec.launched.bodies_lost = bodies && !exec.launched.id;
+    exec.launched.measured = measured_as(exec);
     exec.changed = false;
   }
   slot = {handle, exec.launched, epoch};

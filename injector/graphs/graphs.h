@@ -29,6 +29,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace flopinj {
 
@@ -46,6 +47,8 @@ class Graphs {
   // was made in any graph of the process.
   bool may_wait() const noexcept { return may_wait_.load(std::memory_order_relaxed); }
 
+  // Before a graph launch. Null: it is to be in no window.
+  GraphKernels* measured(ThreadContext&, CUgraphExec);
   // After a graph launch succeeded. A hit in the thread's few slots takes no lock.
   LaunchedGraph launched(ThreadContext&, CUgraphExec);
 
@@ -62,6 +65,7 @@ class Graphs {
   void report(const char* code, std::string_view message);
 
   void put(CUgraph, CUgraphNode, const NodeKernel&) FLOPINJ_REQUIRES(mutex_);
+  GraphKernels* measured_as(const ExecutableGraph&) FLOPINJ_REQUIRES(mutex_);
 
   Edge& edge_;
   Functions& functions_;
@@ -70,6 +74,8 @@ class Graphs {
   std::atomic<uint64_t> epoch_{1};  // changes with every change of any executable graph
   Mutex mutex_;
   GraphNodes nodes_ FLOPINJ_GUARDED_BY(mutex_);
+  // Never removed: launching threads hold pointers to them.
+  std::unordered_map<GraphId, GraphKernels> measured_ FLOPINJ_GUARDED_BY(mutex_);
 };
 
 }  // namespace flopinj

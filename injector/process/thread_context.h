@@ -9,7 +9,9 @@
 #include <injector/process/call_frames.h>
 #include <injector/vendor/launch_calls.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -42,11 +44,33 @@ struct ContextSlot {
   uint32_t epoch = 0;
 };
 
+// What a graph launch runs, where it may be measured: every kernel when the one before it has
+// ended.
+struct GraphKernels {
+  std::vector<const Signature*> kernels;
+  bool cooperative = false;  // one of them is launched so
+
+  // A look whether they lack counts takes its time, so that one in vain is followed by a pause,
+  // each twice as long as the one before.
+  bool paused(uint64_t now_ns) const noexcept {
+    return now_ns < paused_until_ns_.load(std::memory_order_relaxed);
+  }
+  void pause(uint64_t now_ns) noexcept {
+    const uint64_t pause = pause_ns_.load(std::memory_order_relaxed);
+    pause_ns_.store(std::min<uint64_t>(2 * pause, 128'000'000), std::memory_order_relaxed);
+    paused_until_ns_.store(now_ns + pause, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<uint64_t> pause_ns_{1'000'000}, paused_until_ns_{0};
+};
+
 struct LaunchedGraph {
   GraphId id;
-  uint32_t passed_over = 0;  // of its kernels, those whose names the user did not choose
-  uint32_t kernels = 0;      // launches in one launch of the graph, bodies left out
-  bool timed = true;         // CUPTI's times can be kept apart
+  uint32_t passed_over = 0;          // of its kernels, those whose names the user did not choose
+  uint32_t kernels = 0;              // launches in one launch of the graph, bodies left out
+  bool timed = true;                 // CUPTI's times can be kept apart
+  GraphKernels* measured = nullptr;  // null: its launches are in no window
   bool bodies_lost = false;  // it has conditional bodies and found no room in the table of graphs
 };
 
@@ -66,7 +90,8 @@ struct LaunchInProgress {
   LaunchCall asked;  // as it was at ENTER; nothing of a launch on several devices
   Context* context = nullptr;
   const Signature* signature = nullptr;
-  LaunchRecord record;  // path, sequence and correlation as of ENTER
+  GraphKernels* graph_kernels = nullptr;  // of a graph launch that is to be measured
+  LaunchRecord record;                    // path, sequence and correlation as of ENTER
   LaunchTurn turn = LaunchTurn::kFree;
   bool captured = false;
   bool waits = false;                 // it may wait for work that the program makes later

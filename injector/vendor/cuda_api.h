@@ -30,6 +30,10 @@ namespace flopinj {
   f(MemGetInfo, cuMemGetInfo_v2)                                        \
   f(CtxPushCurrent, cuCtxPushCurrent_v2)                                \
   f(CtxPopCurrent, cuCtxPopCurrent_v2)                                  \
+  f(GraphGetNodes, cuGraphGetNodes)                                     \
+  f(GraphGetEdges, cuGraphGetEdges_v2)                                  \
+  f(GraphNodeGetType, cuGraphNodeGetType)                               \
+  f(GraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph)         \
   f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)            \
   f(GraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute)         \
   f(ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode)

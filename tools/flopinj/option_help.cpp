@@ -67,6 +67,10 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "that cannot be measured are left out"},
     {"FLOPINJ_MEASURE_RANKS",
      "Ranks of the job that read counters, the others count and time: 0,8-15 or all or none (0)"},
+    {"FLOPINJ_GRAPHS",
+     "Read counters of kernels that run only in CUDA graphs, in windows around graph launches. "
+     "checked: once a kernel had the same counts in a graph and outside; on: of programs without "
+     "such a kernel, too; off: not (the default, until a GPU has shown what CUPTI does)"},
     {"FLOPINJ_NEVER_MEASURE",
      "Kernels that wait for the host or for a later launch, and so would hang while they are "
      "measured: parts of their mangled names, in any case, beside the built-in ones that doctor "

@@ -61,9 +61,11 @@ bool is_of_earlier_work(CUresult result) {
 
 }  // namespace
 
-// The program's launch needs what instrumented code needs too, and fails where it is not there.
+// The program's launch needs what instrumented code needs too, and fails where it is not there. Of
+// a graph's kernels decide_graph() was told.
 bool Windows::may_instrument(Context& context, const ThreadContext& thread, const DevicePlan& plan,
                              uint32_t group) {
+  if (thread.launch.graph_kernels != nullptr) return has_memory(context, plan, group);
   const Signature& signature = *thread.launch.signature;
   if (thread.launch.asked.cooperative) {  // all its blocks must be resident at once
     scheduler_.cannot_measure_launch(context.device, signature, group);
@@ -85,6 +87,10 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
             "block of at most 256 threads has room");
     return false;
   }
+  return has_memory(context, plan, group);
+}
+
+bool Windows::has_memory(const Context& context, const DevicePlan& plan, uint32_t group) {
   size_t available = 0, total = 0;
   if (edge_.cuda.MemGetInfo != nullptr &&
       edge_.cuda.MemGetInfo(&available, &total) == CUDA_SUCCESS && available >= kReservedBytes)
@@ -180,6 +186,13 @@ void Windows::read(UnreadWindow& unread) {
   if (!evaluated) return refused(measured.device, *window.plan, measured.group, problem);
   refusals_.accepted(measured.device, measured.group);
   leave_out_unpatched(window, values);
+  if (measured.of_graph && !scheduler_.graph_agrees(measured, values))
+    return graph_failed(window, "read other counts of its kernels than windows outside of graphs");
+  if (scheduler_.graphs_unchecked() && !graphs_unchecked_said_.exchange(true))
+    edge_.collector->diagnostic(
+        Severity::kInfo, "counters.graphs_unchecked",
+        "counts were read in CUDA graphs, and no kernel of theirs was measured outside of graphs "
+        "too: nothing has checked that CUPTI counts right there");
   window.settled = true;
   scheduler_.window_succeeded(measured, values);
   const uint32_t number = windows_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -222,6 +235,11 @@ Context::State Windows::discard(Context& context, std::unique_ptr<OpenWindow> wi
   using State = Context::State;
   const MeasurementWindow& measured = window->measured;
   const bool mismatch = closed.outcome == RangeProfiler::Outcome::kMismatch;
+  if (mismatch && measured.of_graph) {
+    scheduler_.graph_failed();
+    graph_failed(*window, "had " + std::to_string(closed.ranges) + " ranges");
+    return State::kHeld;
+  }
   std::string news;
   const Verdict verdict = mismatch
                               ? policy_.disagreed(cause, measured.rows.size(), closed.ranges, news)
@@ -248,6 +266,16 @@ Context::State Windows::discard(Context& context, std::unique_ptr<OpenWindow> wi
   return leases_.drop(context);
 }
 
+void Windows::graph_failed(const OpenWindow& window, const std::string& how) {
+  std::string line = "a window around a graph launch of " +
+                     std::to_string(window.measured.rows.size()) + " kernels " + how +
+                     ": it was discarded";
+  const bool last = scheduler_.graphs_given_up();
+  if (last) line += ". Kernels that run only in graphs are not measured any more";
+  edge_.collector->diagnostic(last ? Severity::kWarning : Severity::kInfo,
+                              last ? "counters.graphs" : "counters.graph_window", line);
+}
+
 void Windows::log_closed(const Context& context, const OpenWindow& window) const {
   if (!log::debugging()) return;
   const MeasurementWindow& measured = window.measured;
@@ -268,11 +296,12 @@ void Windows::deliver(const OpenWindow& window, uint32_t number, uint32_t group,
   batch.device = window.measured.device;
   batch.group = window.plan->ids[group];
   batch.window = number;
+  batch.of_graph = window.measured.of_graph;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].chosen || (rows[i].unread && of.plan.instrumented)) continue;
     batch.signatures.push_back(rows[i].signature->id);
     batch.paths.push_back(rows[i].path);
-    batch.correlations.push_back(rows[i].correlation);
+    if (!batch.of_graph) batch.correlations.push_back(rows[i].correlation);
     const auto row = values.subspan(i * width + column, of.metrics.size());
     batch.values.insert(batch.values.end(), row.begin(), row.end());
   }

@@ -149,12 +149,61 @@ bool Windows::enter_locked(Context& context, ThreadContext& thread, const Signat
       open(context, thread, decision);
   }
   if (context.window == nullptr) return false;
-  thread.calls.hold_window(context.lock, context.window_call_began_ns);
   thread.launch.chosen = decision.chosen;
+  enter_window(context, thread, signature);
+  return true;
+}
+
+void Windows::enter_window(Context& context, ThreadContext& thread, const Signature* signature) {
+  thread.calls.hold_window(context.lock, context.window_call_began_ns);
   thread.launch.window_call_began_ns = monotonic_ns();
   context.window_call.store(signature, std::memory_order_relaxed);
   context.window_call_began_ns.store(thread.launch.window_call_began_ns, std::memory_order_release);
-  return true;
+}
+
+// The launch has a window of its own.
+void Windows::enter_graph(Context& context, ThreadContext& thread, GraphKernels* graph) {
+  if (graph == nullptr || !graph_wants(context, thread, *graph) ||
+      !context.lock.try_lock_for(patience_.for_lock))
+    return enter(context, thread, nullptr);
+  HeldLock lock(context.lock);
+  leases_.release_here(context);
+  if (context.window != nullptr)
+    close(context, context.window->finished ? CloseCause::kFinished : CloseCause::kEarly);
+  const auto fits = [&shown = planner_.plan(context.ordinal)->shown](const Signature* s) {
+    return fits_instrumented(*s, shown);
+  };
+  const auto group = scheduler_.decide_graph(
+      context.device, graph->kernels,
+      !graph->cooperative && std::ranges::all_of(graph->kernels, fits), monotonic_ns());
+  if (context.window == nullptr && group) {
+    thread.launch.graph_kernels = graph;
+    open(context, thread, {false, group, true, false});
+  }
+  if (context.window == nullptr) {
+    thread.launch.graph_kernels = nullptr;
+    graph->pause(monotonic_ns());
+    thread.calls.launching.store(&context, std::memory_order_seq_cst);
+    return;
+  }
+  enter_window(context, thread, graph->kernels.front());
+  lock.keep();  // until exit()
+}
+
+// Rarely asked where its kernels lack nothing, or cannot be measured now.
+bool Windows::graph_wants(Context& context, ThreadContext& thread, GraphKernels& graph) {
+  if (!on_.load(std::memory_order_relaxed) || scheduler_.stopped()) return false;
+  const DevicePlan* const plan = planner_.plan(context.ordinal);
+  const uint64_t now = monotonic_ns();
+  if (plan == nullptr || graph.paused(now)) return false;
+  const auto wants = [&](const Signature* s) { return scheduler_.may_want(context.device, *s); };
+  const bool any = std::ranges::any_of(graph.kernels, wants);
+  thread.slow_callback = true;
+  if (any && !captures_.any() && leases_.available(context) &&
+      quiet(context, thread, *graph.kernels.front()))
+    return true;
+  if (!any) graph.pause(now);
+  return false;
 }
 
 void Windows::open(Context& context, const ThreadContext& thread, const LaunchDecision& decision) {
@@ -181,7 +230,9 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   // Before the counters are taken: there may be no memory.
   if (context.profiler == nullptr)
     context.profiler = std::make_unique<RangeProfiler>(edge_.cuda, edge_.cupti, context.handle);
-  const size_t most = scheduler_.config().max_ranges;
+  size_t most = scheduler_.config().max_ranges;
+  if (const GraphKernels* const graph = thread.launch.graph_kernels)
+    most = std::max(most, graph->kernels.size());
   auto window = std::make_unique<OpenWindow>(scheduler_);
   window->plan = plan;
   window->opener = &thread;
@@ -242,9 +293,20 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUres
   thread.slow_callback = true;
   context.lock.kept();  // by enter_slowly()
   if (context.window == nullptr) return false;
+  const GraphKernels* const graph = thread.launch.graph_kernels;
   if (result != CUDA_SUCCESS) {
-    launch_failed(context, *context.window, row.signature, result);
+    launch_failed(context, *context.window,
+                  graph != nullptr ? graph->kernels.front() : row.signature, result);
     return false;
+  }
+  if (graph != nullptr) {
+    OpenWindow& window = *context.window;
+    row.late = modules_came(context);
+    scheduler_.graph_launched(window.measured, graph->kernels, row,
+                              monotonic_ns() - thread.launch.window_call_began_ns);
+    window.finished = true;
+    if (policy_.site() == CloseSite::kExit) close(context, CloseCause::kFinished);
+    return true;
   }
   // Of a launch that has no signature there is a range and no row: the window will be discarded.
   if (row.signature == nullptr) return false;

@@ -20,6 +20,10 @@
 //   4. A call that CUPTI refuses ends the window. The group is tried again after a pause, or never,
 //      by the reason (refusals.h); other groups go on.
 //
+// With Settings::graphs a launch of a graph whose kernels lack counts has a window of its own, with
+// a row for each kernel. Windows that fail there say nothing of others, and end what is done in
+// graphs (scheduler_graphs.cpp).
+//
 // A launch that finds no window and wants none says so in its thread's context (`launching`) and
 // takes no lock.
 //
@@ -48,6 +52,8 @@
 
 namespace flopinj {
 
+struct GraphKernels;
+
 struct WindowPatience {
   std::chrono::milliseconds for_lock, for_launches;
 };
@@ -67,6 +73,8 @@ class Windows {
   // thread. Where an exception prevents that, the call's frame leaves the window, which will be
   // discarded.
   void enter(Context&, ThreadContext&, const Signature*);
+  // ENTER of a graph launch, likewise. Null: it must not be in a window.
+  void enter_graph(Context&, ThreadContext&, GraphKernels*);
   // ENTER of a launch on a green context, before enter() without a signature. What CUPTI would make
   // of it in the window of another context of the device is not known.
   void entering_green(const Context&, const CallFrames&);
@@ -102,6 +110,9 @@ class Windows {
   void enter_slowly(Context&, ThreadContext&, const Signature*);
   bool enter_locked(Context& context, ThreadContext&, const Signature*)
       FLOPINJ_REQUIRES(context.lock);
+  static void enter_window(Context& context, ThreadContext&, const Signature*)
+      FLOPINJ_REQUIRES(context.lock);
+  bool graph_wants(Context&, ThreadContext&, GraphKernels&);
   void open(Context& context, const ThreadContext&, const LaunchDecision&)
       FLOPINJ_REQUIRES(context.lock);
   void deliver(const OpenWindow&, uint32_t number, uint32_t group, std::span<const double> values,
@@ -129,6 +140,8 @@ class Windows {
   std::atomic<bool>& failed(bool instrumented) { return failed_[instrumented ? 1 : 0]; }
   const std::atomic<bool>& failed(bool instrumented) const { return failed_[instrumented ? 1 : 0]; }
   bool may_instrument(Context&, const ThreadContext&, const DevicePlan&, uint32_t group);
+  bool has_memory(const Context&, const DevicePlan&, uint32_t group);
+  void graph_failed(const OpenWindow&, const std::string& how);
   void launch_failed(const Context&, const OpenWindow&, const Signature*, CUresult);
   bool resume_paused();
   Context::State discard(Context& context, std::unique_ptr<OpenWindow>, RangeProfiler::Closed,
@@ -150,7 +163,7 @@ class Windows {
   TimedMutex reading_;  // one after another, in the order in which they were closed
   // A launch did, in a window that does not instrument kernels, and in one that does.
   std::atomic<bool> failed_[2]{};
-  std::atomic<bool> cooperative_said_{false}, green_said_{false};
+  std::atomic<bool> cooperative_said_{false}, green_said_{false}, graphs_unchecked_said_{false};
   std::atomic<bool> refusal_said_{false};  // on stderr, once in a process
   std::atomic<bool> on_;
   std::atomic<uint32_t> windows_{0};  // number of the last window

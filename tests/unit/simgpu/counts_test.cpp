@@ -141,9 +141,9 @@ TEST_CASE("every thread of a three-dimensional launch runs once") {
 TEST_CASE("replays repeat a kernel on the memory it started from") {
   const Gpu gpu;
   const Array<int> x({20});
-  hooks().set_session(gpu.context, {1, 0, 4});
+  hooks().set_session(gpu.context, {1, 0, 0, 4});
   const auto once = run(gpu, "add_one", 1, 1, 0, x.address());
-  hooks().set_session(gpu.context, {0, 0, 1});
+  hooks().set_session(gpu.context, {0, 0, 0, 1});
   CHECK(x.read()[0] == 21);
   CHECK(once.counts[Count::kThreads] == 1);
   CHECK(once.counts[Count::kDramReadBytes] == 32);

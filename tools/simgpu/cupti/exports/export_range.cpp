@@ -128,7 +128,7 @@ CUptiResult CUPTIAPI cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* pPa
         if (stopped == CUPTI_SUCCESS) pParams->isAllPassSubmitted = all_passes ? 1 : 0;
         return stopped;
       });
-  if (result == CUPTI_SUCCESS) Process::get().driver()->set_session(context, {0, 0, 1});
+  if (result == CUPTI_SUCCESS) Process::get().driver()->set_session(context, {0, 0, 0, 1});
   return result;
 }
 

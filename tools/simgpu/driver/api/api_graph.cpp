@@ -227,6 +227,22 @@ CUresult cuGraphGetNodes(CUgraph hGraph, CUgraphNode* nodes, size_t* numNodes) {
   return give(all, nodes, numNodes);
 }
 
+CUresult cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType* type) {
+  const auto node = find_node(hNode);
+  if (!node) return node.error;
+  if (type == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *type = node->type();
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph* phGraph) {
+  const auto node = find_node(hNode);
+  if (!node) return node.error;
+  const auto* const child = std::get_if<ChildWork>(&node->work);
+  if (child == nullptr || phGraph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *phGraph = handle_of(**child);
+  return CUDA_SUCCESS;
+}
+
 CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode* from, CUgraphNode* to,
                             CUgraphEdgeData* edgeData, size_t* numEdges) {
   const CUresult result = give_edges(hGraph, from, to, numEdges);

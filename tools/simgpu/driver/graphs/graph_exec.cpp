@@ -1,6 +1,7 @@
 #include "driver/graphs/graph_exec.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "driver/graphs/conditional.h"
 
@@ -41,6 +42,7 @@ struct Runner {
   }
   CUresult operator()(const ChildWork&) const { return CUDA_SUCCESS; }  // flattened
   CUresult operator()(const ConditionalWork& work) const {
+    if (stream.context->session.load().conditionals_crash != 0) std::abort();
     return run_conditional(stream, work, origin);
   }
 };

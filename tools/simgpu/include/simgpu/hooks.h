@@ -105,9 +105,10 @@ struct Observer {
 
 // What a profiler session asks of a context.
 struct Session {
-  uint8_t open;          // 0: there is none
-  uint8_t instrumented;  // the kernels' code is patched
-  uint32_t replays;      // runs of each kernel, memory restored between them; 1: no replay
+  uint8_t open;                // 0: there is none
+  uint8_t instrumented;        // the kernels' code is patched
+  uint8_t conditionals_crash;  // graphs with conditional nodes end the process
+  uint32_t replays;            // runs of each kernel, memory restored between them; 1: no replay
 };
 
 // The driver's side.
@@ -130,6 +131,6 @@ struct Driver {
   // captures are invalidated and the driver's error comes back.
   CUresult (*synchronize_for_tool)(CUcontext);
 };
-inline constexpr uint32_t kAbiVersion = 6;
+inline constexpr uint32_t kAbiVersion = 7;
 
 }  // namespace simgpu
