@@ -3,15 +3,20 @@ the figures do not hold."""
 
 import json
 
-# Probe: the question it answers. They run in this order. BESIDE_TORCH is a program of PyTorch
-# (beside_torch.py), which takes long to start: it runs after the first network.
+# Probe: the question it answers. They run in this order, FIRST before all other steps.
+# BESIDE_TORCH is a program of PyTorch (beside_torch.py), which takes long to start.
 BESIDE_TORCH = "beside_torch"
 QUESTIONS = {
+    "counters": "Can counters be read on this machine?",
     "in_callback": "Does a window work that is opened and closed inside launch callbacks?",
     "close_at_enter": "And one that is closed at the ENTER of the launch behind it?",
     "stop_on_other_thread": "Can a thread that launched nothing close a window?",
     "waiting_in_flight": "Does a launch in a window wait for unfinished work of other streams?",
+    "user_range_in_flight": "Do the edges of a user range?",
     "launch_limits": "Which launches fail inside a window that work outside?",
+    "handed_registers": "Do kernels run in a window whose warps hand registers to others?",
+    "launch_kinds": "What do windows hold of clusters and of programmatic launches?",
+    "tensor_map": "Which words of a tensor map hold its address?",
     "memory_in_window": "Which memory operations and other calls become ranges of a window?",
     "thread": "Must the profiler be enabled on the thread that launches?",
     "activity": "Do activity records arrive beside range profiling?",
@@ -42,6 +47,10 @@ QUESTIONS = {
     "overlap": "Which work do the hardware counters share, and how do packed halves count?",
     "sparsity": "What do the tensor metrics count for sparse products?",
 }
+FIRST = ("counters", "in_callback", "launch_limits")
+# These read no counters.
+WITHOUT_COUNTERS = {"sixteen_threads", "capture_first_launch", "handles_given", "library_kernel",
+                    "large_graph", "callback", "tensor_map", BESIDE_TORCH}
 
 
 def overhead(results):

@@ -17,7 +17,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE)]
+sys.path[:0] = [str(HERE), *(str(HERE.parent / name) for name in ("integration", "networks"))]
 
 import check  # noqa: E402
 import facts  # noqa: E402
@@ -25,6 +25,7 @@ import findings  # noqa: E402
 import machine  # noqa: E402
 import ncu  # noqa: E402
 import runner  # noqa: E402
+from steps import Steps  # noqa: E402
 
 BUILD = Path(os.environ.get("FLOPINJ_BUILD", "."))
 
@@ -85,18 +86,51 @@ class OnSimulatedGpu(TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"there is no step kernel; --list prints them\n\Z")
 
-    def test_the_first_ten_minutes_ask_all_questions_before_the_first_window(self):
+    def test_the_first_ten_minutes_begin_with_what_decides_most(self):
         def listed(*options):
             done = self.run_command("unused", "--tree", BUILD, "--list", *options)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             return done.stdout.split()
         first, whole = listed("--first-ten-minutes"), listed()
         self.assertEqual(first, whole[:len(first)])
-        windowed = first.index("trainer.mlp.plain")
-        asked = {name: first.index(f"probe.{name}") for name in findings.QUESTIONS}
-        self.assertLess(asked.pop(findings.BESIDE_TORCH), windowed)
-        self.assertLess(max(asked.values()), first.index("trainer.mlp.plain.timing"))
-        self.assertLess(first.index("pytorch.resnet18.batch64.timing"), windowed)
+        order = ["facts", "probe.machine", "probe.counters", "probe.in_callback",
+                 "probe.launch_limits", "count", "kernels", "ncu", "trainer.mlp.plain",
+                 "trainer.mlp.plain.timing", "probe.cost"]
+        self.assertEqual([name for name in first if name in order], order)
+        self.assertEqual({name for name in first if name.startswith("probe.")},
+                         {f"probe.{name}" for name in ("machine", *findings.QUESTIONS)})
+
+    def steps(self, **rest):
+        options = argparse.Namespace(tree=BUILD, seconds=60, simulate=False, programs=None,
+                                     capability=(9, 0), out=self.folder, **rest)
+        return Steps(options, self.folder)
+
+    def test_where_counters_cannot_be_read_only_steps_without_them_go_on(self):
+        steps = self.steps()
+        steps.program = lambda name: f"./{name}"
+        line = '{{"item": "{}", "value": "{}", "unit": ""}}\n'.format
+        said = {"counters": line("error of cuptiRangeProfilerEnable", "NO_RIGHTS")
+                + line("counters can be read", "no"),
+                "large_graph": line("records", "9")}
+        steps.execute = lambda command, seconds: (0, said[command[1]])
+        with self.assertRaisesRegex(runner.Fail, "counters cannot be read here: NO_RIGHTS"):
+            steps.probe("counters")
+        self.assertEqual(steps.probe("large_graph"), [])
+        for step in (lambda: steps.probe("cost"), steps.count, lambda: steps.known("kernels"),
+                     lambda: steps.train("mlp", "plain")):
+            with self.assertRaisesRegex(runner.Skip, "cannot be read here: NO_RIGHTS"):
+                step()
+
+    def test_programs_that_were_compiled_elsewhere_are_taken_for_their_gpus(self):
+        made = self.folder / "made"
+        made.mkdir()
+        (made / "probes").write_text("for Hopper")
+        (made / machine.Prebuilt.LIST).write_text("90a\n100a\n")
+        prebuilt = machine.Prebuilt(made)
+        self.assertEqual(prebuilt.take(self.folder, "80", ["probes"]), {})
+        self.assertEqual(prebuilt.take(self.folder, "90a", ["probes", "kernels"]), {"probes": ""})
+        self.assertEqual((self.folder / "probes").read_text(), "for Hopper")
+        self.assertEqual(machine.Prebuilt(None).take(self.folder, "90a", ["probes"]), {})
 
     def test_a_program_that_hangs_leaves_its_stacks(self):
         if shutil.which("gdb") is None:
@@ -401,12 +435,12 @@ class SharedCupti(TestCase):
 
 
 class Programs(TestCase):
-    def test_compile_for_ampere_and_hopper(self):
+    def test_compile_for_ampere_hopper_and_blackwell(self):
         toolkit = machine.Toolkit()
         needed = {name for _, libraries in machine.PROGRAMS.values() for name in libraries}
         if toolkit.nvcc is None or any(toolkit.library(name) is None for name in needed):
             self.skipTest("there is no CUDA toolkit with nvcc, cuBLAS and CUPTI")
-        problems = toolkit.compile_all(self.folder, ["80", "90a"])
+        problems = toolkit.compile_all(self.folder, ["80", "90a", "100a"])
         self.assertEqual(problems, dict.fromkeys(machine.PROGRAMS, ""))
         # A program without its GPU says so on stderr and does not pretend.
         done = subprocess.run([self.folder / "kernels"], text=True, capture_output=True, timeout=60,

@@ -18,8 +18,8 @@ PROGRAMS = {
     "probes": (
         tuple(f"probes/{name}.cu" for name in (
             "main", "callback_windows", "clients", "closing", "counts", "finalizing", "footprint",
-            "graph_windows", "green", "in_child", "intruders", "limits", "many_records", "modules",
-            "order", "waiting", "windows")),
+            "graph_windows", "green", "in_child", "intruders", "launch_kinds", "limits",
+            "many_records", "modules", "order", "tensor_map", "waiting", "windows")),
         ("cupti", "cuda"),
     ),
 }
@@ -66,8 +66,37 @@ def driver_version():
 
 
 def architecture(major, minor):
-    """As nvcc names it. Hopper's warpgroup instructions need the "a"."""
-    return f"{major}{minor}" + ("a" if major == 9 else "")
+    """As nvcc names it. Products of warp groups and tensor memory need the "a"."""
+    return f"{major}{minor}" + ("a" if major in (9, 10) else "")
+
+
+BUILT_FOR = ("90a", "100a")  # of programs that another machine is to run
+
+
+class Prebuilt:
+    """Programs that were compiled elsewhere, by `tests/gpu/run --build`."""
+    LIST = "architectures.txt"
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    @classmethod
+    def make(cls, folder):
+        """Program to an empty string or why it is not there."""
+        folder.mkdir(parents=True, exist_ok=True)
+        made = Toolkit().compile_all(folder, BUILT_FOR)
+        (folder / cls.LIST).write_text("\n".join(BUILT_FOR) + "\n")
+        return made
+
+    def take(self, to, architecture, names):
+        """Copies the programs that are here for this GPU: each to an empty string."""
+        listed = self.folder and self.folder / self.LIST
+        if not listed or not listed.exists() or architecture not in listed.read_text().split():
+            return {}
+        taken = [name for name in names if (self.folder / name).exists()]
+        for name in taken:
+            shutil.copy2(self.folder / name, to)
+        return dict.fromkeys(taken, "")
 
 
 class Toolkit:

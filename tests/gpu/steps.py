@@ -31,15 +31,21 @@ class Steps(Runner):
         self.built, self.failed = {}, {}
         self.windowed = {}  # rows measured in windows, to be compared with full replay
         self.about, self.probed, self.tables = {}, {}, {}
+        self.unreadable = ""  # why counters cannot be read here
 
     # --- the machine, and the programs that are compiled on it
 
     def build(self, names):
         if self.options.simulate:
             raise Skip("not on the simulated GPU")
+        architecture = machine.architecture(*self.options.capability)
+        prebuilt = machine.Prebuilt(self.options.programs)
+        self.built.update(prebuilt.take(self.folder, architecture, names))
+        names = [name for name in names if name not in self.built]
+        if not names:
+            return []
         if self.toolkit.nvcc is None:
             raise Skip("there is no nvcc")
-        architecture = machine.architecture(*self.options.capability)
         self.built.update(self.toolkit.compile_all(self.folder, [architecture], names))
         self.log += [problem + "\n" for problem in self.built.values() if problem]
         broken = [name for name in names if self.built[name]]
@@ -74,6 +80,8 @@ class Steps(Runner):
         return facts.fitting(facts.cuptis(), self.about["CUDA of the driver"] // 1000)
 
     def probe(self, name):
+        if name not in findings.WITHOUT_COUNTERS:
+            self.counters_allowed()
         program = self.program("probes")
         code, stdout = self.execute([program, name], 15)
         ended = "hung and was killed" if code is None else f"ended with {code}"
@@ -82,8 +90,28 @@ class Steps(Runner):
             self.about.update((item, value) for item, value, _ in findings.observations(stdout))
         if code != 0:
             raise Fail(ended)
-        if not findings.observations(stdout):
+        observed = findings.observations(stdout)
+        if not observed:
             raise Fail("observed nothing")
+        if name == "counters" and ("counters can be read", "yes", "") not in observed:
+            self.unreadable = "counters cannot be read here: " + "; ".join(
+                str(value) for item, value, _ in observed if item.startswith("error"))
+            raise Fail(self.unreadable)
+        return []
+
+    def count(self):
+        """The kernels of flopinj doctor --count, which need no compiler."""
+        if self.options.simulate:
+            raise Skip("the tests of the program do so")
+        self.counters_allowed()
+        code, stdout = self.execute(
+            [self.tree / "bin/flopinj", "doctor", "--count"], 120,
+            environment={"FLOPINJ_FINDINGS": str(self.options.out.resolve())})
+        if "known kernel" not in stdout:
+            raise Fail(f"flopinj doctor --count ended with {code}")
+        self.tables["flopinj doctor --count"] = ["```", *stdout.splitlines(), "```"]
+        if code != 0:
+            raise Fail("counts differ from theory, or are missing: see findings.md")
         return []
 
     def beside_torch(self):
@@ -108,7 +136,12 @@ class Steps(Runner):
 
     # --- programs whose operations are known
 
+    def counters_allowed(self):
+        if self.unreadable:
+            raise Skip(self.unreadable)
+
     def windows_allowed(self):
+        self.counters_allowed()
         if self.failed.get(GATE):
             raise Skip(f"{GATE} failed: windows are not tried further")
 
@@ -265,27 +298,32 @@ class Steps(Runner):
     # --- the order
 
     def plan(self, first_ten_minutes=False):
-        """Name of each step and the function that does it, those that say most first."""
+        """Name of each step and the function that does it, those that say most first: whether
+        counters can be read and how windows behave, known kernels against theory and ncu, programs,
+        then the other questions."""
         yield "facts", self.facts
-        yield "build.probes", lambda: self.build(["probes"])
         yield "doctor", self.doctor
+        yield "build.probes", lambda: self.build(["probes"])
         yield "probe.machine", lambda: self.probe("machine")
-        for name in findings.QUESTIONS:
-            if name != findings.BESIDE_TORCH:
-                yield f"probe.{name}", lambda a=name: self.probe(a)
+        for name in findings.FIRST:
+            yield f"probe.{name}", lambda a=name: self.probe(a)
+        yield "count", self.count
+        yield "build.programs", lambda: self.build(["kernels", "products"])
+        yield "kernels", lambda: self.known("kernels")
+        yield "ncu", self.reference
+        yield "trainer.mlp.plain", lambda: self.train("mlp", "plain")
+        yield "trainer.cnn.autograd-thread", lambda: self.train("cnn", "autograd-thread")
         # Half of the product needs no window: launches, times, graphs, ranges.
         for model, mode in (("mlp", "plain"), ("mlp", "graph"), ("cnn", "autograd-thread")):
             yield (f"trainer.{model}.{mode}.timing",
                    lambda a=model, b=mode: self.train(a, b, "timing", ".timing"))
         yield "pytorch.resnet18.batch64.timing", lambda: self.network("resnet18", 64, "timing")
-        yield f"probe.{findings.BESIDE_TORCH}", self.beside_torch
-        yield "trainer.mlp.plain", lambda: self.train("mlp", "plain")
-        yield "trainer.cnn.autograd-thread", lambda: self.train("cnn", "autograd-thread")
-        yield "build.programs", lambda: self.build(["kernels", "products"])
-        yield "kernels", lambda: self.known("kernels")
-        yield "ncu", self.reference
         yield "pytorch.resnet18.batch64", lambda: self.network("resnet18", 64)
         yield "workload.bf16", lambda: self.workload("bf16")
+        for name in findings.QUESTIONS:
+            if name not in (findings.BESIDE_TORCH, *findings.FIRST):
+                yield f"probe.{name}", lambda a=name: self.probe(a)
+        yield f"probe.{findings.BESIDE_TORCH}", self.beside_torch
         yield "overhead", self.overhead
         if first_ten_minutes:
             return

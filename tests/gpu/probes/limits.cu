@@ -1,6 +1,9 @@
-// Launches at the limits of the device: cooperative grids of the largest size, many registers, full
-// memory. An instrumented kernel needs more of each, and a failure is the program's.
+// Launches at the limits of the device: cooperative grids of the largest size, blocks that take
+// all registers, full memory. An instrumented kernel needs more of each, and a failure is the
+// program's.
 #include <cooperative_groups.h>
+
+#include <iterator>
 
 #include "probe.h"
 
@@ -33,6 +36,49 @@ __global__ void __launch_bounds__(256) many_registers(float a, float* out) {
   out[threadIdx.x] = sum;
 }
 
+// As many values a thread as its registers hold, so that the compiler gives it all that its block
+// allows: 384 threads 168 registers, as products of Hopper have, and 512 threads 128.
+template <int values>
+__device__ void hold(float a, float* out) {
+  float x[values];
+#pragma unroll
+  for (int i = 0; i < values; ++i) x[i] = a * static_cast<float>(i + static_cast<int>(threadIdx.x));
+  for (int round = 0; round < 64; ++round)
+#pragma unroll
+    for (int i = 0; i < values; ++i) x[i] = __fmaf_rn(x[i], x[(i + 7) % values], a);
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < values; ++i) sum += x[i];
+  out[threadIdx.x] = sum;
+}
+__global__ void __launch_bounds__(384, 1) three_groups(float a, float* out) { hold<155>(a, out); }
+__global__ void __launch_bounds__(512, 1) four_groups(float a, float* out) { hold<115>(a, out); }
+__global__ void __launch_bounds__(1024, 1) full_registers(float a, float* out) { hold<52>(a, out); }
+// Its first group hands registers to the others, which have 232 then.
+__global__ void __launch_bounds__(384, 1) hand_registers(float a, float* out) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL)
+  if (threadIdx.x < 128) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    hold<155>(a, out);
+  }
+#else
+  out[threadIdx.x] = a;
+#endif
+}
+
+struct Shape {
+  const char* name;
+  void (*kernel)(float, float*);
+  unsigned threads;
+};
+constexpr Shape kShapes[] = {{"1,024 threads a block", full_blocks, 1024},
+                             {"1,024 threads of 64 registers", full_registers, 1024},
+                             {"512 threads of 128 registers", four_groups, 512},
+                             {"384 threads of 168 registers", three_groups, 384},
+                             {"255 registers a thread", many_registers, 256}};
+
 std::string outcome(cudaError_t launched) {
   const cudaError_t ended = cudaDeviceSynchronize();
   cudaGetLastError();
@@ -50,23 +96,43 @@ cudaError_t launch_cooperative() {
 }
 void say_launches(const std::string& where) {
   say("cooperative grid of the largest size" + where, outcome(launch_cooperative()).c_str());
-  full_blocks<<<1, 1024>>>(0.5f, scratch);
-  say("1,024 threads a block" + where, outcome(cudaGetLastError()).c_str());
-  many_registers<<<1, 256>>>(0.5f, scratch);
-  say("255 registers a thread" + where, outcome(cudaGetLastError()).c_str());
+  for (const Shape& shape : kShapes) {
+    shape.kernel<<<1, shape.threads>>>(0.5f, scratch);
+    say(shape.name + where, outcome(cudaGetLastError()).c_str());
+  }
 }
-void say_registers(const char* name, const void* kernel) {
+void say_registers(const std::string& name, const void* kernel) {
   cudaFuncAttributes attributes{};
   observe(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
-  say_count(std::string("registers of ") + name, static_cast<uint64_t>(attributes.numRegs));
+  say_count("registers of the kernel: " + name, static_cast<uint64_t>(attributes.numRegs));
 }
 
 }  // namespace
 
+void handed_registers() {  // it may hang
+  const auto say_launch = [](const std::string& where) {
+    hand_registers<<<1, 384>>>(0.5f, scratch);
+    say("384 threads of 168, then 40 and 232 registers" + where,
+        outcome(cudaGetLastError()).c_str());
+  };
+  say_launch(", no window");
+  RangeWindows windows;
+  if (!windows.enable()) return;
+  for (const Metrics* metrics : {&kHardware, &kInstructions}) {
+    const std::string where = std::string(", ") + metrics->front();
+    if (!windows.plan(*metrics) || !windows.open(16)) continue;
+    say_launch(where);
+    const size_t ranges = windows.close();
+    say_count("ranges of 1 launch" + where, ranges);
+    if (ranges == 1) say("value" + where, windows.values(0)[0], "");
+  }
+  windows.disable();
+}
+
 void launch_limits() {
-  say_registers("the cooperative kernel", reinterpret_cast<const void*>(cooperate));
-  say_registers("the kernel of 1,024 threads", reinterpret_cast<const void*>(full_blocks));
-  say_registers("the kernel of many registers", reinterpret_cast<const void*>(many_registers));
+  say_registers("cooperative", reinterpret_cast<const void*>(cooperate));
+  for (const Shape& shape : kShapes)
+    say_registers(shape.name, reinterpret_cast<const void*>(shape.kernel));
   say_launches(", no window");
   RangeWindows windows;
   if (!windows.enable()) return;
@@ -87,7 +153,8 @@ void launch_limits() {
         continue;
       }
       say_launches(where);
-      say_count("ranges of 3 launches" + where, windows.close());
+      say_count("ranges of " + std::to_string(1 + std::size(kShapes)) + " launches" + where,
+                windows.close());
     }
   }
   if (ballast != nullptr) cudaFree(ballast);

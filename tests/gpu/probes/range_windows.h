@@ -175,6 +175,17 @@ class RangeWindows {
     cost_.start = watch.microseconds();
     return result == CUPTI_SUCCESS;
   }
+  void push(const char* name) {
+    auto p = flopinj::sized<CUpti_RangeProfiler_PushRange_Params>();
+    p.pRangeProfilerObject = object_;
+    p.pRangeName = name;
+    observe(cuptiRangeProfilerPushRange(&p), "cuptiRangeProfilerPushRange");
+  }
+  void pop() {
+    auto p = flopinj::sized<CUpti_RangeProfiler_PopRange_Params>();
+    p.pRangeProfilerObject = object_;
+    observe(cuptiRangeProfilerPopRange(&p), "cuptiRangeProfilerPopRange");
+  }
   void stop() {
     auto p = flopinj::sized<CUpti_RangeProfiler_Stop_Params>();
     p.pRangeProfilerObject = object_;

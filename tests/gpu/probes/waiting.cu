@@ -93,7 +93,48 @@ void measure_beside(Waiting waiting, const char* name, RangeWindows* windows) {
   if (open) say_count(what + ": ranges of 1 launch", ranges);
 }
 
+// Each edge of a user range, with the kernel that spins in flight at that edge only.
+void range_beside(RangeWindows& windows, bool at_begin, bool at_end) {
+  cudaStream_t busy = nullptr, other = nullptr;
+  observe(cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking), "cudaStreamCreate");
+  observe(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), "cudaStreamCreate");
+  const std::string what = std::string("user range beside a kernel that spins") +
+                           (at_begin ? ", in flight at its begin" : "") +
+                           (at_end ? ", in flight at its end" : "");
+  if (!windows.open(16, CUPTI_UserRange, CUPTI_UserReplay)) return;
+  Flag flag;
+  bool waited = false;
+  if (at_begin) spin<<<1, 1, 0, busy>>>(flag.device());
+  const Stopwatch pushing;
+  windows.push("work");
+  say(what + ": PushRange", pushing.microseconds(), "us");
+  if (at_begin && !at_end) {
+    waited = flag.set();
+    observe(cudaStreamSynchronize(busy), "cudaStreamSynchronize");
+  }
+  if (!at_begin && at_end) spin<<<1, 1, 0, busy>>>(flag.device());
+  launch(10, other);
+  observe(cudaStreamSynchronize(other), "cudaStreamSynchronize");
+  const Stopwatch popping;
+  windows.pop();
+  say(what + ": PopRange", popping.microseconds(), "us");
+  if (at_end) waited = flag.set();
+  observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  say(what + ": the watchdog had to end the wait", waited ? "yes" : "no");
+  say_count(what + ": ranges", windows.close());
+}
+
 }  // namespace
+
+void user_range_in_flight() {
+  RangeWindows windows;
+  if (!windows.enable() || !windows.plan(kHardware)) return;
+  launch(1);  // its code is loaded
+  range_beside(windows, true, false);
+  range_beside(windows, false, true);
+  range_beside(windows, true, true);
+  windows.disable();
+}
 
 void waiting_in_flight() {
   const std::pair<Waiting, const char*> kinds[] = {

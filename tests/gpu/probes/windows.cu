@@ -112,6 +112,15 @@ void graph() {
   windows.disable();
 }
 
+void counters() {
+  RangeWindows windows;
+  const bool open = windows.enable() && windows.plan(kHardware) && windows.open(1);
+  if (open) launch(10);
+  const bool read = open && windows.close() == 1 && windows.values(0)[0] > 0;
+  say("counters can be read", read ? "yes" : "no");
+  if (open) windows.disable();
+}
+
 void user_range() {
   RangeWindows windows;
   if (!windows.enable() || !windows.plan(kHardware)) return;
@@ -120,14 +129,9 @@ void user_range() {
     windows.close();
   }
   if (!windows.open(64, CUPTI_UserRange, CUPTI_UserReplay)) return;
-  auto push = flopinj::sized<CUpti_RangeProfiler_PushRange_Params>();
-  push.pRangeProfilerObject = windows.object();
-  push.pRangeName = "work";
-  observe(cuptiRangeProfilerPushRange(&push), "cuptiRangeProfilerPushRange");
+  windows.push("work");
   say("launch in one user range", microseconds_per_launch(50, 10), "us");
-  auto pop = flopinj::sized<CUpti_RangeProfiler_PopRange_Params>();
-  pop.pRangeProfilerObject = windows.object();
-  observe(cuptiRangeProfilerPopRange(&pop), "cuptiRangeProfilerPopRange");
+  windows.pop();
   say_count("user ranges read", windows.close());
   windows.disable();
 }
