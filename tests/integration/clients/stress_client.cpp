@@ -58,14 +58,14 @@ void threads(Gpu& gpu) {
   }
 }
 
-// 1,000 modules, each loaded, used once and unloaded. Memory is told every 200.
-void modules(Gpu& gpu) {
-  for (int i = 1; i <= 1'000; ++i) {
+// Modules, each loaded, used once and unloaded. Memory is said five times.
+void modules(Gpu& gpu, int count) {
+  for (int i = 1; i <= count; ++i) {
     gpu.unload();
     gpu.load();
     launch_dot(gpu, gpu.function("dot"), 2, 0);
     Gpu::synchronize();
-    if (i % 200 == 0) tell_memory();
+    if (i % (count / 5) == 0) tell_memory();
   }
 }
 
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   else if (name == "threads")
     threads(gpu);
   else if (name == "modules")
-    modules(gpu);
+    modules(gpu, argc > 2 ? std::atoi(argv[2]) : 1'000);
   else
     return 2;
   return 0;
