@@ -10,18 +10,12 @@ from math import ceil
 # What a case of this kind executes, from the shape its program printed.
 KINDS = {
     "axpy": lambda c: {"fp32": 2 * c["n"]},
-    "add_chain": lambda c: {"fp32": c["threads"] * c["steps"]},
-    "multiply_chain": lambda c: {"fp32": c["threads"] * c["steps"]},
-    "packed_half_chain": lambda c: {"fp16": 2 * 2 * c["threads"] * c["steps"]},  # two lanes
     "half_chain": lambda c: {"fp16": 2 * c["threads"] * c["steps"]},
     "special_chain": lambda c: {},
     "product_fp32": lambda c: {"fp32": 2 * c["m"] * c["n"] * c["k"]},
     "product_fp64": lambda c: {"fp64": 2 * c["m"] * c["n"] * c["k"]},
     "sparse_fp16": lambda c: {"tensor_fp16": c["tile_operations"] * c["tiles"]},
 }
-for _precision in ("fp16", "bf16", "tf32", "fp64", "fp8", "int8"):
-    KINDS["tiles_" + _precision] = lambda c, p=_precision: {
-        "tensor_" + p: c["tile_operations"] * c["tiles"]}
 for _precision in ("fp16", "bf16", "tf32", "fp8"):
     KINDS["blas_" + _precision] = lambda c, p=_precision: {
         "tensor_" + p: 2 * c["m"] * c["n"] * c["k"]}
@@ -36,11 +30,6 @@ TILE_M, TILE_N, TILE_K = 256, 256, 128
 EPILOGUE = 16
 # Most operands that a kernel makes by a packed half instruction instead of a move, per thread.
 HALF_CONSTANTS = 32
-# Waiting for warpgroup products, ptxas 13.0 ends their group by one more instruction,
-# HGMMA.64x8x16.F16 without operands and with a false predicate. Should hardware count it, then once
-# for each warpgroup.
-GROUP_END = 2 * 64 * 8 * 16
-WARPGROUP = 128  # threads
 # fp64 runs on tensor cores or on scalar units as the library chooses.
 SAME = {"tensor_fp64": "fp64"}
 
@@ -76,9 +65,6 @@ def explain(case, precision, theory, executed):
         return "scalar half arithmetic executes packed instructions; both lanes are counted"
     if kind == "sparse_fp16" and 2 * executed == theory:
         return "sparse product: the half that is skipped is not counted"
-    if (precision == "tensor_fp16" and case["case"].startswith("wgmma_") and
-            extra == GROUP_END * case["threads"] // WARPGROUP):
-        return "the instruction that ends each warpgroup's products is counted"
     if precision == "fp16" and extra > 0 and extra % (4 * 32) == 0:
         constants = extra / (4 * case["threads"])
         if constants <= HALF_CONSTANTS:

@@ -72,6 +72,13 @@ class OnSimulatedGpu(TestCase):
                                  for kind in ("pb", "json", "about.json")})
         self.check_as_golden_data(self.folder / "data")
 
+    def test_known_kernels_are_counted(self):
+        done = self.run_command(self.folder / "out", "--tree", BUILD, "--simulate", "--only",
+                                "count")
+        self.assertEqual(done.stdout, "1 passed, 0 failed, 2 skipped\n", done.stderr)
+        report = (self.folder / "out/gpu-report.txt").read_text()
+        self.assertRegex(report, r"count: FFMA +fp32 +4,096 +4,096 +1.000000\n")
+
     def test_a_run_begins_where_it_is_told_to(self):
         done = self.run_command(self.folder / "out", "--tree", BUILD, "--simulate", "--from",
                                 "without_rights", "--only", "[!tp]*")
@@ -163,12 +170,11 @@ class OnSimulatedGpu(TestCase):
         self.assertEqual(data_test.main(flopreduce, folder=empty), 77)
 
 
-def work(integer=(), **precision):
-    """What a phase or a kernel did: FLOP by precision, and integer operations."""
+def work(**precision):
+    """What a phase or a kernel did: FLOP by precision."""
     total = sum(precision.values())
     return {"flop": total, "matrix_flop": total, "matrix_flop_exact": str(total),
-            "by": {**{name: {"flop": flop} for name, flop in precision.items()},
-                   **{name: {"op": op} for name, op in dict(integer).items()}}}
+            "by": {name: {"flop": flop} for name, flop in precision.items()}}
 
 
 def tables(kind, rows):
@@ -235,33 +241,11 @@ class Judgement(TestCase):
         self.assertFalse(self.verdict(case, work(tensor_fp16=2 * 2 * 8192**3 + 2))[1])
 
     def test_fp64_counts_alike_on_either_unit(self):
-        case = {
-            "case": "p", "kind": "tiles_fp64", "repeats": 2, "tile_operations": 512, "tiles": 10,
-            "threads": 32
-        }
-        self.assertTrue(self.verdict(case, work(tensor_fp64=10240))[1])
-        self.assertTrue(self.verdict(case, work(fp64=10240))[1])
-        self.assertFalse(self.verdict(case, work(fp64=10240, tensor_fp64=10240))[1])
-
-    def test_integer_operations_are_counted_apart(self):
-        case = {
-            "case": "i", "kind": "tiles_int8", "repeats": 2, "tile_operations": 8192, "tiles": 10,
-            "threads": 32
-        }
-        self.assertTrue(self.verdict(case, work({"tensor_int8": 163840}))[1])
-        for wrong in (work(), work(tensor_fp8=163840), work({"tensor_int8": 163839})):
-            self.assertFalse(self.verdict(case, wrong)[1], wrong)
-
-    def test_end_of_warpgroup_products(self):
-        case = {
-            "case": "wgmma_bf16", "kind": "tiles_bf16", "repeats": 2, "tile_operations": 32768,
-            "tiles": 20, "threads": 256
-        }
-        done, end = 2 * 32768 * 20, 2 * 16384 * 2  # two warpgroups
-        self.assertTrue(self.verdict(case, work(tensor_bf16=done, tensor_fp16=end))[1])
-        for wrong in (work(tensor_bf16=done, tensor_fp16=end // 2), work(tensor_bf16=done + end),
-                      work(tensor_bf16=done, tensor_tf32=end)):
-            self.assertFalse(self.verdict(case, wrong)[1], wrong)
+        case = {"case": "p", "kind": "blas_fp64", "repeats": 2, "m": 256, "n": 256, "k": 128}
+        done = 2 * 2 * 256 * 256 * 128
+        self.assertTrue(self.verdict(case, work(tensor_fp64=done))[1])
+        self.assertTrue(self.verdict(case, work(fp64=done))[1])
+        self.assertFalse(self.verdict(case, work(fp64=2 * done, tensor_fp64=2 * done))[1])
 
     def test_trainer_exact(self):
         class Expected:

@@ -133,10 +133,8 @@ class Toolkit:
     def compile(self, program, folder, architectures):
         """An empty string, or why it failed."""
         sources, libraries = PROGRAMS[program]
-        oldest = min(int(name.rstrip("a")) for name in architectures)
         command = [self.nvcc, "-std=c++17", "-O2", "--threads", "0",
-                   f"-DOLDEST_ARCHITECTURE={oldest}", *(HERE / source for source in sources),
-                   "-o", folder / program]
+                   *(HERE / source for source in sources), "-o", folder / program]
         for name in architectures:
             command += ["-gencode", f"arch=compute_{name},code=sm_{name}"]
         for include in (HERE.parents[1], *self.includes):

@@ -99,21 +99,6 @@ class Steps(Runner):
             raise Fail(self.unreadable)
         return []
 
-    def count(self):
-        """The kernels of flopinj doctor --count, which need no compiler."""
-        if self.options.simulate:
-            raise Skip("the tests of the program do so")
-        self.counters_allowed()
-        code, stdout = self.execute(
-            [self.tree / "bin/flopinj", "doctor", "--count"], 120,
-            environment={"FLOPINJ_FINDINGS": str(self.options.out.resolve())})
-        if "known kernel" not in stdout:
-            raise Fail(f"flopinj doctor --count ended with {code}")
-        self.tables["flopinj doctor --count"] = ["```", *stdout.splitlines(), "```"]
-        if code != 0:
-            raise Fail("counts differ from theory, or are missing: see findings.md")
-        return []
-
     def beside_torch(self):
         """A subscriber that shares CUPTI, before and after torch.profiler: the newest CUPTI of the
         driver's major version, since only 13.2 and later can be shared."""
@@ -144,6 +129,46 @@ class Steps(Runner):
         self.counters_allowed()
         if self.failed.get(GATE):
             raise Skip(f"{GATE} failed: windows are not tried further")
+
+    def count(self):
+        """`flopinj doctor --count`: kernels that need no compiler, each that may hang by itself. It
+        leaves its findings."""
+        self.counters_allowed()
+        folder = self.options.out.resolve()
+        environment = {"FLOPINJ_FINDINGS": str(folder)}
+        if self.options.simulate:
+            environment["LD_LIBRARY_PATH"] = str(self.tree / "lib/flopinj/simgpu")
+        code, stdout = self.execute([self.tree / "bin/flopinj", "doctor", "--count"], 120,
+                                    environment=environment)
+        self.tables["flopinj doctor --count"] = ["```", *stdout.splitlines(), "```"]
+        found = list(folder.glob("*-cuda*-cupti*.json"))
+        if not found:
+            raise Fail(f"flopinj doctor --count ended with {code}")
+        rows = json.loads(found[0].read_text())["rows"]
+        self.counted = [row for row in rows if row["verdict"] == "agrees"]
+        bad = ("DIFFERS", "NOT COUNTED", "FAILED")
+        return [check.Row(f"count: {row['name']}", row["of"], row["expected"], row["counted"],
+                          "" if row["verdict"] == "agrees" else row["verdict"],
+                          row["verdict"] not in bad) for row in rows]
+
+    def count_by_replay(self):
+        """The same kernels with every launch replayed, but for those with processes of their
+        own."""
+        rows = [row for row in getattr(self, "counted", []) if not row["alone"]]
+        if not rows:
+            raise Skip("the step count has left nothing to compare with")
+        command = [self.tree / "lib/flopinj/known_kernels/known_kernels",
+                   *(row["name"] for row in rows)]
+        _, trace = self.profile("count.full", command, 110, "full")
+        report = self.reduce(trace)
+        launches = {kernel["kernel"]: kernel["launches"] for kernel in report["kernels"]}
+        compared = []
+        for row in rows:
+            done = check.executed_by_precision(report, "kernel", row["kernel"]) or {}
+            each = done.get(row["of"], 0) // launches.get(row["kernel"], 1)
+            compared.append(check.exact(f"count.full: {row['name']}, windows against replay",
+                                        row["of"], row["counted"], each))
+        return compared
 
     def known(self, name, mode="multiplex"):
         program, step = self.program(name), name if mode == "multiplex" else f"{name}.{mode}"
@@ -342,6 +367,7 @@ class Steps(Runner):
         yield "workload.stopped", self.stopped_workload
         # The reference: every launch replayed. It must say what the windows said, since both must
         # say what theory says.
+        yield "count.full", self.count_by_replay
         yield "kernels.full", lambda: self.known("kernels", "full")
         yield "trainer.mlp.plain.full", lambda: self.train("mlp", "plain", "full", ".full")
         later = [(name, batch) for batch in (64, 1, 128) for name in TABLES]

@@ -400,6 +400,7 @@ Json findings(const Json& report, const Judge& judge) {
                 {"kernel", line.row->kernel},
                 {"launch",
                  std::to_string(known_kernels::kBlocks) + "x" + std::to_string(line.row->threads)},
+                {"alone", line.row->alone},
                 {"of", line.of},
                 {"expected", std::llround(line.expected)},
                 {"counted", line.counted ? Json(std::llround(*line.counted)) : Json()},
