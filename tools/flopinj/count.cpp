@@ -125,6 +125,8 @@ Ran run_once(const Batch& batch, const Scratch& scratch) {
                                       trace.string(),
                                       "--findings",
                                       (scratch.path() / batch.front()->shows).string(),
+                                      "--graphs",
+                                      batch.front()->shows == kGraphs ? "on" : "off",
                                       "--",
                                       tree.known_kernels.string()};
   for (const Row* row : batch) command.emplace_back(row->name);
@@ -333,8 +335,9 @@ class Judge {
   // --- All of a row
 
   void not_counted(const Row& row, const Json& report) {
-    const Json diagnostics = report.value("diagnostics", Json::array());
-    const Json first = diagnostics.empty() ? Json::object() : diagnostics.front();
+    Json first = Json::object();
+    for (const Json& diagnostic : report.value("diagnostics", Json::array()))
+      if (first.empty() && diagnostic.value("severity", "") != "info") first = diagnostic;
     whole(row, Verdict::kNotCounted, first.value("message", "it does not say why"));
     lines_.back().code = first.value("code", "");
   }

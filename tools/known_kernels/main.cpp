@@ -34,7 +34,12 @@ class Launcher {
         launch(row, row.launches);
         break;
       case Way::kInGraph:
-        in_graph(row);
+        launch(row, row.launches / 2);
+        stream_.synchronize();
+        in_graph(row, row.launches / 2);
+        break;
+      case Way::kOnlyInGraph:
+        in_graph(row, row.launches);
         break;
       case Way::kBesideWaiting:
         beside_waiting(row);
@@ -76,14 +81,13 @@ class Launcher {
       launch(kernel, kBlocks, row.threads, stream_, kSteps, memory_.address());
   }
 
-  void in_graph(const Row& row) {
+  void in_graph(const Row& row, uint32_t times) {
     constexpr uint32_t kNodes = 5;
-    launch(row, row.launches / 2);
-    stream_.synchronize();
+    function(row.module, row.kernel);  // no module is loaded during a capture
     trainer::CapturedGraph graph(stream_);
     launch(row, kNodes);
     graph.finish();
-    for (uint32_t i = 0; i < row.launches / 2; i += kNodes) graph.launch();
+    for (uint32_t i = 0; i < times; i += kNodes) graph.launch();
     stream_.synchronize();
   }
 
