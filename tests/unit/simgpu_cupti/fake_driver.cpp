@@ -50,6 +50,7 @@ uint32_t FakeDriver::call(uint32_t cbid, const char* name, const void* params,
     run.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     run.cooperative = launch.cooperative;
     run.grid_id = next_grid_++;
+    run.sm_count = 132;
     run.start_ns = launch.start_ns;
     run.end_ns = launch.end_ns;
     run.cycles = launch.cycles;

@@ -24,7 +24,7 @@ TEST_CASE("versions are told by release or by API number") {
 
 TEST_CASE("metrics read the counts that their names say") {
   KernelRun run{};
-  run.start_ns = 100, run.end_ns = 350, run.cycles = 40;
+  run.start_ns = 100, run.end_ns = 350, run.cycles = 40, run.sm_count = 132;
   run.grid[0] = 2, run.grid[1] = 5, run.grid[2] = 1;
   run.counts[Count::kHfma] = 7;
   run.counts[Count::kDadd] = 3, run.counts[Count::kDfma] = 4;
@@ -67,6 +67,9 @@ TEST_CASE("metrics read the counts that their names say") {
   CHECK(value("sm__cycles_elapsed.sum") == 40 * 132);
   CHECK(value("sm__cycles_active.sum") == 40 * 10);  // ten blocks on ten SMs
   CHECK(value("sm__cycles_active.avg") == Approx(400.0 / 132));
+  run.sm_count = 4;
+  const CounterValues of_four = observe(run);
+  CHECK(evaluate(find_metric(chip, "sm__cycles_active.sum").value(), of_four) == 40 * 4);
 }
 
 TEST_CASE("SASS and hardware counters never share a pass, and passes are never overfull") {

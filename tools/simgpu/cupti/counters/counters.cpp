@@ -126,7 +126,7 @@ CounterValues observe(const KernelRun& run) {
   const uint64_t blocks = uint64_t{run.grid[0]} * run.grid[1] * run.grid[2];
   set(Counter::kSmCycles, run.cycles);
   set(Counter::kGpcCycles, run.cycles);
-  set(Counter::kSmActive, run.cycles * std::min<uint64_t>(blocks, kSms));
+  set(Counter::kSmActive, run.cycles * std::min<uint64_t>(blocks, run.sm_count));
   return out;
 }
 

@@ -71,7 +71,7 @@ inline constexpr uint32_t kPassCapacity = 8;
 inline constexpr uint32_t kGa100 = 4, kFirstBlackwell = 9;  // families (chips.h)
 uint32_t weight(Counter counter, uint32_t family);
 
-// Instances the work is spread over; nominal on chips other than GH100.
+// Of GH100. Averages over instances, and sums of what each instance has, take it for every chip.
 inline constexpr uint32_t kSms = 132;
 
 // What one run of a kernel adds to each counter. kSmCycles and kGpcCycles are per instance, all

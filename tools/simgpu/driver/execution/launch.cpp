@@ -85,6 +85,7 @@ KernelRun describe(const Stream& stream, const LaunchWork& work, const GraphOrig
   run.cooperative = work.shape.cooperative ? 1 : 0;
   run.green = stream.green != nullptr ? 1 : 0;
   run.grid_id = static_cast<int64_t>(number);
+  run.sm_count = context.device->chip().sm_count;
   return run;
 }
 

@@ -44,8 +44,9 @@ struct KernelRun {
   uint32_t grid[3], block[3], cluster[3];  // cluster is {0,0,0} when not given
   uint32_t dynamic_shared_bytes, registers_per_thread;
   uint8_t cooperative;
-  uint8_t green;    // in a stream of a green context
-  int64_t grid_id;  // unique per run
+  uint8_t green;      // in a stream of a green context
+  int64_t grid_id;    // unique per run
+  uint32_t sm_count;  // of the device
   // Filled in after the run:
   uint64_t start_ns, end_ns;  // device timeline, comparable with timestamp()
   uint64_t cycles;
