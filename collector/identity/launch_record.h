@@ -18,6 +18,7 @@ struct LaunchRecord {
     kLaunchesGraphs = 1U << 3,
     kStepMark = 1U << 4,      // in the ring: no launch, see RingRecord
     kGreenContext = 1U << 5,  // launched on one, where no window is opened
+    kCallBegins = 1U << 6,    // in the ring: of an operator, see RangeStack::call_begins()
   };
   SignatureId signature;  // 0 for graph launches
   PathId path;  // for graph launches: where the graph was launched, used for nodes without a path

@@ -94,11 +94,6 @@ bool is_node_of(std::string_view key, std::string_view evaluating) noexcept {
   return key.empty() || key.starts_with(", ");
 }
 
-bool is_operator(std::string_view key) noexcept {
-  key = key.substr(0, key.find_first_of(", "));
-  return key.find("::") != key.npos && !key.starts_with("torch::autograd::");
-}
-
 constexpr std::string_view kMark = ", seq = #";
 
 void mark_own_number(std::string& key) { key.insert(std::min(key.find(", "), key.size()), kMark); }

@@ -36,9 +36,6 @@ bool evaluates_node(std::string_view key) noexcept;
 // Whether `key` is the node that the range around it evaluates.
 bool is_node_of(std::string_view key, std::string_view evaluating) noexcept;
 
-// Whether `key` is an operator of PyTorch's dispatcher: "aten::mul, sizes = [[64]]". Nodes and
-// functions in Python have numbers too, and other forms.
-bool is_operator(std::string_view key) noexcept;
 // Marks the key of an operator that has a sequence number of its own inside of an autograd node:
 // "aten::mul, seq = #, sizes = [[64]]". PyTorch gives operators a number only while gradients are
 // on, and runs what a node itself consists of with gradients off; so the number shows that the

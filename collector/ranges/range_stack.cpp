@@ -1,4 +1,5 @@
 #include <collector/ranges/range_stack.h>
+#include <operator_range.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -55,12 +56,14 @@ RangeStack::Child RangeStack::child(PathId parent, StringId domain, std::string_
     return process_.steps() != nullptr && process_.steps()->is_step(key);
   };
   if (!cache_) cache_.reset(new (std::nothrow) ChildCache);
-  if (!cache_) return {table_.child(parent, domain, key, RangeKind::kThread), is_step(), nullptr};
+  if (!cache_)
+    return {table_.child(parent, domain, key, RangeKind::kThread), is_step(),
+            is_operator_range(key), nullptr};
   ChildCache::Slot& slot = cache_->slot_of(parent, domain, key);
   if (slot.name != nullptr && slot.parent == parent && slot.domain == domain && *slot.name == key)
     return slot.child;
   const auto found = table_.find_or_add_child(parent, domain, key, RangeKind::kThread);
-  const Child child{found.path, is_step(), found.name};
+  const Child child{found.path, is_step(), is_operator_range(key), found.name};
   if (found.name != nullptr) slot = {parent, domain, child, found.name};
   return child;
 }
@@ -87,7 +90,7 @@ inline RangeStack::Open& RangeStack::next_slot() {
 }
 
 inline void RangeStack::mark_if_own_number(Open& slot) const {
-  if (!in_node() || slot.sequence_plus_1 == 0 || !is_operator(slot.text)) return;
+  if (!in_node() || slot.sequence_plus_1 == 0 || !is_operator_range(slot.text)) return;
   const Open& around = open_[depth_ - 1];
   if (!around.evaluates_node || !is_node_of(slot.text, around.key())) mark_own_number(slot.text);
 }
@@ -95,6 +98,9 @@ inline void RangeStack::mark_if_own_number(Open& slot) const {
 inline void RangeStack::enter(Open& slot, StringId domain, const Child& child) noexcept {
   slot.domain = domain;
   slot.in_node = in_node() || slot.evaluates_node;
+  const bool inside = in_call() && !slot.evaluates_node;
+  slot.in_call = inside || child.is_operator;
+  call_begins_ = call_begins_ || (child.is_operator && !inside);
   slot.path = child.path;
   slot.step = 0;
   if (child.is_step && own_step_ == 0) {

@@ -51,6 +51,9 @@ class RangeStack {
   // Pops that found no range open. Any thread may read it.
   uint64_t too_deep() const { return too_deep_.load(std::memory_order_relaxed); }
   uint64_t unmatched_pops() const { return unmatched_pops_.load(std::memory_order_relaxed); }
+  // Whether the outermost operator that is open was entered since the last launch that was written.
+  bool call_begins() const { return call_begins_ && in_call(); }
+  void launch_written() { call_begins_ = false; }
   // Of the innermost range that has one; evaluate_function's is that of its node, once it has run.
   uint64_t sequence_plus_1() const { return sequence_; }
 
@@ -64,6 +67,7 @@ class RangeStack {
     uint64_t sequence_plus_1 = 0;
     bool evaluates_node = false;
     bool in_node = false;  // or evaluates one
+    bool in_call = false;  // or is an operator
     uint32_t step = 0;     // that it is; 0: none
     PathId path;
 
@@ -71,7 +75,8 @@ class RangeStack {
   };
   struct Child {
     PathId path;
-    bool is_step = false;               // by its name
+    bool is_step = false;  // by its name
+    bool is_operator = false;
     const std::string* name = nullptr;  // RangePathTable::Child::name
   };
   struct ChildCache;
@@ -84,6 +89,7 @@ class RangeStack {
   Open& next_slot();
   // Whether a range pushed now is inside of an autograd node, or of what evaluates one.
   bool in_node() const { return depth_ > 0 && open_[depth_ - 1].in_node; }
+  bool in_call() const { return depth_ > 0 && open_[depth_ - 1].in_call; }
   void mark_if_own_number(Open& slot) const;
   void enter(Open& slot, StringId domain, const Child& child) noexcept;
   void leave(size_t at) noexcept;
@@ -99,6 +105,7 @@ class RangeStack {
   uint32_t seen_version_ = 0;
   std::atomic<uint64_t> unmatched_pops_{0}, too_deep_{0};
   uint64_t sequence_ = 0;
+  bool call_begins_ = false;
   uint32_t own_step_ = 0;      // of this thread
   uint32_t process_step_ = 0;  // as of seen_version_
   uint32_t step_ = 0;

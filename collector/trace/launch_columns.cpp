@@ -21,7 +21,8 @@ uint32_t LaunchColumns::step_to(uint64_t sequence) {
 bool LaunchColumns::add(const TimedLaunch& launch) {
   if (full()) return false;
   const auto index = static_cast<uint32_t>(size());
-  rows.push_back({launch.signature.value, launch.path.value, step_to(launch.sequence_plus_1)});
+  rows.push_back(
+      {launch.signature.value, launch.path.value, step_to(launch.sequence_plus_1), launch.call});
   sequence_plus_1.push_back(launch.sequence_plus_1);
   graph.add(launch.graph ? 1 : 0);
   windowed.add(launch.windowed ? 1 : 0);

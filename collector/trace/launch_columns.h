@@ -21,6 +21,7 @@ struct TimedLaunch {
   uint64_t start_ns = 0, end_ns = 0;  // both 0: untimed
   uint32_t step = 0;                  // training step that it is in; 0: none
   bool graph = false, windowed = false;
+  bool call = false;   // the first one of a call of an operator
   bool found = false;  // by its activity record; no launching thread has counted it
   bool timed() const { return start_ns != 0 || end_ns != 0; }
 };
@@ -84,7 +85,7 @@ struct TallyRow {
   PathId path;
   bool windowed = false;
   bool in_step = false;  // a training step
-  uint64_t launches = 0, timed = 0, gpu_time_ns = 0, graph_launches = 0;
+  uint64_t launches = 0, timed = 0, gpu_time_ns = 0, graph_launches = 0, calls = 0;
   uint64_t shortest_ns = UINT64_MAX, longest_ns = 0;  // of those timed, if any
 
   // The time of one launch.

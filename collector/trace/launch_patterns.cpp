@@ -15,7 +15,7 @@ size_t slot_of(const PatternRow* rows, size_t slots) {
   uint64_t h = 0;
   for (size_t i = 0; i < LaunchPatterns::kContext; ++i) {
     h = hash_mix(h, hash_pair(rows[i].path, rows[i].signature));
-    h = hash_mix(h, rows[i].step);
+    h = hash_mix(h, uint64_t{rows[i].step} << 1 | (rows[i].call ? 1 : 0));
   }
   return h % slots;
 }

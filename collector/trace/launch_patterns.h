@@ -25,6 +25,7 @@ struct PatternRow {
   static constexpr uint32_t kNoStep = UINT32_MAX;
   uint32_t signature = 0, path = 0;
   uint32_t step = 0;  // 0 without a sequence number, else 1 + zigzag(difference to the last one)
+  bool call = false;  // the first launch of a call of an operator
   bool operator==(const PatternRow&) const = default;
 };
 
@@ -51,7 +52,7 @@ class LaunchPatterns {
  private:
   using Launches = std::span<const PatternRow>;
   static constexpr size_t kSlots = 1U << 16;
-  static constexpr size_t kMaxRecent = 1U << 16;  // launches: 768 KiB, and 256 KiB to find them
+  static constexpr size_t kMaxRecent = 1U << 16;  // launches: 1 MiB, and 256 KiB to find them
 
   size_t repeats(uint32_t row, Launches launches) const;
   uint32_t longest(Launches launches) const;

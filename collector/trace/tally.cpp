@@ -24,6 +24,7 @@ void Tally::add(ThreadId thread, StreamId stream, const TimedLaunch& launch) {
   row.launches = 1;
   if (launch.timed()) row.add_time(launch.end_ns - launch.start_ns);
   row.graph_launches = launch.graph ? 1 : 0;
+  row.calls = launch.call ? 1 : 0;
   add(row);
 }
 
@@ -45,6 +46,7 @@ void Tally::add(const TallyRow& row) {
   sum.shortest_ns = std::min(sum.shortest_ns, row.shortest_ns);
   sum.longest_ns = std::max(sum.longest_ns, row.longest_ns);
   sum.graph_launches += row.graph_launches;
+  sum.calls += row.calls;
 }
 
 void Tally::clear() {

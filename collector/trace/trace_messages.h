@@ -71,6 +71,8 @@ void add_tally(Builder& to, Field field, std::span<const TallyRow> rows, uint64_
   const auto any = [&](auto&& get) { return std::any_of(rows.begin(), rows.end(), get); };
   if (any([](const TallyRow& r) { return r.graph_launches != 0; }))
     add_column(b, F::graph_launches, rows, [](const TallyRow& r) { return r.graph_launches; });
+  if (any([](const TallyRow& r) { return r.calls != 0; }))
+    add_column(b, F::calls, rows, [](const TallyRow& r) { return r.calls; });
   if (any([](const TallyRow& r) { return r.windowed; }))
     add_column(b, F::windowed, rows, [](const TallyRow& r) { return uint64_t{r.windowed}; });
   if (any([](const TallyRow& r) { return r.in_step; }))

@@ -144,6 +144,7 @@ void TraceWriter::header(const ProcessInfo& process, Level level) {
     }
     if (process.simulated_clock) h.add_bool(F::simulated_clock, true);
     if (process.ptx_counts) h.add_bool(F::ptx_counts, true);
+    h.add_bool(F::calls, true);
   });
 }
 
@@ -197,11 +198,12 @@ void TraceWriter::patterns(uint32_t from_row) {
   using I = f::InternedField;
   using F = f::InternedPatternField;
   std::vector<uint32_t> signatures;
-  Runs<uint32_t> paths, steps;
+  Runs<uint32_t> paths, steps, calls;
   for (const PatternRow& row : patterns_.from(from_row)) {
     signatures.push_back(row.signature);
     paths.add(row.path);
     steps.add(row.step);
+    calls.add(row.call ? 1 : 0);
   }
   packet([&](PacketBuilder& p) {
     pbf_builder<I> interned(p, f::TracePacketField::interned);
@@ -210,6 +212,7 @@ void TraceWriter::patterns(uint32_t from_row) {
     b.add_packed_uint32(F::signature, signatures.begin(), signatures.end());
     add_runs(b, F::range_path_run, paths);
     if (!steps.trivial()) add_runs(b, F::sequence_step_run, steps);
+    if (!calls.trivial()) add_runs(b, F::call_run, calls);
   });
 }
 
@@ -225,7 +228,7 @@ void TraceWriter::launches(LaunchColumns& columns) {
   if (patterns_.size() > known) patterns(known + 1);
 
   std::vector<uint32_t> signatures;  // of what is in no pattern
-  Runs<uint32_t> paths, runs;
+  Runs<uint32_t> paths, runs, calls;
   Runs<uint64_t> sequences;
   size_t at = 0;
   for (const auto& run : pattern_runs_) {
@@ -235,6 +238,7 @@ void TraceWriter::launches(LaunchColumns& columns) {
       signatures.push_back(columns.rows[at].signature);
       paths.add(columns.rows[at].path);
       sequences.add(columns.sequence_plus_1[at]);
+      calls.add(columns.rows[at].call ? 1 : 0);
     }
     at = end;
   }
@@ -245,6 +249,7 @@ void TraceWriter::launches(LaunchColumns& columns) {
     b.add_packed_uint32(F::signature, signatures.begin(), signatures.end());
     add_runs(b, F::range_path_run, paths);
     if (!sequences.trivial()) add_runs(b, F::sequence_run, sequences);
+    if (!calls.trivial()) add_runs(b, F::call_run, calls);
     if (columns.any_timed()) {
       b.add_uint64(F::first_start_ns, columns.first_start_ns);
       b.add_packed_sint64(F::gap_ns, columns.gap_ns.begin(), columns.gap_ns.end());

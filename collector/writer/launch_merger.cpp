@@ -192,6 +192,7 @@ void LaunchMerger::launch(const Origin& origin, const LaunchRecord& record) {
   launch.signature = record.signature;
   launch.path = record.path;
   launch.sequence_plus_1 = record.sequence_plus_1;
+  launch.call = (record.flags & LaunchRecord::kCallBegins) != 0;
   launch.windowed = state_->windows_slow && (record.flags & LaunchRecord::kWindowed) != 0;
   launch.step = record.step;
   state_->add(origin, launch, {record.correlation, 0}, record.correlation != 0);

@@ -31,12 +31,15 @@ struct ThreadState {
 
   // Behind a mark where the thread's launches are in another training step now. False, and counted,
   // where there is no room.
-  bool push(const RingRecord& launch) noexcept {
+  bool push(RingRecord launch) noexcept {
     if (const uint32_t step = ranges.step(); step != marked_step_) [[unlikely]] {
       if (!ring.push(RingRecord::step_mark(step))) return false;
       marked_step_ = step;
     }
-    return ring.push(launch);
+    if (ranges.call_begins()) launch.flags |= LaunchRecord::kCallBegins;
+    if (!ring.push(launch)) return false;
+    ranges.launch_written();
+    return true;
   }
   uint32_t taken_step = 0;  // the writer's: that the next launch in the ring is in
 

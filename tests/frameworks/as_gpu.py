@@ -254,6 +254,10 @@ class Gpu:
                 else:
                     run(work)
             self.pop(range_)
+        elif name == "addmm" and any(r.function == "aten::_values" for r in inner):
+            self.push(range_)
+            run(oracle.sparse(inner, sizes))
+            self.pop(range_)
         elif name == "dropout" and any(r.function == "aten::bernoulli_" for r in inner):
             self.dropout(range_, run)
         elif function in ATTENTION:
@@ -278,7 +282,8 @@ class Gpu:
             text = new and named(new, [[] if a is None else sizes[a] for a in arguments], range_)
             self.push(range_, text)
             whole = name in WHOLE or name.startswith(("_foreach_", "_fused_"))
-            if whole and not any(r.function == function for r in inner):
+            inside = {r.function for r in inner}
+            if whole and not inside & {function, "aten::_sparse_addmm"}:
                 for work in oracle.of_operator(function, sizes, range_.op):
                     run(work)
             else:

@@ -211,7 +211,8 @@ def pair_formulas(made, gpu):
             other[launch.operator] += launch.work.flop - macs
     for row in made["operator_work"]:
         name, value = row["operator"], known(row, "backward_formula_flop")
-        if _differentiated_again(made) or not matrix[name]:
+        said_nothing = figure(row, "backward_formula_flop") is None and value == 0
+        if _differentiated_again(made) or not matrix[name] or said_nothing:
             continue
         least, most = matrix[name], matrix[name] + 12 * other[name]
         marked = {end for end in ("at_least", "at_most", "estimated")

@@ -32,6 +32,7 @@ SUFFIX = ".jsonl.xz"
 RIGHT_WITH_SETTINGS = {
     "complex_products": ["formula of aten::linear: forward", "formula of aten::matmul: forward",
                          "formula of aten::mm: backward"],
+    "frozen_stem": ["formula of aten::conv2d: forward"],
 } | dict.fromkeys(("mobilenet_v2-autocast-checkpoint", "mobilenet_v2-checkpoint", "random_7704",
                    "unet-autocast-checkpoint", "unet-checkpoint"),
                   ["formula of aten::conv2d: recompute"])

@@ -74,6 +74,12 @@ def convolution(args, x, weight, out, loops=None):
     return count(*out, *weight[1:], loops=loops)
 
 
+def sparse(inner, sizes):
+    """Each element that is stored meets a row of the other operand. `inner`: the ranges inside."""
+    stored = next(r.op["out"][0][0] for r in inner if r.function == "aten::_values")
+    return Work("sparse_product", count(stored, sizes[2][1]))
+
+
 def recurrent(sizes):
     (steps, batch, _), by_input, by_state = sizes[:3]
     return count(steps, batch, *by_input) + count(steps, batch, *by_state)

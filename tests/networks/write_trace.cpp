@@ -4,7 +4,9 @@
 //   thread ID NAME
 //   path   ID PARENT NAME                               of ranges; parent 0: outermost
 //   kernel ID ADDITIONS MULTIPLY_ADDS NAME              what each launch counts
-//   launch THREAD KERNEL PATH SEQUENCE DURATION_NS      sequence: autograd's number + 1; 0: none
+//   launch THREAD KERNEL PATH SEQUENCE DURATION_NS      sequence: autograd's number + 1; 0: none;
+//                                                       a call begins where it or the outermost
+//                                                       operator changes
 // Or the calls of NVTX as a program makes them, which the collector's own code turns into paths and
 // sequence numbers; such a trace has no lines `path` and `launch`:
 //   push   THREAD DOMAIN NAME                           DOMAIN: a name, or - for the default one
@@ -13,6 +15,7 @@
 //   end    KEY
 //   run    THREAD KERNEL DURATION_NS                    a launch within the ranges open there
 #include <collector/ranges/range_stack.h>
+#include <operator_range.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +24,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "support/trace_builder.h"
 
@@ -99,7 +103,10 @@ class Writer {
     if (word == "thread" && in >> id) {
       trace_.thread(id + kThreads, rest(in));
     } else if (word == "path" && in >> id >> parent) {
-      trace_.path(id, parent, rest(in));
+      const std::string name = rest(in);
+      const uint32_t around = operator_of_[parent];
+      operator_of_[id] = around != 0 ? around : flopinj::is_operator_range(name) ? id : 0;
+      trace_.path(id, parent, name);
     } else if (word == "kernel" && in >> id >> additions >> multiply_adds) {
       trace_.kernel(id + kKernels, rest(in), id);
       trace_.samples(1, id + kKernels, {{additions, 0, multiply_adds, 0, 0, 0, 0, 0, 0}});
@@ -123,7 +130,7 @@ class Writer {
     return text;
   }
   bool device(const std::string& name) {
-    trace_.header();
+    trace_.header(1, false, 1, 100, 0, true);
     trace_.device(1, "GH100", name);
     trace_.stream();
     trace_.group(1, "sass", sass_metrics());
@@ -139,6 +146,8 @@ class Writer {
       if (!(in >> l.signature >> l.duration_ns)) return false;
       l.path = ranges_.of(thread).path().value;
       l.sequence = ranges_.of(thread).sequence_plus_1();
+      l.call = ranges_.of(thread).call_begins();
+      ranges_.of(thread).launch_written();
       add(thread, l);
     } else if (word == "end") {
       return ranges_.end(id);
@@ -158,6 +167,8 @@ class Writer {
     uint32_t thread = 0;
     TraceBuilder::Launch l;
     if (!(in >> thread >> l.signature >> l.path >> l.sequence >> l.duration_ns)) return false;
+    const std::pair call{operator_of_[l.path], l.sequence};
+    l.call = std::exchange(last_[thread], call) != call;
     add(thread, l);
     return true;
   }
@@ -183,6 +194,8 @@ class Writer {
   std::vector<TraceBuilder::Launch> batch_;
   uint32_t thread_ = 0;
   uint64_t now_ns_ = 1000, launches_ = 0;
+  std::map<uint32_t, uint32_t> operator_of_;                // the outermost one, by path
+  std::map<uint32_t, std::pair<uint32_t, uint64_t>> last_;  // of these and numbers, by thread
 };
 
 }  // namespace

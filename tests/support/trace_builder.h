@@ -50,9 +50,10 @@ class TraceBuilder {
   const std::string& bytes() const { return bytes_; }
 
   void header(uint64_t session = 1, bool simulated = false, uint32_t major = 1, uint32_t pid = 100,
-              uint32_t minor = 0) {
+              uint32_t minor = 0, bool calls = false) {
     trace::TracePacket p;
     auto* h = p.mutable_header();
+    h->set_calls(calls);
     h->set_format_major(major);
     h->set_format_minor(minor);
     h->set_producer("trace_builder");
@@ -232,6 +233,7 @@ class TraceBuilder {
     bool graph = false;
     uint64_t sequence = 0;  // autograd sequence number + 1
     uint32_t step = 0;
+    bool call = false;  // the first one of a call of an operator
   };
   // Each begins 10 ns after the end of the one before, the first at `start_ns`.
   void launches(const std::vector<Launch>& list, uint32_t thread = 1, uint32_t stream = 1,
@@ -411,6 +413,8 @@ class TraceBuilder {
       runs([](const Launch& l) { return l.sequence; }, b.mutable_sequence_run());
     if (std::any_of(list.begin(), list.end(), [](const Launch& l) { return l.step != 0; }))
       runs([](const Launch& l) { return l.step; }, b.mutable_step_run());
+    if (std::any_of(list.begin(), list.end(), [](const Launch& l) { return l.call; }))
+      runs([](const Launch& l) { return l.call ? 1U : 0U; }, b.mutable_call_run());
   }
 
  private:

@@ -260,6 +260,118 @@ def mlp_gradient_penalty(recorder):
         optimizer.step()
 
 
+# --- calls with and without gradients, most of them in one range
+
+
+def in_ranges(recorder, forward, parameters, steps=1, backward=torch.Tensor.backward):
+    """Training with the user's ranges. `forward()` gives the loss."""
+    optimizer = torch.optim.SGD(list(parameters), lr=1e-3, foreach=True)
+    with recorder.recording():
+        for _ in range(steps):
+            optimizer.zero_grad()
+            with torch.cuda.nvtx.range("forward"):
+                value = recorder.forward(forward)()
+            with torch.cuda.nvtx.range("backward"):
+                backward(value)
+            optimizer.step()
+
+
+def frozen(module):
+    return module.requires_grad_(False)
+
+
+@program
+def lora(recorder):
+    """Frozen weights with adapters beside them; queries and values have the same sizes."""
+    class Adapted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.base = frozen(nn.Linear(32, 32))
+            self.down, self.up = nn.Linear(32, 4, bias=False), nn.Linear(4, 32, bias=False)
+
+        def forward(self, x):
+            return self.base(x) + self.up(self.down(x))
+
+    model = nn.Sequential(frozen(nn.Linear(32, 32)), nn.ReLU(), Adapted(), nn.ReLU(),
+                          Adapted(), nn.ReLU(), frozen(nn.Linear(32, 32)))
+    x = torch.randn(16, 32)
+    in_ranges(recorder, lambda: model(x).square().mean(),
+              [p for p in model.parameters() if p.requires_grad], steps=2)
+
+
+@program
+def frozen_stem(recorder):
+    """Two frozen convolutions before trained ones of the same sizes, one with another stride."""
+    model = nn.Sequential(nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1),
+                          nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1, stride=2))
+    frozen(model[0])
+    frozen(model[1])
+    x = torch.randn(2, 4, 12, 12)
+    in_ranges(recorder, lambda: model(x).square().mean(),
+              [*model[2].parameters(), *model[3].parameters()])
+
+
+@program
+def teacher_inside(recorder):
+    """Distillation: a teacher of the same architecture in the same range, without gradients."""
+    student, teacher, x = perceptron(), perceptron(), torch.randn(16, 32)
+
+    def forward():
+        out = student(x)
+        with torch.no_grad():
+            wanted = teacher(x)
+        return functional.mse_loss(out, wanted)
+
+    in_ranges(recorder, forward, student.parameters(), steps=2)
+
+
+@program
+def target_network(recorder):
+    """Q-learning: the target network runs first, with gradients on and detached."""
+    network, target, x = perceptron(), frozen(perceptron()), torch.randn(16, 32)
+
+    def forward():
+        wanted = target(x).max(1).values.detach()
+        return functional.mse_loss(network(x).max(1).values, wanted)
+
+    in_ranges(recorder, forward, network.parameters())
+
+
+@program
+def lstm_cells(recorder):
+    """nn.LSTM without a library's own: a product a step."""
+    model, x = nn.LSTM(8, 12), torch.randn(5, 3, 8)
+    with torch.backends.mkldnn.flags(enabled=False):
+        in_ranges(recorder, lambda: model(x)[0].square().mean(), model.parameters())
+
+
+@program
+def graph_convolution(recorder):
+    """A sparse adjacency with the features: by torch.sparse.mm, and by the usual product."""
+    edges = torch.stack([torch.arange(40), (torch.arange(40) * 7 + 1) % 40])
+    graph, x = torch.sparse_coo_tensor(edges, torch.ones(40), (40, 40)).coalesce(), torch.randn(
+        40, 16)
+    one, two = nn.Linear(16, 16), nn.Linear(16, 4)
+
+    def forward():
+        hidden = torch.sparse.mm(graph, one(x)).relu()
+        return torch.mm(graph, two(hidden)).square().mean()
+
+    in_ranges(recorder, forward, [*one.parameters(), *two.parameters()])
+
+
+@program
+def twice_backward(recorder):
+    """One graph is differentiated twice."""
+    model, x = perceptron(), torch.randn(16, 32)
+
+    def backward(value):
+        value.backward(retain_graph=True)
+        value.backward()
+
+    in_ranges(recorder, lambda: model(x).square().mean(), model.parameters(), backward=backward)
+
+
 @program
 def mlp_hooks(recorder):
     """A hook of a tensor and one after each accumulated gradient, with work of their own."""

@@ -38,9 +38,11 @@ void add_rows(const pb::Interned::Pattern& pattern, ReadPatterns& to) {
   const auto n = static_cast<size_t>(pattern.signature_size());
   const auto paths = spread(pattern.range_path_run(), n);
   const auto steps = spread(pattern.sequence_step_run(), n);
+  const auto calls = spread(pattern.call_run(), n);
   for (size_t i = 0; i < n; ++i)
-    to[pattern.first_row() + static_cast<uint32_t>(i)] = {
-        pattern.signature(static_cast<int>(i)), static_cast<uint32_t>(paths.at(i)), steps.at(i)};
+    to[pattern.first_row() + static_cast<uint32_t>(i)] = {pattern.signature(static_cast<int>(i)),
+                                                          static_cast<uint32_t>(paths.at(i)),
+                                                          steps.at(i), calls.at(i) != 0};
 }
 
 // What of each launch a pattern can say: signature, path and sequence number.
@@ -48,6 +50,7 @@ std::vector<ReadLaunch> read_order(const pb::LaunchBatch& batch, const ReadPatte
   const auto own = static_cast<size_t>(batch.signature_size());
   const auto paths = spread(batch.range_path_run(), own);
   const auto sequences = spread(batch.sequence_run(), own);
+  const auto calls = spread(batch.call_run(), own);
   std::vector<ReadLaunch> launches;
   size_t next_own = 0;
   uint64_t sequence = batch.sequence_base();
@@ -55,6 +58,7 @@ std::vector<ReadLaunch> read_order(const pb::LaunchBatch& batch, const ReadPatte
     ReadLaunch& l = launches.emplace_back();
     l.signature = batch.signature(static_cast<int>(next_own));
     l.path = static_cast<uint32_t>(paths.at(next_own));
+    l.call = calls.at(next_own) != 0;
     l.sequence_plus_1 = sequences.at(next_own++);
     if (l.sequence_plus_1 != 0) sequence = l.sequence_plus_1;
   };
@@ -62,6 +66,7 @@ std::vector<ReadLaunch> read_order(const pb::LaunchBatch& batch, const ReadPatte
     ReadLaunch& l = launches.emplace_back();
     l.signature = row.signature;
     l.path = row.path;
+    l.call = row.call;
     if (row.step == 0) return;
     const uint64_t zigzag = row.step - 1;
     sequence += (zigzag & 1) != 0 ? ~(zigzag / 2) : zigzag / 2;

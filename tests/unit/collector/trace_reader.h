@@ -18,6 +18,7 @@ namespace pb = flopinj::trace;
 struct ReadRow {
   uint32_t signature = 0, path = 0;
   uint64_t step = 0;
+  bool call = false;
 };
 using ReadPatterns = std::map<uint32_t, ReadRow>;  // by row number
 
@@ -41,6 +42,7 @@ struct ReadLaunch {
   uint64_t sequence_plus_1 = 0, start_ns = 0, end_ns = 0;
   uint32_t step = 0;
   bool timed = false, graph = false, windowed = false;
+  bool call = false;  // begins one
 };
 std::vector<ReadLaunch> read_launches(const pb::LaunchBatch&, const ReadPatterns& = {});
 

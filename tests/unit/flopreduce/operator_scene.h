@@ -18,7 +18,8 @@ inline constexpr uint32_t kMain = 1, kAutograd = 2;
 // A trace with a main thread and autograd's. Ranges and kernels get their ids by name.
 class Scene {
  public:
-  Scene() : trace_(started()) {
+  // `calls`: the recorder says which launches begin a call of an operator.
+  explicit Scene(bool calls = false) : trace_(started(1, "GH100", false, calls)) {
     trace_.thread(kAutograd, "pt_autograd_0");
     trace_.group(2, "tensor", {"sm__ops_path_tensor_src_bf16_dst_fp32.sum"}, false);
   }
@@ -48,8 +49,16 @@ class Scene {
     return id;
   }
   void launch(uint32_t thread, const std::vector<Launch>& list) { trace_.launches(list, thread); }
-  Launch at(uint32_t kernel, uint32_t path, uint64_t sequence) {
-    return {.signature = kernel, .duration_ns = 100, .path = path, .sequence = sequence + 1};
+  Launch at(uint32_t kernel, uint32_t path, uint64_t sequence, bool call = false) {
+    return {.signature = kernel,
+            .duration_ns = 100,
+            .path = path,
+            .sequence = sequence + 1,
+            .call = call};
+  }
+  // The first launch of a call.
+  Launch call(uint32_t kernel, uint32_t path, uint64_t sequence = UINT64_MAX) {
+    return at(kernel, path, sequence, true);
   }
   TraceBuilder& trace() { return trace_; }
   // The summary says the same, but for numbers that are too far apart to be read together.

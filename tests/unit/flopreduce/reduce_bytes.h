@@ -112,9 +112,9 @@ inline std::vector<double> sass(double fadd, double fmul, double ffma, double df
 
 // Header, device, thread, stream and the required group "sass" with id 1.
 inline TraceBuilder started(uint64_t session = 1, const std::string& chip = "GH100",
-                            bool simulated = false) {
+                            bool simulated = false, bool calls = false) {
   TraceBuilder t;
-  t.header(session, simulated, 1, static_cast<uint32_t>(100 + session));
+  t.header(session, simulated, 1, static_cast<uint32_t>(100 + session), 0, calls);
   t.device(1, chip);
   t.thread(1, "main");
   t.stream();

@@ -101,6 +101,12 @@ bool same_kind_of_work(std::string_view name, std::string_view other) {
   return entry.table != nullptr && entry.table == find(other).table;
 }
 
+bool is_matrix_work(std::string_view name) {
+  const OperatorRow* table = find(name).table;
+  return table != nullptr && table != pooling_operators().data() &&
+         table != norm_operators().data();
+}
+
 bool moves_data(std::string_view name) {
   const ElementwiseRow* row = find(name).elementwise;
   return row != nullptr && row->multiply_adds + row->arithmetic + row->uncounted == 0;

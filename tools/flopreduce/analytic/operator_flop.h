@@ -118,6 +118,8 @@ std::vector<std::string_view> operators_with_formula();
 // Whether both are of one table: products, convolutions, pooling, attention, recurrent layers or
 // norms.
 bool same_kind_of_work(std::string_view name, std::string_view other);
+// Whether it is a product, a convolution, attention or a recurrent layer, or the gradient of one.
+bool is_matrix_work(std::string_view name);
 // Whether it has a formula of no operations at all: copies, casts, views, padding.
 bool moves_data(std::string_view name);
 

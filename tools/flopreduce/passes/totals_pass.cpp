@@ -16,6 +16,7 @@ Counts counts_of(const TallyRow& row) {
   counts.launches = row.launches;
   counts.graph = std::min(row.graph_launches, row.launches);
   counts.windowed = row.windowed ? row.launches : 0;
+  counts.calls = std::min(row.calls, row.launches);
   if (!row.has_possible_time()) return counts;
   (row.windowed ? counts.windowed_timed : counts.timed) = row.timed;
   (row.windowed ? counts.windowed_time_ns : counts.time_ns) = row.gpu_time_ns;
@@ -107,7 +108,7 @@ void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
       lane.in_step = t.in_step;
     }
     const uint32_t index = rows_of_.lane(lane);
-    const uint32_t row = rows_of_.row(index, t.range_path, t.signature);
+    const uint32_t row = rows_of_.row(index, t.range_path, t.signature, false);
     if (!t.has_possible_time()) damage.add(Damage::kBadTime);
     overflow_ = !rows_of_.info()[row].other.add(counts_of(t)) || overflow_;
     add_saturating(devices_[rows_of_.device(index)].unplaced, t.launches);
@@ -160,6 +161,7 @@ void TotalsPass::fold_rows() {
     outside_windows.launches = outside_windows.timed = hot.timed;
     outside_windows.time_ns = hot.time_ns;
     overflow_ = !counts.add(outside_windows) || overflow_;
+    if (info.call) counts.calls = counts.launches;
     if (info.green) counts.green = counts.launches - std::min(counts.graph, counts.launches);
     const uint64_t signature = static_cast<uint64_t>(info.signature) << 32;
     add_counts({signature | shared_.tables().devices[info.device].chip,

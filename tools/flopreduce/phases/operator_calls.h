@@ -12,11 +12,15 @@ struct OperatorCalls {
   // By range path: changes of the sequence number among its launches on one thread; 0 where a
   // launch has none, came from a graph (which repeats its numbers), or was not kept apart.
   std::vector<uint64_t> calls;
-  // What a backward path has of a forward one: launches, and numbers, each of them one call of the
-  // node and one of the forward operator.
+  // The recorders say which launches are the first of a call (LaunchBatch.call_run).
+  bool recorded = false;
+  // What a backward path has of a forward one: launches, the calls that began with these, and
+  // numbers, each of them one node and one call of the forward operator.
   struct Joined {
-    uint64_t launches = 0, numbers = 0;
+    uint64_t launches = 0, calls = 0, numbers = 0;
   };
+  // By forward path: its calls that backward work has the numbers of.
+  std::unordered_map<uint32_t, uint64_t> differentiated;
   static uint64_t key(uint32_t backward, uint32_t forward) {
     return static_cast<uint64_t>(backward) << 32 | forward;
   }

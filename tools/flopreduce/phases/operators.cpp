@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analytic/operator_flop.h"
+#include "operator_range.h"
 #include "phases/phases.h"
 #include "support/text.h"
 #include "tables/trace_tables.h"
@@ -155,6 +156,16 @@ const OperatorName* OperatorMap::name_of(uint32_t path) const {
   return name_[path] == kNoIndex ? nullptr : names_[name_[path]];
 }
 
+bool OperatorMap::is_call(uint32_t path) const {
+  const auto name = [&] { return std::string_view(tables_.names[tables_.paths[path].name]); };
+  if (!is_operator_range(name())) return false;
+  for (path = parent_of(path); path != kNoIndex; path = parent_of(path)) {
+    if (name().starts_with(kEvaluateFunction)) return true;
+    if (is_operator_range(name())) return false;
+  }
+  return true;
+}
+
 uint32_t OperatorMap::parent_of(uint32_t path) const {
   const uint32_t parent = tables_.paths[path].parent;
   return parent <= PathTable::kLost ? kNoIndex : parent;
@@ -169,7 +180,8 @@ void OperatorMap::find_operator(uint32_t path) {
   if (above == nullptr || above->kind != OperatorKind::kFunction) return;
   const uint32_t outer = operator_[parent];
   const bool outer_has = has_operator_formula(name_of(outer)->name);
-  if (outer_has || !has_operator_formula(name_of(path)->name)) operator_[path] = outer;
+  if (outer_has || sparse_[parent] || !has_operator_formula(name_of(path)->name))
+    operator_[path] = outer;
 }
 
 const OperatorSettings* OperatorMap::settings_of(uint32_t path) const {

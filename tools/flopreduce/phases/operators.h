@@ -74,6 +74,9 @@ class OperatorMap {
   uint32_t operator_of(uint32_t path) const { return operator_[path]; }
   // kNoIndex of the outermost ranges.
   uint32_t parent_of(uint32_t path) const;
+  // Whether a call of the range of this path is what recorders call one (LaunchBatch.call_run): no
+  // other operator is around it, up to the next node.
+  bool is_call(uint32_t path) const;
   // What the range of this path says of an operator, or nullptr.
   const OperatorName* name_of(uint32_t path) const;
   // Settings of the innermost range at or above a path that has them, or is a module's; or nullptr.

@@ -15,7 +15,7 @@ LaunchBatchReader::LaunchBatchReader()
     : fields_({.columns = field_bits(Field::signature, Field::range_path_run, Field::sequence_run,
                                      Field::gap_ns, Field::duration_delta_ns, Field::untimed_delta,
                                      Field::graph_run, Field::windowed_run, Field::pattern_run,
-                                     Field::step_run),
+                                     Field::step_run, Field::call_run),
                .numbers = field_bits(Field::thread, Field::stream, Field::first_start_ns,
                                      Field::sequence_base)}) {}
 
@@ -44,7 +44,8 @@ bool LaunchBatchReader::count_launches() {
     }
     if (in_no_pattern != *named) return false;
   }
-  for (const auto& runs : {column(Field::range_path_run), column(Field::sequence_run)})
+  for (const auto& runs :
+       {column(Field::range_path_run), column(Field::sequence_run), column(Field::call_run)})
     if (!count_varints(runs) || !RunColumn::covers(runs, *named)) return false;
   return true;
 }
@@ -82,7 +83,7 @@ std::span<const LaunchCall> LaunchBatchReader::calls(const PatternTable& pattern
   size_t alike = 0;  // launches at hand that are all from graphs, or none of them is
   bool graph = false;
   LaunchCall call;
-  const auto launch = [&](uint32_t path, uint64_t sequence) {
+  const auto launch = [&](uint32_t path, uint64_t sequence, bool begins) {
     if (alike == 0) {
       graph = graphs.peek() != 0;
       alike = graphs.run(size_);
@@ -91,20 +92,22 @@ std::span<const LaunchCall> LaunchBatchReader::calls(const PatternTable& pattern
     --alike;
     if (path != call.path || sequence != call.sequence || graph != call.graph) {
       if (call.launches > 0) *to++ = call;
-      call = {sequence, path, 0, graph};
+      call = {sequence, path, 0, 0, graph};
     }
     ++call.launches;
+    call.calls += begins ? 1 : 0;
   };
   LaunchOrder order = this->order();
   for (auto run = order.next_run(); run.launches > 0; run = order.next_run()) {
     const auto rows = patterns.rows(run.first_row, run.first_row != 0 ? run.launches : 0);
-    for (const PatternTable::Row& row : rows) launch(row.path, steps.after(row.sequence_step));
+    for (const PatternTable::Row& row : rows)
+      launch(row.path, steps.after(row.sequence_step), row.call);
     for (size_t i = rows.size(); i < run.launches; ++i)
       if (run.first_row == 0) {
         const LaunchOrder::Named named = order.next_named();
-        launch(named.path, steps.is(sequences.next()));
+        launch(named.path, steps.is(sequences.next()), named.call);
       } else {
-        launch(PatternTable::Row::kUndefined, 0);
+        launch(PatternTable::Row::kUndefined, 0, false);
       }
   }
   if (call.launches > 0) *to++ = call;

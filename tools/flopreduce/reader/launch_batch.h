@@ -24,10 +24,11 @@ class LaunchOrder {
  public:
   LaunchOrder() = default;
   LaunchOrder(protozero::data_view pattern_runs, protozero::data_view signatures,
-              protozero::data_view paths, size_t launches)
+              protozero::data_view paths, protozero::data_view calls, size_t launches)
       : runs_(pattern_runs),
         signatures_(signatures),
         paths_(paths),
+        calls_(calls),
         launches_(launches),
         no_patterns_(pattern_runs.empty()) {}
   // Launches that are rows of the patterns from `first_row` on, or, where that is 0, so many to be
@@ -38,6 +39,7 @@ class LaunchOrder {
   };
   struct Named {
     uint32_t signature = 0, path = 0;
+    bool call = false;  // the first launch of a call of an operator
   };
   // Without any launches at the end.
   Run next_run() {
@@ -52,12 +54,13 @@ class LaunchOrder {
   }
   Named next_named() {
     const uint32_t signature = signatures_.next32();
-    return {signature, static_cast<uint32_t>(paths_.next())};
+    const auto path = static_cast<uint32_t>(paths_.next());
+    return {signature, path, calls_.next() != 0};
   }
 
  private:
   PackedColumn runs_, signatures_;
-  RunColumn paths_;
+  RunColumn paths_, calls_;
   size_t launches_ = 0;  // after the run at hand
   bool no_patterns_ = true;
 };
@@ -86,6 +89,7 @@ struct LaunchCall {
   uint64_t sequence = 0;  // plus 1; 0: none
   uint32_t path = 0;      // id
   uint32_t launches = 0;
+  uint32_t calls = 0;  // of an operator, that began among them
   bool graph = false;  // from a graph: the number is that of its capture
 };
 
@@ -102,7 +106,7 @@ class LaunchBatchReader {
   uint64_t first_start_ns() const { return fields_.number(Field::first_start_ns); }
   LaunchOrder order() const {
     return {column(Field::pattern_run), column(Field::signature), column(Field::range_path_run),
-            size_};
+            column(Field::call_run), size_};
   }
   PackedColumn gaps() const { return PackedColumn(column(Field::gap_ns)); }
   PackedColumn durations() const { return PackedColumn(column(Field::duration_delta_ns)); }

@@ -20,13 +20,16 @@ void PatternTable::add(const trace::Interned::Pattern& message, DamageLog& damag
   const auto paths = spread(message.range_path_run(), rows);
   auto steps = spread(message.sequence_step_run(), rows);
   if (message.sequence_step_run_size() == 0) steps.resize(rows);
-  if (paths.size() != rows || steps.size() != rows) {
+  auto calls = spread(message.call_run(), rows);
+  if (message.call_run_size() == 0) calls.resize(rows);
+  if (paths.size() != rows || steps.size() != rows || calls.size() != rows) {
     damage.add(Damage::kBadColumns);
     return;
   }
   for (size_t i = 0; i < rows; ++i) {
     const uint32_t signature = message.signature(static_cast<int>(i));
-    if (set(uint64_t{message.first_row()} + i, {signature, paths[i], steps[i]})) continue;
+    if (set(uint64_t{message.first_row()} + i, {signature, paths[i], steps[i], calls[i] != 0}))
+      continue;
     damage.add(Damage::kBadId, rows - i);
     return;
   }

@@ -21,6 +21,7 @@ class PatternTable {
     uint32_t signature = kUndefined;  // ids of the trace
     uint32_t path = kUndefined;
     uint32_t sequence_step = 0;
+    bool call = false;  // the first launch of a call of an operator
   };
 
   // Ids in the rows are looked up where a batch uses them.

@@ -12,9 +12,9 @@ namespace {
 using Field = trace_fields::TallyBatchField;
 constexpr size_t kFirst = static_cast<size_t>(Field::thread);
 constexpr size_t kRequired = 7;  // thread .. gpu_time_ns; the other columns may be absent
-constexpr uint32_t kColumnBits = field_bits(Field::longest_above) * 2 - field_bits(Field::thread);
+constexpr uint32_t kColumnBits = field_bits(Field::calls) * 2 - field_bits(Field::thread);
 static_assert(static_cast<size_t>(Field::gpu_time_ns) == kFirst + kRequired - 1);
-static_assert(static_cast<size_t>(Field::longest_above) == kFirst + 12);
+static_assert(static_cast<size_t>(Field::calls) == kFirst + 13);
 
 }  // namespace
 
@@ -62,6 +62,7 @@ bool TallyBatchReader::next(TallyRow& row) {
   row.in_step = columns_[10].next() != 0;
   const uint64_t below = columns_[11].next();
   const uint64_t above = columns_[12].next();
+  row.calls = columns_[13].next();
   row.times = ShortestLongest::of_tally(row.timed, row.gpu_time_ns, below, above);
   row.number_tells = tells < kNumberTells ? static_cast<NumberTells>(tells) : NumberTells::kNothing;
   return true;

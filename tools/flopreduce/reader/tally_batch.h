@@ -20,6 +20,7 @@ struct TallyRow {
   uint64_t timed = 0;
   uint64_t gpu_time_ns = 0;
   uint64_t graph_launches = 0;
+  uint64_t calls = 0;     // of an operator, that began among the launches
   ShortestLongest times;  // of those timed
   bool windowed = false;
   NumberTells number_tells = NumberTells::kNothing;
@@ -37,7 +38,7 @@ class TallyBatchReader {
   bool next(TallyRow& row);
 
  private:
-  static constexpr size_t kColumns = 13;
+  static constexpr size_t kColumns = 14;
   bool fits();
 
   BatchFields fields_;

@@ -26,12 +26,14 @@ struct Counts {
   uint64_t windowed_time_ns = 0;
   uint64_t graph = 0;  // of launches, from graph launches
   uint64_t green = 0;  // of launches, the others that were made on green contexts
+  uint64_t calls = 0;  // of launches, those that were the first one of a call of an operator
 
   template <typename Self>
   static auto sums(Self& of) {
-    auto& [launches, timed, time_ns, windowed, windowed_timed, windowed_time_ns, graph, green] = of;
+    auto& [launches, timed, time_ns, windowed, windowed_timed, windowed_time_ns, graph, green,
+           calls] = of;
     return std::tie(launches, timed, time_ns, windowed, windowed_timed, windowed_time_ns, graph,
-                    green);
+                    green, calls);
   }
   // False when a sum was held at its largest value.
   bool add(const Counts& o) { return add_each(sums(*this), sums(o)); }

@@ -66,6 +66,8 @@ struct TraceState : Recorded {
   bool from_summary = false;     // as its header says
   bool has_summary = false;      // it is a recording in a summary, made of other files
   trace::Summary summary;
+  // Whether launches say that they are the first one of a call of an operator.
+  bool records_calls() const { return header.calls() && (!has_summary || summary.version() >= 2); }
   DamageLog damage;  // of such a recording; of others it is the file's
 
   IdMap strings, functions, signatures, paths, streams, threads, groups, devices;

@@ -356,7 +356,12 @@ TEST_CASE("stack: ranges told by a hash are those told by a name") {
         for (const auto& [ranges, id] : open) ranges->end(id);
         open.clear();
       }
+      if (i % 3 == 0) {
+        named.launch_written();
+        hashed.launch_written();
+      }
       if (named.sequence_plus_1() != hashed.sequence_plus_1() ||
+          named.call_begins() != hashed.call_begins() ||
           (i % 25 == 0 && spell(by_name, named.path()) != spell(by_hash, hashed.path())))
         FAIL("after operation " << i << ", seed " << seed);
     }
@@ -364,6 +369,40 @@ TEST_CASE("stack: ranges told by a hash are those told by a name") {
     CHECK(named.unmatched_pops() == hashed.unmatched_pops());
     CHECK(named.too_deep() == hashed.too_deep());
   }
+}
+
+TEST_CASE_METHOD(Fixture, "stack: a call begins as its outermost operator is entered") {
+  const auto written = [&] {
+    const bool begins = stack.call_begins();
+    stack.launch_written();
+    return begins;
+  };
+  CHECK_FALSE(written());
+  stack.push({}, "aten::linear, seq = 7, op_id = 1, sizes = [[2, 3]]");
+  stack.push({}, "aten::addmm, seq = 7, op_id = 2, sizes = [[2, 3]]");
+  CHECK(written());
+  CHECK_FALSE(written());
+  stack.pop({});
+  stack.push({}, "aten::add_, op_id = 3");  // the same call
+  CHECK_FALSE(written());
+  stack.pop({});
+  stack.pop({});
+  stack.push({}, "aten::linear, seq = 7, op_id = 4, sizes = [[2, 3]]");  // the same number
+  stack.pop({});
+  CHECK_FALSE(stack.call_begins());  // outside of all
+  stack.push(a, "Net::forward");
+  CHECK_FALSE(written());
+  // Nodes of autograd are no operators: each one inside of them is a call.
+  stack.push({}, "autograd::engine::evaluate_function: AddmmBackward0, op_id = 5");
+  CHECK_FALSE(written());
+  stack.push({}, "AddmmBackward0, seq = 6, op_id = 6");
+  for (const char* name : {"aten::mm, op_id = 7", "aten::mm, op_id = 8"}) {
+    stack.push({}, name);
+    CHECK(written());
+    CHECK_FALSE(written());
+    stack.pop({});
+  }
+  CHECK_FALSE(written());
 }
 
 TEST_CASE_METHOD(Fixture, "stack: of ranges told by a hash as many are kept as of others") {

@@ -40,6 +40,7 @@ void require_same(const TimedLaunch& in, const ReadLaunch& out) {
   REQUIRE(out.path == in.path.value);
   REQUIRE(out.sequence_plus_1 == in.sequence_plus_1);
   REQUIRE(out.graph == in.graph);
+  REQUIRE(out.call == in.call);
   REQUIRE(out.windowed == in.windowed);
   REQUIRE(out.timed == in.timed());
   REQUIRE(out.start_ns == in.start_ns);
@@ -87,6 +88,7 @@ TEST_CASE("columns read back as the launches that went in, whatever their times"
       l.path = PathId{static_cast<uint32_t>(below(random, 3))};
       l.sequence_plus_1 = below(random, 4) == 0 ? random() : 0;
       l.graph = below(random, 3) == 0;
+      l.call = below(random, 3) == 0;
       l.windowed = below(random, 10) == 0;
       if (below(random, 5) != 0) {
         now += below(random, 10'000);
@@ -142,6 +144,7 @@ TEST_CASE("what repeats is said by reference, and reads back the same") {
     step[i].signature = SignatureId{static_cast<uint32_t>(1 + below(random, 60))};
     step[i].path = PathId{1 + i / 3};
     step[i].sequence_plus_1 = i % 4 == 3 ? 0 : i / 2;  // half of them are 0 at first
+    step[i].call = i % 3 == 0;
   }
   std::map<uint32_t, std::vector<TimedLaunch>> in;
   std::vector<LaunchColumns> columns;

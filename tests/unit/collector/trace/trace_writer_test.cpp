@@ -65,7 +65,8 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 7);
+  CHECK(h.format_minor() == 8);
+  CHECK(h.calls());
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
   CHECK((h.simulated_clock() && h.ptx_counts()));
   CHECK(h.producer().size() > 11);

@@ -94,7 +94,7 @@ RowStretch BatchCounter::name_rows(uint32_t lane, size_t most) {
   named_rows_ += rows.count;
   for (size_t i = rows.at; i < named_rows_; ++i) {
     const LaunchOrder::Named named = order_.next_named();
-    named_.row[i] = rows_of_.row(lane, named.path, named.signature);
+    named_.row[i] = rows_of_.row(lane, named.path, named.signature, named.call);
   }
   rows_of_.describe(named_, rows.at, named_rows_);
   return rows;

@@ -47,13 +47,14 @@ uint64_t SharedTables::flop_of(uint32_t signature, uint32_t chip) const {
 }
 
 // Where the row is, or belongs.
-uint32_t& RowTable::place(uint32_t lane, uint32_t path, uint32_t signature) {
-  const uint64_t hash = ((uint64_t{lane} << 32 | path) * kPrime) ^ signature;
+uint32_t& RowTable::place(uint32_t lane, uint32_t path, uint32_t signature, bool call) {
+  const uint64_t hash =
+      ((uint64_t{lane} << 32 | path) * kPrime) ^ (uint64_t{signature} << 1 | (call ? 1 : 0));
   const size_t last = places_.size() - 1;
   for (size_t at = ((hash ^ hash >> 32) * kPrime >> 8) & last;; at = (at + 1) & last) {
     const Info& known = info_[places_[at]];
-    if (places_[at] == kDiscard ||
-        (known.lane == lane && known.path_id == path && known.signature_id == signature))
+    if (places_[at] == kDiscard || (known.lane == lane && known.path_id == path &&
+                                    known.signature_id == signature && known.call == call))
       return places_[at];
   }
 }
@@ -61,7 +62,7 @@ uint32_t& RowTable::place(uint32_t lane, uint32_t path, uint32_t signature) {
 void RowTable::more_places() {
   places_.assign(2 * places_.size(), kDiscard);
   for (uint32_t row = 1; row < info_.size(); ++row)
-    place(info_[row].lane, info_[row].path_id, info_[row].signature_id) = row;
+    place(info_[row].lane, info_[row].path_id, info_[row].signature_id, info_[row].call) = row;
 }
 
 void RowTable::clear() {
@@ -129,7 +130,8 @@ uint32_t RowTable::duration_of(uint32_t signature) {
   return entry->second;
 }
 
-uint32_t RowTable::add_row(uint32_t lane_index, uint32_t path_id, uint32_t signature_id) {
+uint32_t RowTable::add_row(uint32_t lane_index, uint32_t path_id, uint32_t signature_id,
+                           bool call) {
   if (hot_.size() >= kMaxRows || lane_index == kDiscard) {
     full_ = true;
     return kDiscard;
@@ -145,6 +147,7 @@ uint32_t RowTable::add_row(uint32_t lane_index, uint32_t path_id, uint32_t signa
   info.path_id = path_id;
   info.device = lane.device;
   info.green = lane.green;
+  info.call = call;
   const bool lost = lane.lost || path == kNoIndex || signature == kNoIndex;
   info.signature = signature != kNoIndex ? signature : SignatureTable::kUndefined;
   info.path = tables.path_of(path != kNoIndex ? path : PathTable::kLost, info.signature);
@@ -169,10 +172,10 @@ uint32_t RowTable::add_row(uint32_t lane_index, uint32_t path_id, uint32_t signa
   return row;
 }
 
-uint32_t RowTable::row(uint32_t lane, uint32_t path, uint32_t signature) {
-  uint32_t& known = place(lane, path, signature);
+uint32_t RowTable::row(uint32_t lane, uint32_t path, uint32_t signature, bool call) {
+  uint32_t& known = place(lane, path, signature, call);
   if (known != kDiscard) return known;
-  const uint32_t row = add_row(lane, path, signature);
+  const uint32_t row = add_row(lane, path, signature, call);
   known = row;
   if (2 * info_.size() > places_.size()) more_places();
   return row;
@@ -200,7 +203,7 @@ void RowTable::look_up(uint32_t lane, uint64_t first, const RowStretch& stretch)
     uint32_t& known = block.row[stretch.at + i];
     if (known != kNoIndex) continue;
     const PatternTable::Row pattern = patterns.get(first + 1 + i);
-    known = row(lane, pattern.path, pattern.signature);
+    known = row(lane, pattern.path, pattern.signature, pattern.call);
     fresh = true;
   }
   if (fresh) describe(block, stretch.at, end);

@@ -119,6 +119,7 @@ class RowTable {
     uint32_t lane = 0;                       // lane_of()
     uint32_t signature_id = 0, path_id = 0;  // of the trace
     bool green = false;                      // launched on green contexts
+    bool call = false;                       // each is the first launch of a call of an operator
     uint64_t reported = 0;                   // of its launches, those that are in the damage log
     Counts other;                            // all that Hot does not hold
   };
@@ -133,7 +134,7 @@ class RowTable {
   uint32_t lane(LaunchLane of);
   const LaunchLane& lane_of(const Info& row) const { return lanes_[row.lane].of; }
   uint32_t device(uint32_t lane) const { return lanes_[lane].device; }
-  uint32_t row(uint32_t lane, uint32_t path, uint32_t signature);
+  uint32_t row(uint32_t lane, uint32_t path, uint32_t signature, bool call);
   // Rows of the first launches of a run, at most `most`: one or more. They stay where they are
   // until the next make_room().
   RowStretch pattern_rows(uint32_t lane, const LaunchOrder::Run& run, size_t most) {
@@ -181,9 +182,9 @@ class RowTable {
   // Over all lanes: 10 MiB, and four times as many rows as our writer makes patterns of.
   static constexpr size_t kMaxBlocks = 2048;
 
-  uint32_t& place(uint32_t lane, uint32_t path, uint32_t signature);
+  uint32_t& place(uint32_t lane, uint32_t path, uint32_t signature, bool call);
   void more_places();
-  uint32_t add_row(uint32_t lane, uint32_t path, uint32_t signature);
+  uint32_t add_row(uint32_t lane, uint32_t path, uint32_t signature, bool call);
   void use_block(uint64_t key);
   void look_up(uint32_t lane, uint64_t first, const RowStretch& stretch);
   uint32_t duration_of(uint32_t signature);

@@ -39,7 +39,7 @@ void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternTable
         damage.add(Damage::kTableFull);
       continue;
     }
-    const SequenceWindow::Launches launches{number, call.launches};
+    const SequenceWindow::Launches launches{number, call.launches, call.calls};
     const auto added = window_.add(
         call.sequence, launches, on.first, [] { return BackwardPasses::kNone; },
         [](const auto&) {});
@@ -61,7 +61,7 @@ void SequenceGroups::count(const SequenceWindow::Group& group, uint64_t times, D
   SequenceGroup named;
   for (const SequenceWindow::Launches& l : group) {
     const LaunchPlace& place = places_.place(l.place);
-    named.push_back({place.thread, place.stream, place.path, l.count});
+    named.push_back({place.thread, place.stream, place.path, l.count, l.calls});
   }
   count(std::move(named), times, damage);
 }
@@ -80,8 +80,9 @@ std::vector<trace::SequenceGroups> SequenceGroups::take(DamageLog& damage) {
   std::ranges::sort(groups_);
   std::vector<trace::SequenceGroups> messages;
   const auto room = [&]() -> trace::SequenceGroups& {
-    if (messages.empty() ||
-        messages.back().group_size() + messages.back().path_without_size() > kInMessage)
+    if (messages.empty() || messages.back().group_size() + messages.back().path_without_size() +
+                                    messages.back().calls_size() >
+                                kInMessage)
       messages.emplace_back();
     return messages.back();
   };
@@ -93,10 +94,12 @@ std::vector<trace::SequenceGroups> SequenceGroups::take(DamageLog& damage) {
     trace::SequenceGroups& m = room();
     m.add_group(times);
     m.add_group(group.size());
-    for (const NumberedLaunches& l : group)
+    for (const NumberedLaunches& l : group) {
       for (const uint64_t value :
            {uint64_t{l.thread}, uint64_t{l.stream}, uint64_t{l.path}, l.launches})
         m.add_group(value);
+      m.add_calls(l.calls);
+    }
   }
   std::vector<uint32_t> without(without_.begin(), without_.end());
   std::ranges::sort(without);

@@ -18,7 +18,7 @@ namespace flopinj::reduce {
 // Launches of one thread on one stream in one range, as the trace's own ids name them.
 struct NumberedLaunches {
   uint32_t thread = 0, stream = 0, path = 0;
-  uint64_t launches = 0;
+  uint64_t launches = 0, calls = 0;
   auto operator<=>(const NumberedLaunches&) const = default;
 };
 // By thread and stream; of one, in the order of their last launches.
@@ -57,6 +57,7 @@ bool for_each_group(const trace::SequenceGroups& message, Visit&& visit) {
   constexpr int kHead = 2;
   constexpr int kEach = 4;
   SequenceGroup group;
+  int entry = 0;  // of all groups
   for (int at = 0; at < message.group_size();) {
     if (message.group_size() - at < kHead) return false;
     const uint64_t times = message.group(at);
@@ -66,12 +67,13 @@ bool for_each_group(const trace::SequenceGroups& message, Visit&& visit) {
         size > static_cast<uint64_t>(message.group_size() - at) / kEach)
       return false;
     group.clear();
-    for (uint64_t i = 0; i < size; ++i, at += kEach) {
+    for (uint64_t i = 0; i < size; ++i, at += kEach, ++entry) {
       for (int k = 0; k < kEach - 1; ++k)
         if (message.group(at + k) > UINT32_MAX) return false;
       group.push_back({static_cast<uint32_t>(message.group(at)),
                        static_cast<uint32_t>(message.group(at + 1)),
-                       static_cast<uint32_t>(message.group(at + 2)), message.group(at + 3)});
+                       static_cast<uint32_t>(message.group(at + 2)), message.group(at + 3),
+                       entry < message.calls_size() ? message.calls(entry) : 0});
     }
     visit(times, group);
   }

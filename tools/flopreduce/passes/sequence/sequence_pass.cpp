@@ -31,6 +31,7 @@ SequencePass::SequencePass(const TraceTables& tables, const PhaseRules& rules, P
       own_numbers_(operators),
       unknown_(tables.paths.size(), false) {
   calls_.calls.resize(tables.paths.size());
+  calls_.recorded = std::ranges::all_of(tables.traces, &TraceState::records_calls);
 }
 
 void SequencePass::read(const Segments& segments) {
@@ -142,7 +143,7 @@ void SequencePass::launches(Places::Lane& of, std::span<const LaunchCall> calls)
     auto added = SequenceWindow::Added::kLate;
     if (lane.window != nullptr)
       added = lane.window->add(
-          call.sequence, {number, call.launches}, on.first, pass,
+          call.sequence, {number, call.launches, call.calls}, on.first, pass,
           [&](const SequenceWindow::Complete& done) { complete(*lane.window, done); });
     if (added != SequenceWindow::Added::kYes && on.part == Part::kInNode)
       lose(on.path, Lost::kOutOfWindow, call.launches);
@@ -154,7 +155,7 @@ SequencePass::Group SequencePass::named(const SequenceWindow::Group& group) {
   for (const SequenceWindow::Launches& l : group) {
     const LaunchPlace& place = places_.place(l.place);
     const OnPlace& on = places_[l.place];
-    add(all, on.part, {on.path, place.thread, place.stream}, l.count);
+    add(all, on.part, {on.path, place.thread, place.stream}, l.count, l.calls);
   }
   return all;
 }
@@ -187,24 +188,26 @@ void SequencePass::group(uint64_t times, const SequenceGroup& group) {
     const uint32_t device = device_of(l.stream);
     const Part part = part_of(path, l.thread);
     if (device != kNoIndex)
-      add(groups[device], part, {path, l.thread, l.stream}, l.launches);
+      add(groups[device], part, {path, l.thread, l.stream}, l.launches, l.calls);
     else if (part == Part::kInNode)
       lose(path, Lost::kOutOfWindow, all_of(l.launches, times));
   }
   for (const auto& [device, of_device] : groups) join_group(of_device, times);
 }
 
-void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t launches) {
+void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t launches,
+                       uint64_t calls) {
   if (part == Part::kNone) return;
   if (part != Part::kOperator) {
     const bool again = part == Part::kAgain;
     for (InNode& known : group.in_nodes) {
       if (known.path != of.path || known.again != again) continue;
       add_saturating(known.launches, launches);
+      add_saturating(known.calls, calls);
       return;
     }
     if (group.in_nodes.size() < kMaxInNode)
-      group.in_nodes.push_back({of.path, again, launches});
+      group.in_nodes.push_back({of.path, again, launches, calls});
     else if (!again)
       lose(of.path, Lost::kOutOfWindow, launches);
     return;
@@ -236,6 +239,7 @@ BackwardPasses::Own SequencePass::own_of(const SequenceWindow& window, uint32_t 
 
 void SequencePass::join_group(const Group& group, uint64_t times) {
   std::vector<uint32_t> again;  // paths that are forward of others here
+  std::set<uint32_t> homes;
   for (const InNode& l : group.in_nodes) {
     const AutogradNode* node = operators_.node_of(l.path);
     if (l.again || node->inside == PathTable::kRoot) continue;
@@ -247,7 +251,9 @@ void SequencePass::join_group(const Group& group, uint64_t times) {
     if (home.path == kNoIndex)
       lose(l.path, home.lost, all_of(l.launches, times));
     else
-      join(l.path, home.path, all_of(l.launches, times), times);
+      join(l, home.path, times);
+    if (home.path != kNoIndex && homes.insert(home.path).second)
+      add_saturating(calls_.differentiated[home.path], times);
     if (home.several) calls_.functions.insert(home.path);
   }
 }
@@ -301,15 +307,18 @@ uint32_t SequencePass::inside_of_its_node(const Group& group, const AutogradNode
   return path;
 }
 
-void SequencePass::join(uint32_t backward, uint32_t forward, uint64_t launches, uint64_t numbers) {
-  const uint64_t key = OperatorCalls::key(backward, forward);
+void SequencePass::join(const InNode& backward, uint32_t forward, uint64_t times) {
+  const uint64_t launches = all_of(backward.launches, times);
+  const uint64_t key = OperatorCalls::key(backward.path, forward);
   auto found = calls_.joined.find(key);
   if (found == calls_.joined.end()) {
-    if (calls_.joined.size() >= kMaxJoined) return lose(backward, Lost::kOutOfWindow, launches);
+    if (calls_.joined.size() >= kMaxJoined)
+      return lose(backward.path, Lost::kOutOfWindow, launches);
     found = calls_.joined.try_emplace(key).first;
   }
   add_saturating(found->second.launches, launches);
-  add_saturating(found->second.numbers, numbers);
+  add_saturating(found->second.numbers, times);
+  add_saturating(found->second.calls, all_of(backward.calls, times));
   add_saturating(calls_.joined_launches, launches);
 }
 

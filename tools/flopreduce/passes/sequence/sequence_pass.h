@@ -63,7 +63,7 @@ class SequencePass {
   struct InNode {
     uint32_t path = 0;
     bool again = false;  // an operator that is computed again, by its phase
-    uint64_t launches = 0;
+    uint64_t launches = 0, calls = 0;
   };
   // What has one number on one device.
   struct Group {
@@ -109,7 +109,7 @@ class SequencePass {
   void groups(const Packet& packet);
   void group(uint64_t times, const SequenceGroup& group);
   void count_group(uint64_t times, const SequenceGroup& group);
-  void add(Group& group, Part part, const Operator& of, uint64_t launches);
+  void add(Group& group, Part part, const Operator& of, uint64_t launches, uint64_t calls);
   Group named(const SequenceWindow::Group& group);
   void complete(SequenceWindow& window, const SequenceWindow::Complete& number) {
     if (number.pass == BackwardPasses::kNone) return;
@@ -122,7 +122,7 @@ class SequencePass {
   Home home_of(const Group& group, const InNode& launches) const;
   Home among_operators(const Group& group, const AutogradNode& node) const;
   uint32_t inside_of_its_node(const Group& group, const AutogradNode& node) const;
-  void join(uint32_t backward, uint32_t forward, uint64_t launches, uint64_t numbers);
+  void join(const InNode& backward, uint32_t forward, uint64_t times);
   // Of the node of a group that no other node evaluates.
   [[gnu::noinline]] BackwardPasses::Own own_of(const SequenceWindow& window, uint32_t group);
   void lose(uint32_t backward, Lost lost, uint64_t launches);

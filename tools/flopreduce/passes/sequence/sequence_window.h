@@ -23,6 +23,7 @@ class SequenceWindow {
 
   struct Launches {
     uint32_t place = 0, count = 0;  // the latter of one number: held at its largest value
+    uint32_t calls = 0;             // that began among them
     bool operator==(const Launches&) const = default;
   };
   // What shares a number, in the order of the last launches.
@@ -95,7 +96,8 @@ class SequenceWindow {
     size_t operator()(const Step& step) const {
       constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
       const uint64_t hash = (uint64_t{step.before} << 32 | step.last.place) * kPrime;
-      return static_cast<size_t>((hash ^ hash >> 32 ^ step.last.count) * kPrime >> 8);
+      return static_cast<size_t>(
+          (hash ^ hash >> 32 ^ step.last.count ^ step.last.calls << 16) * kPrime >> 8);
     }
   };
 
@@ -114,6 +116,7 @@ class SequenceWindow {
     if (known == launches.end())
       return launches.size() < kMaxInGroup ? listed(group, more) : kNoGroup;
     known->count += std::min(more.count, UINT32_MAX - known->count);
+    known->calls += std::min(more.calls, UINT32_MAX - known->calls);
     std::rotate(known, known + 1, launches.end());  // the last one now
     uint32_t all = kEmpty;
     for (const Launches& l : launches)

@@ -20,7 +20,7 @@ namespace flopinj::reduce {
 namespace {
 
 using PacketField = trace_fields::TracePacketField;
-constexpr size_t kRowsInPacket = 1U << 14;  // of at most 13 columns: far below kMaxPacketBytes
+constexpr size_t kRowsInPacket = 1U << 14;  // of at most 14 columns: far below kMaxPacketBytes
 
 // About the bytes of a row, and of the packets that every recording has: more is right, but slower.
 constexpr size_t kRowBytes = 24;
@@ -175,8 +175,10 @@ void Condenser::take_rows() {
       damage_.add(Damage::kTableFull, launches);
       continue;
     }
-    Row row{table.lane_of(info), info.path_id, info.signature_id, launches,
-            hot.timed,           hot.time_ns,  other.graph,       of_rows_[i]};
+    Row row{
+        table.lane_of(info), info.path_id, info.signature_id, launches,
+        hot.timed,           hot.time_ns,  other.graph,       info.call ? launches : other.calls,
+        of_rows_[i]};
     row.times.add(kernels_.times(i));
     row.lane.tells = phases_.told(tables_.traces[0].paths.get(info.path_id), row.lane.tells);
     for (const uint64_t timed : {other.timed, other.windowed_timed})
@@ -202,6 +204,7 @@ void Condenser::take_rows() {
     add_saturating(to.timed, row.timed);
     add_saturating(to.time_ns, row.time_ns);
     add_saturating(to.graph, row.graph);
+    add_saturating(to.calls, row.calls);
     to.times.add(row.times);
   }
 }
@@ -275,6 +278,7 @@ void Condenser::write_rows() {
   const auto any = [this](auto&& has) { return std::any_of(rows_.begin(), rows_.end(), has); };
   const bool told = any([](const auto& r) { return r.lane.tells != NumberTells::kNothing; });
   const bool any_step = any([](const auto& r) { return r.lane.in_step; });
+  const bool any_calls = any([](const auto& r) { return r.calls > 0; });
   const bool any_times = any([](const auto& r) { return r.times.any(); });
   const auto size = static_cast<int>(std::min(rows_.size(), kRowsInPacket));
   for (auto* column : {batch.mutable_thread(), batch.mutable_stream(), batch.mutable_signature(),
@@ -296,6 +300,7 @@ void Condenser::write_rows() {
     batch.add_windowed(row.lane.windowed ? 1 : 0);
     if (told) batch.add_number_tells(static_cast<uint32_t>(row.lane.tells));
     if (any_step) batch.add_in_step(row.lane.in_step ? 1 : 0);
+    if (any_calls) batch.add_calls(row.calls);
     if (any_times) {
       const uint64_t mean = row.time_ns / std::max<uint64_t>(1, row.timed);
       batch.add_shortest_below(row.times.below_mean(mean));
@@ -328,7 +333,7 @@ void Condenser::write_steps() {
 }
 
 void Condenser::write_all() {
-  constexpr uint32_t kVersion = 1;
+  constexpr uint32_t kVersion = 2;
   size_t about = kPacketBytes + rows_.size() * kRowBytes;
   for (const auto& [field, body] : definitions_) about += body.size();
   bytes_.reserve(about);

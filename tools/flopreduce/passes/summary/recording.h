@@ -57,7 +57,7 @@ class Condenser final : public LaunchConsumer {
   struct Row {
     LaunchLane lane;
     uint32_t path = 0, signature = 0;  // ids of the trace
-    uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0;
+    uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0, calls = 0;
     ShortestLongest times;
   };
   void keep(const Packet& packet);

@@ -69,7 +69,7 @@ std::vector<CallForms::Told> CallForms::told(uint32_t path,
     const auto* backwards = join_.backwards_of(launch);
     if (backwards == nullptr) continue;
     std::map<Shape, uint64_t> calls;  // several ranges of a node share its numbers
-    for (const auto& [backward, numbers] : *backwards) {
+    for (const auto& [backward, joined] : *backwards) {
       const AutogradNode& node = *operators_.node_of(backward);
       const OperatorName* gradient = gradient_in(backward, node.range);
       const uint32_t function = operators_.function_of(launch, node);
@@ -89,7 +89,7 @@ std::vector<CallForms::Told> CallForms::told(uint32_t path,
       if (better) told.gradient = gradient;
       told.function = function;
       uint64_t& of_result = calls[gradient->sizes[0]];
-      of_result = std::max(of_result, numbers);
+      of_result = std::max(of_result, joined.numbers);
     }
     for (const auto& [result, numbers] : calls)
       if (const auto at = by_result.find(result); at != by_result.end())

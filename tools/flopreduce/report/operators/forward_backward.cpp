@@ -62,13 +62,7 @@ void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, uint32
     const std::string type = row_name(path, home, phase);
     if (type.empty()) return;
     part_of(types_.at(type), phase)->add(share);
-    if (is_forward(phase)) {
-      add_theory(home, type, share, multiplies_sparse(tables_.names[kernel]));
-    } else if (phase == "backward" && home != path) {
-      Backward& backward = backward_[operators_.operator_of(home)];
-      add_saturating(backward.matrix, share.matrix_flop);
-      backward.measured = backward.measured && share.flop_complete();
-    }
+    if (is_forward(phase)) add_theory(home, type, share, multiplies_sparse(tables_.names[kernel]));
   });
 }
 
@@ -117,7 +111,6 @@ void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, 
   Theory& theory = theory_[operators_.operator_of(path)];
   theory.type = type;
   theory.layer = layer_name(path);
-  theory.measured = theory.measured && work.flop_complete();
   if (work.matrix_flop == 0) return;
   add_saturating(theory.matrix, work.matrix_flop);
   const auto gradients = sparse || operators_.sparse(path) ? std::nullopt : gradients_of(path);
@@ -152,11 +145,7 @@ void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase
       (layers_.at(name).*side).add(part);
     if (!type.empty()) (types_.at(type).*side).add(part);
   };
-  if (forward) {
-    if (const auto theory = theory_.find(path); theory != theory_.end())
-      theory->second.formula = formula.flop;
-    return add_to(path, operator_name(path), formula);
-  }
+  if (forward) return add_to(path, operator_name(path), formula);
   if (phase != "backward") return;
   std::vector<OperatorJoin::Share> shares;
   for (const uint32_t p : launching)
@@ -167,6 +156,16 @@ void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase
     const std::string type = join_.shares_node(home) ? node_name(path) : operator_name(home);
     add_to(home, type, {part.of(formula.flop), formula.partial, formula.at_most});
   });
+}
+
+void ForwardBackwardBuilder::add_calls(uint32_t path, const OperatorFacts& facts) {
+  const auto theory = theory_.find(path);
+  if (!is_forward(facts.phase) || theory == theory_.end()) return;
+  ForwardCalls& calls = theory->second.calls;
+  add_saturating(calls.calls, facts.calls);
+  add_saturating(calls.multiply_adds, facts.formula.flop
+                                          ? facts.algorithm().multiply_adds
+                                          : facts.work.matrix_flop / static_cast<u128>(facts.fma));
 }
 
 void ForwardBackwardBuilder::add_unclear(uint32_t path) {
@@ -209,32 +208,20 @@ ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
   sum.matrix = static_cast<double>(theory.matrix);
   sum.known = theory.known;
   sum.least = sum.most = theory.gradients;
-  GradientFinder::MatrixFlop flop{std::nullopt, theory.formula, std::nullopt};
-  if (theory.measured) flop.forward = theory.matrix;
-  if (const auto found = backward_.find(path); found != backward_.end() && found->second.measured)
-    flop.backward = found->second.matrix;
-  GradientEvidence evidence = gradients.of(path, flop);
-  if (evidence.by_flop)
-    evidence = {Gradients::kUnknown, "neither its kernels' names nor sizes say which", {}};
+  const ExpectedBackward backward =
+      gradients.of(path, theory.calls, theory.matrix == 0 ? 0 : theory.gradients / sum.matrix,
+                   theory.by_input > 0);
   const auto because = [&](const std::string& what) {
     const std::string place = theory.layer.empty() ? theory.type : theory.layer;
-    sum.basis.push_back(place + ": " + what + " (" + evidence.text + ")");
+    sum.basis.push_back(place + ": " + what + " (" + backward.text + ")");
   };
-  if (evidence.found == Gradients::kNone) {
-    sum.least = sum.most = 0;
-    because("no gradient");
-  } else if (theory.by_input > 0 && evidence.shares) {
-    sum.least = sum.most = (theory.gradients - theory.by_input) * evidence.shares->weight +
-                           theory.by_input * evidence.shares->input;
-    because("not all calls have both gradients");
-  } else if (theory.by_input == 0 || evidence.found == Gradients::kBoth) {
-    return sum;
-  } else if (evidence.found == Gradients::kNoInput) {
-    sum.least = sum.most = theory.gradients - theory.by_input;
-    because("no input gradient");
-  } else if (evidence.found == Gradients::kNoWeight) {
-    sum.least = sum.most = theory.by_input;
-    because("no weight gradient");
+  if (backward.found == ExpectedBackward::Found::kKnown) {
+    sum.least = sum.matrix * backward.least;
+    sum.most = sum.matrix * backward.most;
+    sum.assumed = backward.assumed;
+    if (!backward.text.empty()) because(backward.what);
+  } else if (backward.found == ExpectedBackward::Found::kMixed) {
+    sum.known = false;
   } else if (gradients.first(path) || (!gradients.any() && path == first_product())) {
     sum.least = theory.gradients - theory.by_input;
     because("with or without input gradient");

@@ -40,6 +40,7 @@ class ForwardBackwardBuilder {
   // After all work. Of one operator in one phase: its formula, and the paths that it launches in.
   void add_formula(uint32_t path, const std::string& phase, const FormulaFlop& formula,
                    const std::vector<uint32_t>& launching);
+  void add_calls(uint32_t path, const OperatorFacts& facts);
   // Launches of a path may have run forward, and nothing decides it.
   void add_unclear(uint32_t path);
   void finish(const GradientFinder& gradients, OperatorsReport& report);
@@ -66,12 +67,8 @@ class ForwardBackwardBuilder {
     std::string type, layer;
     u128 matrix = 0;
     double gradients = 0, by_input = 0;  // multiply-adds times `matrix`
-    bool known = true, measured = true;
-    std::optional<u128> formula;
-  };
-  struct Backward {
-    u128 matrix = 0;
-    bool measured = true;
+    bool known = true;
+    ForwardCalls calls;
   };
   // Kernels of a layer's backward work, by the gradient that their names say they compute.
   struct LayerKernels {
@@ -110,7 +107,6 @@ class ForwardBackwardBuilder {
   std::unordered_map<std::string, LayerKernels> layer_kernels_;
   std::unordered_map<uint32_t, std::optional<Direction>> directions_;  // by kernel
   std::map<uint32_t, Theory> theory_;                                  // by forward operator's path
-  std::unordered_map<uint32_t, Backward> backward_;                    // the same
 };
 
 }  // namespace flopinj::reduce

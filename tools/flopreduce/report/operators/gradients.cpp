@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "analytic/operator_flop.h"
 #include "support/text.h"
@@ -16,32 +17,14 @@ constexpr std::array<std::string_view, 4> kWeight = {"wgrad", "weight_gradient",
 
 constexpr std::array<std::string_view, 4> kSparseKernels = {"cusparse", "spmm", "csrmm", "csrmv"};
 
+constexpr const char* kNotRecorded = "calls not recorded";
+
 enum class Products : uint8_t { kNeither, kOne, kTwo };
 
 Products products_of(double ratio) {
   if (ratio >= 0.7 && ratio <= 1.4) return Products::kOne;
   if (ratio >= 1.6 && ratio <= 2.8) return Products::kTwo;
   return Products::kNeither;
-}
-
-using Sides = std::pair<u128, u128>;
-Sides sorted(u128 a, u128 b) { return a < b ? Sides{a, b} : Sides{b, a}; }
-
-// Sizes of a product's input and weights as matrices, smaller side first.
-struct Operands {
-  Sides input, weight;
-};
-std::optional<Operands> operands_of(const OperatorName& name) {
-  // Either factor of a matmul may be weights, or neither.
-  if (name.function() == "matmul") return std::nullopt;
-  const auto factors = factors_of(name);
-  if (!factors) return std::nullopt;
-  const Shape& a = factors->first;
-  const Shape& b = factors->second;  // in batches: no weights
-  if (a.empty() || a.back() <= 0 || b.size() != 2) return std::nullopt;
-  const auto depth = static_cast<u128>(a.back());
-  return Operands{sorted(elements(a) / depth, depth),
-                  sorted(static_cast<u128>(b[0]), static_cast<u128>(b[1]))};
 }
 
 // Of calls that have one gradient or both; nothing where all have both.
@@ -129,7 +112,7 @@ GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first) {
 GradientFinder::GradientFinder(const OperatorMap& operators, const OperatorJoin& join,
                                const OperatorCalls& calls,
                                const std::unordered_set<uint32_t>& products)
-    : operators_(operators) {
+    : operators_(operators), recorded_(calls.recorded) {
   u128 lost = 0, joined = 0;
   for (const auto& [path, launches] : calls.unjoined)
     if (products.contains(path)) add_saturating(lost, launches);
@@ -140,17 +123,20 @@ GradientFinder::GradientFinder(const OperatorMap& operators, const OperatorJoin&
     const uint32_t home = operators.operator_of(path);
     if (home == kNoIndex) return;
     first_ = std::min(first_, home);
-    for (const auto& [backward, numbers] : *join.backwards_of(path)) {
-      const auto& shares = *join.forwards_of(backward);
-      Backward found{backward, 0, numbers, false};
-      for (const auto& [forward, launches] : shares) {
-        if (forward == path) found.launches = launches;
-        found.shared = found.shared || operators.operator_of(forward) != home;
-      }
-      backwards_[home].push_back(found);
-      if (const uint32_t at = operators.operator_of(backward); at != kNoIndex)
-        forwards_[at].push_back(home);
+    bool products_of_it = false;  // nodes of casts and padding are no calls of it
+    for (const auto& [backward, found] : *join.backwards_of(path)) {
+      const uint32_t at = operators.operator_of(backward);
+      if (at == kNoIndex) continue;
+      products_of_it = products_of_it || is_matrix_work(operators.name_of(at)->name);
+      Backward& of = backwards_[home][at];
+      add_saturating(of.launches, found.launches);
+      add_saturating(of.calls, found.calls);
+      of.numbers = std::max(of.numbers, found.numbers);
+      for (const auto& [forward, launches] : *join.forwards_of(backward))
+        of.shared = of.shared || operators.operator_of(forward) != home;
+      forwards_[at].push_back(home);
     }
+    if (products_of_it) add_saturating(differentiated_[home], calls.differentiated.at(path));
   });
 }
 
@@ -170,87 +156,93 @@ const GradientEvidence& GradientFinder::add(uint32_t path, const OperatorFacts& 
   const bool first = forwards != forwards_.end() &&
                      std::all_of(forwards->second.begin(), forwards->second.end(),
                                  [&](uint32_t forward) { return forward == first_; });
-  GradientEvidence& evidence = by_combined_[path];
+  BackwardWork& work = work_[path];
+  if (facts.formula.flop && facts.calls > 0)
+    work.multiply_adds =
+        static_cast<double>(facts.algorithm().multiply_adds) / static_cast<double>(facts.calls);
   if (computes_both_gradients(facts.formula, *facts.name))
-    evidence = gradients_of_kernels(facts, first);
-  return evidence;
+    work.evidence = gradients_of_kernels(facts, first);
+  return work.evidence;
 }
 
-GradientEvidence GradientFinder::of(uint32_t path, const MatrixFlop& flop) const {
+ExpectedBackward GradientFinder::of(uint32_t path, const ForwardCalls& forward, double all,
+                                    bool weights) const {
+  using Found = ExpectedBackward::Found;
   const auto found = backwards_.find(path);
   if (found == backwards_.end()) {
     if (const std::string outer = own_gradient_around(path); !outer.empty())
-      return {Gradients::kUnknown,
-              "it is inside of " + outer + ", which has a gradient of its own",
-              {}};
-    if (complete_) return {Gradients::kNone, "no backward work has its number", {}};
-    return {Gradients::kUnknown, "backward work is not joined to forward", {}};
+      return {.text = "it is inside of " + outer + ", which has a gradient of its own"};
+    if (!complete_) return {.text = "backward work is not joined to forward"};
+    return {Found::kKnown, 0, 0, false, "no gradient", "no backward work has its number"};
   }
-  if (auto evidence = by_products(path, found->second)) return *evidence;
-  if (auto evidence = by_kernels(found->second)) return *evidence;
-  return by_flop(path, flop);
+  const auto differentiated = differentiated_.find(path);
+  if (differentiated == differentiated_.end()) return {.text = "it has no product of its own"};
+  const uint64_t with = differentiated->second;
+  const bool counted = recorded_ && operators_.is_call(path);
+  if (!counted && !weights) return {Found::kKnown, all, all, false};
+  if (!counted && forward.calls > with) return {Found::kMixed, 0, 0, false, "", kNotRecorded};
+  if (forward.multiply_adds == 0) return {.text = "it has no product"};
+  Sum sum;
+  for (const auto& [at, backward] : found->second) add_backward(at, backward, path == first_, sum);
+  if (sum.unknown || sum.most == 0) return {.text = sum.text};
+  const auto whole = static_cast<double>(forward.multiply_adds);
+  ExpectedBackward expected{Found::kKnown, sum.least / whole, sum.most / whole,
+                            sum.assumed,   sum.what,          sum.text};
+  const auto is_all = [&](double part) { return std::abs(part - all) <= 1e-9 * all; };
+  if (is_all(expected.least) && is_all(expected.most) && !sum.assumed) {
+    expected.text.clear();
+  } else if (!complete_) {
+    return {.text = "backward work is not joined to forward"};
+  } else if (counted && with < forward.calls) {
+    expected.what = "no gradient of " + to_grouped(forward.calls - with) + " of " +
+                    to_grouped(forward.calls) + " calls";
+    expected.text = "no backward work has their numbers";
+  } else if (sum.what.empty()) {
+    expected.what = expected.most > all ? "gradients computed again" : "not all gradients";
+    expected.text = "products of backward";
+  }
+  return expected;
 }
 
-// Nothing where no product of its own decides, or all have sizes that both would have.
-std::optional<GradientEvidence> GradientFinder::by_products(
-    uint32_t path, const std::vector<Backward>& backwards) const {
-  const auto operands = operands_of(*operators_.name_of(path));
-  if (!operands || operands->input == operands->weight) return std::nullopt;
-  bool input = false, weight = false;
-  uint64_t inputs = 0, weights = 0;  // calls
-  for (const Backward& b : backwards) {
-    const uint32_t at = operators_.operator_of(b.path);
-    const OperatorName* name = at == kNoIndex ? nullptr : operators_.name_of(at);
-    if (name == nullptr || b.launches == 0) continue;
-    const Formula formula = operator_formula(*name, {&name->sizes, nullptr, nullptr});
-    if (!name->has_sizes || !formula.flop || formula.backward) continue;
-    const auto gemm = gemm_of(*name, formula.flop->multiply_adds, Direction::kForward);
-    if (!gemm) continue;
-    const Sides result = sorted(gemm->rows, gemm->columns);
-    input = input || result == operands->input;
-    weight = weight || result == operands->weight;
-    if (result == operands->input) add_saturating(inputs, b.numbers);
-    if (result == operands->weight) add_saturating(weights, b.numbers);
+// Multiply-adds of the calls of one backward operator.
+void GradientFinder::add_backward(uint32_t at, const Backward& backward, bool first,
+                                  Sum& sum) const {
+  const OperatorName& name = *operators_.name_of(at);
+  if (!is_matrix_work(name.name)) return;
+  const bool counted = recorded_ && operators_.is_call(at);
+  const uint64_t calls = counted ? backward.calls : backward.numbers;
+  const auto factors = factors_of(name);
+  // Where no recorder says it: of a square result both gradients have the same sizes.
+  const bool square =
+      factors && !factors->first.empty() && factors->first.front() == factors->first.back();
+  const bool several = !counted && backward.launches > calls && (recorded_ || square);
+  const auto work = work_.find(at);
+  if (work == work_.end() || !work->second.multiply_adds || several) {
+    sum.unknown = true;
+    sum.text = several ? kNotRecorded : "its gradient has no formula";
+    return;
   }
-  if (input && weight) {
-    const auto some = complete_ ? some_calls(inputs, weights, "products") : std::nullopt;
-    return some ? *some : GradientEvidence{Gradients::kBoth, "products with both sizes", {}};
+  const double each = *work->second.multiply_adds * static_cast<double>(calls);
+  const GradientEvidence& e = work->second.evidence;
+  double least = 1, most = 1;
+  if (!e.text.empty()) {  // both in one
+    const bool told = !e.by_flop && !(backward.shared && e.shares);
+    if (told && e.shares) {
+      least = most = (e.shares->input + e.shares->weight) / 2;
+      sum.what = "not all calls have both gradients";
+    } else if (told && (e.found == Gradients::kNoInput || e.found == Gradients::kNoWeight)) {
+      least = most = 0.5;
+      sum.what = e.found == Gradients::kNoInput ? "no input gradient" : "no weight gradient";
+    } else if (!told || e.found == Gradients::kUnknown) {
+      least = first ? 0.5 : 1;
+      sum.assumed = sum.assumed || !first;
+      sum.what = first ? "with or without input gradient" : "both gradients assumed";
+    }
+    if (least < 1 || sum.assumed)
+      sum.text = told && !sum.assumed ? e.text : "neither its kernels' names nor sizes say which";
   }
-  if (!complete_ || (!input && !weight)) return std::nullopt;
-  if (weight)
-    return GradientEvidence{
-        Gradients::kNoInput, "no product of backward has the input's sizes", {}};
-  return GradientEvidence{
-      Gradients::kNoWeight, "no product of backward has the weights' sizes", {}};
-}
-
-std::optional<GradientEvidence> GradientFinder::by_kernels(
-    const std::vector<Backward>& backwards) const {
-  for (const Backward& b : backwards) {
-    const auto found = by_combined_.find(operators_.operator_of(b.path));
-    if (found == by_combined_.end() || found->second.text.empty()) continue;
-    // Of several operators one may lack what another has.
-    if (b.shared && found->second.found != Gradients::kBoth)
-      return GradientEvidence{Gradients::kUnknown, "backward's range is shared with others", {}};
-    return found->second;
-  }
-  return std::nullopt;
-}
-
-GradientEvidence GradientFinder::by_flop(uint32_t path, const MatrixFlop& flop) const {
-  if (!flop.backward) return {Gradients::kUnknown, "no hardware count", {}};
-  std::optional<Products> products;
-  for (const auto& base : {flop.formula, flop.forward}) {
-    if (!base || *base == 0) continue;
-    const Products by_base = products_of(quotient(*flop.backward, *base));
-    if (products && *products != by_base) return {Gradients::kUnknown, "its FLOP do not tell", {}};
-    products = by_base;
-  }
-  if (products == Products::kTwo) return {Gradients::kBoth, "the FLOP of two gradients", {}, true};
-  if (products == Products::kOne && first(path))
-    return {
-        Gradients::kNoInput, "the FLOP of one gradient, and nothing before it has any", {}, true};
-  return {Gradients::kUnknown, "its FLOP do not tell", {}};
+  sum.least += least * each;
+  sum.most += most * each;
 }
 
 }  // namespace flopinj::reduce

@@ -1,32 +1,25 @@
-// Which gradients backward computed of products with weights (linear, mm, convolutions): by input,
-// by weights, both or none. Theory does not say which: the first layer needs none by its input
-// unless that comes from something trained (an embedding, a normalisation) or asks for one itself,
-// frozen layers need none by their weights or none at all.
+// What backward computed of a product: of weights both gradients, one or none. Theory does not say
+// which: the first layer needs none by its input unless that comes from something trained (an
+// embedding, a normalisation) or asks for one itself, frozen layers need none by their weights or
+// none at all, and a teacher's calls have none.
 //
-// Evidence, in this order:
-//   products   autograd ran products of their own (aten::mm in AddmmBackward0): whose result has
-//              the sizes of the input, whose those of the weights. Joined by sequence number.
-//   kernels    one operator computed both (aten::convolution_backward): kernels named for one or
-//              the other. A single one is found only where every kernel that did FLOP is named for
-//              it.
-//   FLOP       backward's matrix FLOP against the forward formula and the executed forward FLOP,
-//              both where both are known: 0.7 to 1.4 times is one gradient, 1.6 to 2.8 both. One
-//              alone is told only of the first operator in the order of forward whose number any
-//              backward work has: nothing before it has a gradient, so none is needed by its input.
-//              Layers that share a range may differ: each gradient counts for the calls that have
-//              it, by their numbers (products) or launches (kernels, where each call has at most
-//              one of a kind).
+// So it is summed up over calls: the formulas of all backward operators that a call's number joins
+// to it, over that of all forward calls.
+//   products   autograd ran products of their own (aten::mm in AddmmBackward0): each by its sizes.
+//   kernels    one operator computed both gradients (aten::convolution_backward): kernels named for
+//              one or the other. A single one is found only where every kernel that did FLOP is
+//              named for it. Where no name says it, one gradient alone is possible of only the
+//              first operator in the order of forward whose number any backward work has: nothing
+//              before it has a gradient, so none is needed by its input.
 //   nothing    no backward work has the operator's number, though others' was found: no gradient.
 // Where more than a tenth of backward's launches that do matrix work found no forward operator,
 // what is missing is no evidence. Others do not count: views have nodes whose operators launch
 // nothing. Nor is it evidence for what runs inside of a torch.autograd.Function, such as a
 // checkpoint's: the function has a gradient of its own.
 //
-// Known failures: a second input branch whose kernels' names do not say it (it is not the first
-// operator, so one product for two stays unexplained); one backward range of several convolutions
-// with the same sizes (unknown); Winograd or padding that turns one gradient into the FLOP of two,
-// and forward passes without backward (evaluation) in the same ranges, which turn two into one,
-// where only FLOP show it.
+// Where no recorder says which launches begin a call, calls with and without backward can be told
+// apart only where each number is one call. FLOP of backward are evidence for causes and for MFU,
+// and for no expectation.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -55,6 +48,25 @@ bool multiplies_sparse(std::string_view kernel);
 // gradients.
 GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first);
 
+// Of one forward operator's range.
+struct ForwardCalls {
+  u128 multiply_adds = 0;  // of all calls: by formula, or executed where one has none
+  uint64_t calls = 0;
+};
+// Backward's multiply-adds over forward's.
+struct ExpectedBackward {
+  enum class Found : uint8_t {
+    kUnknown,
+    kKnown,
+    kMixed,  // calls that have gradients and others may be among them
+  };
+  Found found = Found::kUnknown;
+  double least = 0, most = 0;
+  bool assumed = false;
+  std::string what{},
+      text{};  // in words, and the evidence; no evidence where all gradients are there
+};
+
 class GradientFinder {
  public:
   // All must outlive the finder.
@@ -65,11 +77,9 @@ class GradientFinder {
   // Of the backward operator in this path, whose facts are these. All of them are added before
   // of().
   const GradientEvidence& add(uint32_t path, const OperatorFacts& facts);
-  // Matrix FLOP of a forward operator, for evidence by FLOP; nothing where a part is not measured.
-  struct MatrixFlop {
-    std::optional<u128> forward, formula, backward;
-  };
-  GradientEvidence of(uint32_t path, const MatrixFlop& flop) const;
+  // Of a forward operator; `all`: what theory says of all gradients / forward; `weights`: it may
+  // need one by its input and one by its weights.
+  ExpectedBackward of(uint32_t path, const ForwardCalls& forward, double all, bool weights) const;
   // Whether no operator before this one in the order of forward has gradients, and it has.
   bool first(uint32_t path) const { return path == first_; }
   // Whether backward work of any operator was found.
@@ -77,23 +87,31 @@ class GradientFinder {
 
  private:
   struct Backward {
-    uint32_t path = 0;
-    uint64_t launches = 0, numbers = 0;
+    uint64_t launches = 0, calls = 0, numbers = 0;
     bool shared = false;  // with other forward operators
   };
-  std::optional<GradientEvidence> by_products(uint32_t path,
-                                              const std::vector<Backward>& backwards) const;
-  std::optional<GradientEvidence> by_kernels(const std::vector<Backward>& backwards) const;
+  struct Sum {
+    double least = 0, most = 0;  // multiply-adds
+    bool unknown = false, assumed = false;
+    std::string what, text;  // as in ExpectedBackward
+  };
+  struct BackwardWork {
+    std::optional<double> multiply_adds;  // of a call, by formula
+    GradientEvidence evidence;            // where one operator computes both
+  };
+  void add_backward(uint32_t at, const Backward& backward, bool first, Sum& sum) const;
   // The torch.autograd.Function that a path is inside of; empty where there is none.
   std::string own_gradient_around(uint32_t path) const;
-  GradientEvidence by_flop(uint32_t path, const MatrixFlop& flop) const;
 
   const OperatorMap& operators_;
   bool complete_ = false;  // what is missing in backward is evidence
   uint32_t first_ = kNoIndex;
-  std::map<uint32_t, std::vector<Backward>> backwards_;         // by forward operator's path
-  std::map<uint32_t, std::vector<uint32_t>> forwards_;          // by backward operator's path
-  std::unordered_map<uint32_t, GradientEvidence> by_combined_;  // by backward operator's path
+  bool recorded_ = false;
+  // By paths of the forward operator and of the backward one.
+  std::map<uint32_t, std::map<uint32_t, Backward>> backwards_;
+  std::unordered_map<uint32_t, uint64_t> differentiated_;  // calls, by forward operator's path
+  std::map<uint32_t, std::vector<uint32_t>> forwards_;     // by backward operator's path
+  std::unordered_map<uint32_t, BackwardWork> work_;        // by backward operator's path
 };
 
 }  // namespace flopinj::reduce

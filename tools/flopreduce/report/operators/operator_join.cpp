@@ -44,10 +44,10 @@ OperatorJoin::OperatorJoin(const OperatorCalls& calls) : calls_(calls) {
     const uint32_t backward = OperatorCalls::backward_of(key),
                    forward = OperatorCalls::forward_of(key);
     forwards_[backward].push_back({forward, joined.launches});
-    backwards_[forward].push_back({backward, joined.numbers});
+    backwards_[forward].push_back({backward, joined});
   }
   for (auto& [path, shares] : forwards_) std::sort(shares.begin(), shares.end());
-  for (auto& [path, backwards] : backwards_) std::sort(backwards.begin(), backwards.end());
+  for (auto& [path, backwards] : backwards_) std::ranges::sort(backwards, {}, &Calls::first);
 }
 
 const std::vector<OperatorJoin::Share>* OperatorJoin::forwards_of(uint32_t backward) const {

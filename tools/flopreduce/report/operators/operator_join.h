@@ -22,8 +22,8 @@ struct Part {
 
 class OperatorJoin {
  public:
-  using Share = std::pair<uint32_t, uint64_t>;  // forward path, launches
-  using Calls = std::pair<uint32_t, uint64_t>;  // backward path, numbers: calls of the forward one
+  using Share = std::pair<uint32_t, uint64_t>;               // forward path, launches
+  using Calls = std::pair<uint32_t, OperatorCalls::Joined>;  // backward path, what it has
 
   // `calls` must outlive the join.
   explicit OperatorJoin(const OperatorCalls& calls);

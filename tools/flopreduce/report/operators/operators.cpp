@@ -8,8 +8,8 @@
 namespace flopinj::reduce {
 namespace {
 
-constexpr const char* kWhichRanAgain =
-    "operators alike but for the size of their result: it is unknown which of them ran again";
+constexpr const char* kWhichForm =
+    "operators alike but for the size of their result: it is unknown which of them these are";
 
 constexpr const char* kSparse = "sparse operands: no range says how many of them are not zero";
 
@@ -30,6 +30,8 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const std::string& 
   add_saturating(launches_[row.path], work.launches);
   Place& place = places_[{path, phase}];
   place.work.add(work);
+  add_saturating(place.calls, row.counts.calls);
+  add_saturating(place.graph, row.counts.graph);
   if (place.reason.empty()) place.reason = reason;
   place.kernels[{row.path, tables_.signatures[row.signature].name}].add(
       {work.launches, work.flop, work.matrix_flop});
@@ -61,8 +63,10 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_here(const Place& place, uint3
   return {std::max<uint64_t>(1, static_cast<uint64_t>(share / all)), share % all == 0};
 }
 
-std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
+std::pair<uint64_t, bool> OperatorsBuilder::calls_of(uint32_t path, const Place& place,
                                                      const std::vector<CallForm>& forms) const {
+  if (calls_.recorded && place.calls > 0 && place.graph == 0 && operators_.is_call(path))
+    return {place.calls, true};
   // The kernel that does most, and all launches of the range it is in.
   const auto most = std::max_element(
       place.kernels.begin(), place.kernels.end(), [](const auto& a, const auto& b) {
@@ -70,7 +74,7 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_of(const Place& place,
                                               : a.second.launches < b.second.launches;
       });
   const KernelSum& kernel = most->second;
-  const uint32_t path = most->first.first;
+  path = most->first.first;
   uint64_t counted = calls_.calls.empty() ? 0 : calls_.calls[path];
   if (counted == 0) return {kernel.launches, false};
   const auto [here, exact] = calls_here(place, path);
@@ -130,19 +134,24 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.work = place.work;
   facts.unmeasured_reason = place.reason;
   facts.forms = std::move(forms);
-  std::tie(facts.calls, facts.calls_counted) = calls_of(place, facts.forms);
-  // Calls without backward work may be of any form; of those that ran again any may have.
+  std::tie(facts.calls, facts.calls_counted) = calls_of(path, place, facts.forms);
+  // Calls without backward work may be of any form, and so may those that ran again.
   uint64_t told = 0;
   for (const CallForm& form : facts.forms) add_saturating(told, form.calls);
   if (facts.forms.size() > 1 && told != facts.calls) {
+    const bool untold = calls_.recorded && told < facts.calls;
+    if (untold || phase == "recompute") facts.forms = {{Formula::none(kWhichForm), 0}};
     facts.calls_counted = false;
-    if (phase == "recompute") facts.forms = {{Formula::none(kWhichRanAgain), 0}};
   }
   // Checkpointing leaves its last operator by an exception: the range is there, and no product.
   const auto& first = facts.forms.front().formula;
   if (phase == "recompute" && first.flop && first.flop->multiply_adds > 0 &&
-      place.work.flop_complete() && place.work.matrix_flop == 0)
-    facts.calls = 0;
+      place.work.flop_complete()) {
+    uint64_t products = 0;
+    for (const auto& [where, sum] : place.kernels)
+      if (sum.matrix_flop > 0) add_saturating(products, sum.launches);
+    facts.calls = std::min(facts.calls, products);
+  }
   deal_calls(facts.forms, facts.calls);
   facts.formula = facts.forms.front().formula;
   for (const CallForm& form : facts.forms)
@@ -232,6 +241,7 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
       {r.formula_flop.value_or(0), !r.formula_flop || r.formula_partial,
        r.phase == "backward" && (r.formula_at_most || r.model_flop < r.formula_flop)},
       place.launching());
+  forward_backward_.add_calls(path, facts);
   if (r.phase == "recompute") add_saturating(report_.recompute_flop, place.work.flop);
 }
 

@@ -47,6 +47,7 @@ class OperatorsBuilder {
   // One operator range in one phase.
   struct Place {
     Work work;
+    uint64_t calls = 0, graph = 0;  // recorded ones; launches from graphs, which say none
     std::string reason;
     std::map<std::pair<uint32_t, uint32_t>, KernelSum> kernels;  // (path, kernel name)
     std::vector<uint32_t> launching() const;
@@ -55,8 +56,9 @@ class OperatorsBuilder {
   void add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const;
   bool is_sparse(const Place& place) const;
   std::pair<uint64_t, bool> calls_here(const Place& place, uint32_t path) const;
-  // Calls, and whether sequence numbers count them.
-  std::pair<uint64_t, bool> calls_of(const Place& place, const std::vector<CallForm>& forms) const;
+  // Calls, and whether they are counted: by the recorder, or by sequence numbers.
+  std::pair<uint64_t, bool> calls_of(uint32_t path, const Place& place,
+                                     const std::vector<CallForm>& forms) const;
   OperatorFacts facts_of(uint32_t path, const std::string& phase, const Place& place,
                          std::vector<CallForm> forms) const;
   void add_place(uint32_t path, const Place& place, const OperatorFacts& facts);

@@ -357,7 +357,7 @@ TEST_CASE("gradients: of layers that share a range some may have one gradient, p
                        s.at(both.gemm, both.by_weight, 1)});
   const Report r = s.reduce();
   check_expected(layer_of(r, "time").expected, 1.5, 1.5);
-  CHECK(layer_of(r, "time").expected->basis.find("input gradient of 1 of 2 calls") !=
+  CHECK(layer_of(r, "time").expected->basis.find("not all gradients (products of backward)") !=
         std::string::npos);
   CHECK(layer_of(r, "time").ratio == 1.5);
 }
@@ -376,4 +376,112 @@ TEST_CASE("gradients: of layers that share a range some may have one gradient, k
   check_expected(layer_of(r, "conv1").expected, 1.5, 1.5);
   CHECK(r.operators.formula_flop == static_cast<u128>(2 * (2 + 3) * conv.products));
   CHECK(type_of(r, "aten::convolution_backward", "backward").cause == "one gradient of some calls");
+}
+
+// --- calls with and without backward that share a range
+
+// A teacher's layer has the student's sizes, and no number.
+TEST_CASE("calls: those without a gradient count as forward, and expect nothing of backward") {
+  for (const bool recorded : {true, false}) {
+    Scene s(recorded);
+    const Linear linear(s, "net", 6, 8, 16);
+    s.launch(kMain, {s.call(linear.gemm, linear.forward, 2), s.call(linear.gemm, linear.forward)});
+    s.launch(kAutograd,
+             {s.call(linear.gemm, linear.by_input, 2), s.call(linear.gemm, linear.by_weight, 2)});
+    const Report r = s.reduce();
+    CHECK(r.ratio.matrix_ratio.number() == 1.0);
+    if (!recorded) {  // one call in two launches looks the same
+      CHECK_FALSE(by_forward(r, "aten::linear").expected);
+      continue;
+    }
+    check_expected(r.ratio.expected, 1, 1);
+    CHECK(r.ratio.expected->basis.find("no gradient of 1 of 2 calls") != std::string::npos);
+    const OperatorReport& forward = type_of(r, "aten::linear", "forward");
+    CHECK(forward.calls == 2);
+    CHECK(forward.formula_flop == static_cast<u128>(2 * 2 * linear.products));
+  }
+}
+
+// Frozen layers make no node: their calls have the number of the next trained one.
+TEST_CASE("calls: frozen ones that share a trained one's number are calls") {
+  Scene s(true);
+  const Linear linear(s, "net", 6, 8, 8);
+  const uint32_t bias = s.kernel("bias", 0, 48);
+  for (int layer = 0; layer < 2; ++layer)
+    s.launch(kMain, {s.call(linear.gemm, linear.forward, 2), s.at(bias, linear.forward, 2)});
+  s.launch(kMain, {s.call(linear.gemm, linear.forward, 2)});
+  s.launch(kAutograd, {s.call(linear.gemm, linear.by_weight, 2)});
+  const Report r = s.reduce();
+  CHECK(type_of(r, "aten::linear", "forward").calls == 3);
+  CHECK(type_of(r, "aten::linear", "forward").formula_flop ==
+        static_cast<u128>(3 * 2 * linear.products));
+  check_expected(r.ratio.expected, 1 / 3.0, 1 / 3.0);
+}
+
+// Of square layers both gradients have one range and one number.
+TEST_CASE("calls: gradients of equal sizes, and graphs that are differentiated twice") {
+  for (const int times : {1, 2}) {
+    Scene s(true);
+    const Linear linear(s, "net", 8, 8, 8);
+    s.launch(kMain, {s.call(linear.gemm, linear.forward, 2)});
+    for (int i = 0; i < 2 * times; ++i)
+      s.launch(kAutograd, {s.call(linear.gemm, linear.by_input, 2)});
+    const Report r = s.reduce();
+    check_expected(r.ratio.expected, 2 * times, 2 * times);
+    CHECK(r.operators.formula_flop == static_cast<u128>((1 + 2 * times) * 2 * linear.products));
+  }
+}
+
+// A first layer with stride 1 computes one gradient, a layer with stride 2 both: 64 and 16
+// positions.
+TEST_CASE("calls: convolutions that share a range have each its own gradients") {
+  Scene s(true);
+  const std::string x = "[2, 4, 8, 8]", w = "[4, 4, 3, 3]", half = "[2, 4, 4, 4]";
+  const uint32_t forward = s.path({"forward", "aten::conv2d, sizes = [" + x + ", " + w + "]",
+                                   "aten::convolution, sizes = [" + x + ", " + w + "]"});
+  const auto node = [&](const std::string& y) {
+    return s.path({kNode + "ConvolutionBackward0", "ConvolutionBackward0, sizes = [" + y + "]",
+                   "aten::convolution_backward, sizes = [" + y + ", " + x + ", " + w + ", []]"});
+  };
+  const uint32_t wide = s.kernel("conv", 2 * 4 * 64 * 36),
+                 narrow = s.kernel("conv2", 2 * 4 * 16 * 36);
+  s.launch(kMain, {s.call(wide, forward, 1), s.call(narrow, forward, 2)});
+  const uint32_t first = node(x), second = node(half);
+  s.launch(kAutograd, {s.call(s.kernel("dgrad2", 2 * 4 * 16 * 36), second, 2),
+                       s.at(s.kernel("wgrad2", 2 * 4 * 16 * 36), second, 2),
+                       s.call(s.kernel("wgrad1", 2 * 4 * 64 * 36), first, 1)});
+  const Report r = s.reduce();
+  check_expected(r.ratio.expected, 1.2, 1.2);
+  CHECK(*r.ratio.matrix_ratio.number() == Approx(1.2));
+}
+
+// Five steps of a cell, each with a node of its own, are one call of the layer.
+TEST_CASE("calls: a recurrent layer that is a product a step is one call") {
+  Scene s(true);
+  const std::string lstm =
+      "aten::lstm, sizes = [[5, 3, 8], [1, 3, 12], [1, 3, 12], [48, 8], [48, 12], [48], [48], [], "
+      "[], [], [], [], []]";
+  const auto inside = [&](const std::string& name) { return s.path({"forward", lstm, name}); };
+  const uint32_t input = inside("aten::addmm, sizes = [[48], [15, 8], [8, 48]]"),
+                 state = inside("aten::addmm, sizes = [[48], [3, 12], [12, 48]]");
+  const auto back = [&](const std::string& sizes) {
+    return s.path({kNode + "AddmmBackward0", "AddmmBackward0", "aten::mm, sizes = " + sizes});
+  };
+  const uint32_t by_input = s.kernel("a", 15 * 8 * 48), by_state = s.kernel("b", 3 * 12 * 48);
+  std::vector<Launch> forward{s.call(by_input, input, 1)}, backward;
+  for (uint64_t step = 2; step < 7; ++step) {
+    forward.push_back(s.at(by_state, state, step));
+    backward.push_back(s.call(by_state, back("[[3, 48], [48, 12]]"), 8 - step));
+    backward.push_back(s.call(by_state, back("[[48, 3], [3, 12]]"), 8 - step));
+  }
+  backward.push_back(s.call(by_input, back("[[48, 15], [15, 8]]"), 1));
+  s.launch(kMain, forward);
+  s.launch(kAutograd, backward);
+  const Report r = s.reduce();
+  const OperatorReport& layer = type_of(r, "aten::lstm", "forward");
+  CHECK(layer.calls == 1);
+  CHECK(layer.formula_flop == static_cast<u128>(2 * (15 * 8 * 48 + 5 * 3 * 12 * 48)));
+  const double most = 15 * 8 * 48 + 5 * 3 * 12 * 48.0;
+  check_expected(r.ratio.expected, (15 * 8 * 48 + 2 * 5 * 3 * 12 * 48) / most,
+                 (15 * 8 * 48 + 2 * 5 * 3 * 12 * 48) / most);
 }
