@@ -12,8 +12,8 @@ struct Operands {
 };
 
 // Tiles of 64 and of at most 64 rows. A descriptor without swizzle: address, leading and stride
-// offsets, in units of 16 bytes.
-static __device__ Operands zeros() {
+// offsets, in units of 16 bytes. Not static: the name of its memory would depend on the folder.
+inline __device__ Operands zeros() {
   __shared__ alignas(128) uint32_t tiles[2 * 64 * kRowBytes / 4];
   for (unsigned i = threadIdx.x; i < sizeof(tiles) / 4; i += blockDim.x) tiles[i] = 0;
   asm volatile("fence.proxy.async;" ::: "memory");

@@ -72,6 +72,9 @@ def main():
     for name, flags in SOURCES.items():
         source = ROOT / name
         made, ptx = compile_ptx(source, flags), source.with_suffix(".ptx")
+        if "_INTERNAL_" in made:
+            sys.exit(f"{name}: nvcc gives a name a hash of the folder; memory of a function that is "
+                     "static, or in an unnamed namespace, has such a name")
         if sys.argv[1:] == ["--write"]:
             ptx.write_text(made)
             continue
