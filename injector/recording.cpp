@@ -25,7 +25,6 @@ CollectorConfig config_for(const Settings& settings) {
   config.scheduler.budget = settings.budget_percent / 100;  // 0 is without limit for both
   config.scheduler.until_covered = settings.until_covered_percent / 100;
   config.scheduler.every_launch = settings.mode == Mode::kFull;
-  config.scheduler.graphs = settings.graphs;
   config.never_measure = settings.never_measure;
   config.kernel_name = settings.kernel_name;
   config.step_range = settings.step_range;

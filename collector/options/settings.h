@@ -40,7 +40,7 @@ struct Settings {
   uint32_t launch_skip = 0, launch_count = 0;
   bool capture_range = false;  // from the program's cuProfilerStart to its cuProfilerStop
   LogLevel log_level = LogLevel::kWarn;
-  std::string cupti;  // library to load when none is in the process; empty: found
+  std::string cupti;     // library to load when none is in the process; empty: found
   std::string findings;  // folder with what `flopinj doctor --count` has found; empty: none
   uint32_t flush_ms = 250;
   // How long a context's first launch waits for its plan. Not given: not at all; in mode full,
@@ -52,7 +52,7 @@ struct Settings {
   double budget_percent = 1;         // of wall time; 0: without limit
   double until_covered_percent = 0;  // of GPU time; 0: never
   RankList measure_ranks = RankList::only_rank_0();
-  GraphMode graphs = GraphMode::kOff;
+  std::optional<GraphMode> graphs = {};         // not given: on where that was shown to work
   std::vector<std::string> never_measure;       // beside the built-in patterns
   std::optional<CloseSite> close_windows = {};  // not given: learned from the first windows
   std::optional<RunToken> run = {};             // not given: not started by flopinj run

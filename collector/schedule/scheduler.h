@@ -54,8 +54,7 @@ struct SchedulerConfig {
   double until_covered = 0;  // Coverage::share(); 0: never
   uint64_t covered_for_ns = 5'000'000'000;
   bool every_launch = false;  // no sampling: all of them, all groups at once (mode full)
-  GraphMode graphs = GraphMode::kOff;
-  uint64_t seed = 0;  // of what is drawn; 0: begin() has it
+  uint64_t seed = 0;          // of what is drawn; 0: begin() has it
 };
 
 // One launch inside a window, in execution order.
@@ -75,6 +74,7 @@ struct MeasurementWindow {
   uint32_t group = 0;     // index into the plan
   bool shared = true;     // opened for first samples
   bool of_graph = false;  // around one graph launch, with a row for each of its kernels
+  bool checked = false;   // of a graph: GraphMode::kChecked
   uint64_t opened_ns = 0;
   WindowCost cost;        // `overhead_ns` and `open_ns` are the edge's to fill in
   uint32_t unchosen = 0;  // the last so many rows
@@ -165,7 +165,7 @@ class MeasurementScheduler {
   // The group to read in a window around a launch of a graph with these kernels. They are in the
   // order in which they run; all of them may be measured.
   std::optional<uint32_t> decide_graph(DeviceId, std::span<const Signature* const> kernels,
-                                       bool may_instrument, uint64_t now_ns) noexcept;
+                                       GraphMode, bool may_instrument, uint64_t now_ns) noexcept;
   // The graph was launched: the window's rows, which it has room for. `row` is as all of them are.
   void graph_launched(MeasurementWindow&, std::span<const Signature* const> kernels, WindowRow row,
                       uint64_t call_ns) noexcept;

@@ -1,9 +1,9 @@
 // Kernels that run in graphs: windows of one graph launch, which read what its kernels lack.
 //
-// No hardware has shown what CUPTI's ranges of a graph are. So what a window brings is taken where
-// kernels that were measured outside have the same counts in it, and have any; once that has been
-// so for instrumented kernels, or for hardware counters, it is taken of every graph. Rounds are not
-// made in graphs: every launch of a graph would be slowed down for one of its kernels.
+// CUPTI documents little of its ranges of graphs. So what a window brings is taken where kernels
+// that were measured outside have the same counts in it, and have any; once that has been so for
+// instrumented kernels, or for hardware counters, it is taken of every graph. Rounds are not made
+// in graphs: every launch of a graph would be slowed down for one of its kernels.
 #include <collector/schedule/scheduler_state.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::optional<uint64_t> MeasurementScheduler::State::graph_cost(
 }
 
 std::optional<uint32_t> MeasurementScheduler::decide_graph(
-    DeviceId device, std::span<const Signature* const> kernels, bool may_instrument,
+    DeviceId device, std::span<const Signature* const> kernels, GraphMode mode, bool may_instrument,
     uint64_t now_ns) noexcept {
   State& state = *state_;
   const MutexLock lock(state.mutex);
@@ -62,8 +62,7 @@ std::optional<uint32_t> MeasurementScheduler::decide_graph(
         comparable = comparable || s.groups[g].samples != 0;
       }
       if (!possible || !wanted ||
-          !(comparable || state.graphs_shown[instrumented ? 1 : 0] ||
-            state.config.graphs == GraphMode::kOn))
+          !(comparable || state.graphs_shown[instrumented ? 1 : 0] || mode == GraphMode::kOn))
         continue;
       const auto cost = state.graph_cost(*plan, kernels, g);
       if (state.budget.unlimited() || (cost && state.budget.affords(true, *cost, now_ns))) return g;
@@ -129,7 +128,7 @@ bool MeasurementScheduler::graph_agrees(const MeasurementWindow& window,
     shown = true;
     return true;
   }
-  if (empty == 0 && same + other == 0 && state.config.graphs == GraphMode::kOn) {
+  if (empty == 0 && same + other == 0 && !window.checked) {
     state.graphs_unchecked = true;
     return true;
   }

@@ -157,7 +157,7 @@ void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
         {origin, kernel.value_or(NodeKernel{}), id_of(copy->second), true, conditional});
   }
 
-  if (edge_.settings.graphs != GraphMode::kOff && !call.for_device && !conditional)
+  if (may_measure() && !call.for_device && !conditional)
     exec.order = order_of(edge_.cuda, call.graph);
 
   const MutexLock lock(mutex_);
@@ -223,7 +223,7 @@ void Graphs::put(CUgraph graph, CUgraphNode node, const NodeKernel& kernel) {
 }
 
 GraphKernels* Graphs::measured(ThreadContext& thread, CUgraphExec handle) {
-  if (edge_.settings.graphs == GraphMode::kOff) return nullptr;
+  if (!may_measure()) return nullptr;
   {
     const MutexLock lock(mutex_);
     if (nodes_.executable(handle) == nullptr) return nullptr;  // reported once it is launched

@@ -53,6 +53,10 @@ class Graphs {
   LaunchedGraph launched(ThreadContext&, CUgraphExec);
 
  private:
+  bool may_measure() const noexcept {
+    return edge_.settings.graphs ? *edge_.settings.graphs != GraphMode::kOff
+                                 : edge_.graphs_shown.load(std::memory_order_relaxed);
+  }
   NodeKernel kernel_of(ThreadContext&, const GraphCall&);
   void instantiate(ThreadContext&, const GraphCall&);
   void add_child(ThreadContext&, const GraphCall&);

@@ -130,8 +130,9 @@ class Count(CountCase):
 class Recordings(CountCase):
     """What the library makes of findings."""
 
-    def report(self, **settings):
-        program = [BUILD / "lib/flopinj/known_kernels/known_kernels", "FFMA", "mma bf16"]
+    def report(self, *rows, **settings):
+        rows = rows or ("FFMA", "mma bf16")
+        program = [BUILD / "lib/flopinj/known_kernels/known_kernels", *rows]
         self.run_profiled(program, FLOPINJ_FORCE=1, XDG_STATE_HOME=self.folder, **settings)
         return harness.reduce(self.trace)
 
@@ -147,6 +148,18 @@ class Recordings(CountCase):
         self.count("GH100", expect=1, SIMGPU_FAULT="instructions_doubled")
         report = self.report(SIMGPU_FAULT="instructions_doubled")
         self.assertEqual(report["figures"]["bounded_launches"], 200)
+
+    def test_graphs_are_measured_where_that_works(self):
+        waits = {"FLOPINJ_PLAN_WAIT_MS": 20_000, "SIMGPU_CHIP": "GV100"}
+        self.assert_balanced(report := self.report("graph, counted", **waits))
+        self.assertEqual(harness.reasons(report, "unmeasured"), {"graph_only": 100})
+        for fault, reasons in (("graphs_read_0", {"graph_only": 100}), ("", {})):
+            self.count("GV100", SIMGPU_FAULT=fault)
+            report = self.report("graph, counted", SIMGPU_FAULT=fault, **waits)
+            self.assertEqual(harness.reasons(report, "unmeasured"), reasons)
+            self.assertEqual(harness.codes(report), ["counters.checked"])
+        self.assertEqual(harness.precisions(report),
+                         {"fp32": 100 * EVERYWHERE["graph, counted", "fp32"]})
 
     def test_findings_are_of_one_chip_driver_and_cupti(self):
         self.count("GH100", expect=1, SIMGPU_FAULT="operations_halved")

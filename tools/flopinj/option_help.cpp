@@ -70,7 +70,8 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
     {"FLOPINJ_GRAPHS",
      "Read counters of kernels that run only in CUDA graphs, in windows around graph launches. "
      "checked: once a kernel had the same counts in a graph and outside; on: of programs without "
-     "such a kernel, too; off: not (the default, until a GPU has shown what CUPTI does)"},
+     "such a kernel, too; off: not. Not given: on where flopinj doctor --count has shown that it "
+     "works, else off"},
     {"FLOPINJ_NEVER_MEASURE",
      "Kernels that wait for the host or for a later launch, and so would hang while they are "
      "measured: parts of their mangled names, in any case, beside the built-in ones that doctor "

@@ -27,10 +27,10 @@
 namespace flopinj {
 
 // What was shown to work on a chip with this driver and CUPTI (common/doctor_findings.h):
-// instructions are counted of kernels whose blocks have no registers to spare, and of warps that
-// hand registers to others.
+// instructions are counted of kernels whose blocks have no registers to spare, of warps that hand
+// registers to others, and everything of kernels in graphs.
 struct ShownToWork {
-  bool without_room = false, handed_on = false;
+  bool without_room = false, handed_on = false, graphs = false;
 };
 
 // What is made ready once for all devices of a chip.

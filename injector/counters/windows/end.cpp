@@ -188,7 +188,8 @@ void Windows::read(UnreadWindow& unread) {
   leave_out_unpatched(window, values);
   if (measured.of_graph && !scheduler_.graph_agrees(measured, values))
     return graph_failed(window, "read other counts of its kernels than windows outside of graphs");
-  if (scheduler_.graphs_unchecked() && !graphs_unchecked_said_.exchange(true))
+  if (scheduler_.graphs_unchecked() && !window.plan->shown.graphs &&
+      !graphs_unchecked_said_.exchange(true))
     edge_.collector->diagnostic(
         Severity::kInfo, "counters.graphs_unchecked",
         "counts were read in CUDA graphs, and no kernel of theirs was measured outside of graphs "

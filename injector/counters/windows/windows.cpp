@@ -170,11 +170,10 @@ void Windows::enter_graph(Context& context, ThreadContext& thread, GraphKernels*
   leases_.release_here(context);
   if (context.window != nullptr)
     close(context, context.window->finished ? CloseCause::kFinished : CloseCause::kEarly);
-  const auto fits = [&shown = planner_.plan(context.ordinal)->shown](const Signature* s) {
-    return fits_instrumented(*s, shown);
-  };
+  const DevicePlan& plan = *planner_.plan(context.ordinal);
+  const auto fits = [&](const Signature* s) { return fits_instrumented(*s, plan.shown); };
   const auto group = scheduler_.decide_graph(
-      context.device, graph->kernels,
+      context.device, graph->kernels, graph_mode(plan),
       !graph->cooperative && std::ranges::all_of(graph->kernels, fits), monotonic_ns());
   if (context.window == nullptr && group) {
     thread.launch.graph_kernels = graph;
@@ -186,8 +185,13 @@ void Windows::enter_graph(Context& context, ThreadContext& thread, GraphKernels*
     thread.calls.launching.store(&context, std::memory_order_seq_cst);
     return;
   }
+  context.window->measured.checked = graph_mode(plan) == GraphMode::kChecked;
   enter_window(context, thread, graph->kernels.front());
   lock.keep();  // until exit()
+}
+
+GraphMode Windows::graph_mode(const DevicePlan& plan) const {
+  return edge_.settings.graphs.value_or(plan.shown.graphs ? GraphMode::kOn : GraphMode::kOff);
 }
 
 // Rarely asked where its kernels lack nothing, or cannot be measured now.
@@ -195,7 +199,7 @@ bool Windows::graph_wants(Context& context, ThreadContext& thread, GraphKernels&
   if (!on_.load(std::memory_order_relaxed) || scheduler_.stopped()) return false;
   const DevicePlan* const plan = planner_.plan(context.ordinal);
   const uint64_t now = monotonic_ns();
-  if (plan == nullptr || graph.paused(now)) return false;
+  if (plan == nullptr || graph_mode(*plan) == GraphMode::kOff || graph.paused(now)) return false;
   const auto wants = [&](const Signature* s) { return scheduler_.may_want(context.device, *s); };
   const bool any = std::ranges::any_of(graph.kernels, wants);
   thread.slow_callback = true;

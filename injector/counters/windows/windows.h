@@ -112,6 +112,7 @@ class Windows {
       FLOPINJ_REQUIRES(context.lock);
   static void enter_window(Context& context, ThreadContext&, const Signature*)
       FLOPINJ_REQUIRES(context.lock);
+  GraphMode graph_mode(const DevicePlan&) const;
   bool graph_wants(Context&, ThreadContext&, GraphKernels&);
   void open(Context& context, const ThreadContext&, const LaunchDecision&)
       FLOPINJ_REQUIRES(context.lock);

@@ -22,16 +22,15 @@ std::vector<MetricGroupPlan> groups() {
   return plan;
 }
 
-SchedulerConfig with(GraphMode graphs) {
+SchedulerConfig unlimited() {
   SchedulerConfig config;
   config.budget = MeasuringBudget::kUnlimited;
-  config.graphs = graphs;
   return config;
 }
 
 struct Scene {
-  explicit Scene(GraphMode graphs) : Scene(with(graphs)) {}
-  explicit Scene(const SchedulerConfig& config) : scheduler(config, table) {
+  explicit Scene(GraphMode graphs, const SchedulerConfig& config = unlimited())
+      : mode(graphs), scheduler(config, table) {
     scheduler.add_plan(kGpu, "GH100", groups());
     outside = &signature("outside");
     inside = &signature("inside");
@@ -58,7 +57,7 @@ struct Scene {
     measure(*outside, kSass, {64});
   }
   std::optional<uint32_t> wants(bool may_instrument = true) {
-    return scheduler.decide_graph(kGpu, graph, may_instrument, 0);
+    return scheduler.decide_graph(kGpu, graph, mode, may_instrument, 0);
   }
   // One launch of the graph, in a window that reads this. False: it was not taken.
   bool launch(uint32_t group, const std::vector<double>& values) {
@@ -66,6 +65,7 @@ struct Scene {
     MeasurementWindow window;
     window.device = kGpu;
     window.group = group;
+    window.checked = mode == GraphMode::kChecked;
     scheduler.graph_launched(window, graph, {}, 3'000);
     chosen.clear();
     for (const WindowRow& row : window.rows) chosen.push_back(row.chosen);
@@ -77,6 +77,7 @@ struct Scene {
     return taken;
   }
 
+  const GraphMode mode;
   SignatureTable table;
   MeasurementScheduler scheduler;
   const Signature *outside = nullptr, *inside = nullptr;
@@ -156,10 +157,10 @@ TEST_CASE("graphs: what cannot be instrumented has its bound read") {
 }
 
 TEST_CASE("graphs: the budget is for all kernels of a launch, whose times are known") {
-  SchedulerConfig config = with(GraphMode::kOn);
+  SchedulerConfig config;
   config.budget = 0.01;
   config.startup_ns = 10'000'000'000;  // so 100 ms may be spent
-  Scene scene(config);
+  Scene scene(GraphMode::kOn, config);
   scene.scheduler.begin(0, 1);
   scene.graph = {scene.inside};
   for (int i = 0; i < 3; ++i) CHECK(scene.launch(kScreening, {0, 900}));
