@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -12,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "gpu/gpu.h"
 #include "known_kernels/rows.h"
@@ -55,6 +57,8 @@ class Launcher {
   static constexpr uint32_t kCopyingBlocks = 512, kBytesOfThread = 16;
   // Longest time that a kernel waits for the host, in microseconds.
   static constexpr int kMostWait = 30'000;
+  static constexpr uint32_t kBetweenPauses = 10;
+  static constexpr std::chrono::milliseconds kPause{2};
 
   CUfunction function(std::string_view module, std::string_view kernel) {
     CUmodule& loaded = modules_[module];
@@ -75,10 +79,15 @@ class Launcher {
                                    parameters, nullptr),
                "cuLaunchKernel");
   }
+  // With pauses: which counters a kernel needs is read on another thread.
   void launch(const Row& row, uint32_t times) {
     const CUfunction kernel = function(row.module, row.kernel);
-    for (uint32_t i = 0; i < times; ++i)
+    for (uint32_t i = 1; i <= times; ++i) {
       launch(kernel, kBlocks, row.threads, stream_, kSteps, memory_.address());
+      if (i % kBetweenPauses != 0) continue;
+      stream_.synchronize();
+      std::this_thread::sleep_for(kPause);
+    }
   }
 
   void in_graph(const Row& row, uint32_t times) {

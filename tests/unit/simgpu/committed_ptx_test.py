@@ -73,8 +73,8 @@ def main():
         source = ROOT / name
         made, ptx = compile_ptx(source, flags), source.with_suffix(".ptx")
         if "_INTERNAL_" in made:
-            sys.exit(f"{name}: nvcc gives a name a hash of the folder; memory of a function that is "
-                     "static, or in an unnamed namespace, has such a name")
+            sys.exit(f"{name}: nvcc gives a name a hash of the folder; memory of a function that "
+                     "is static, or in an unnamed namespace, has such a name")
         if sys.argv[1:] == ["--write"]:
             ptx.write_text(made)
             continue
