@@ -70,15 +70,18 @@ inline std::optional<Findings> parse_findings(std::string_view json) {
   return Findings{*std::move(leave_out), *std::move(use)};
 }
 
-// The file's text; empty where it is longer than such a file is. Nothing: there is no file.
-inline std::optional<std::string> findings_text(const std::string& file) {
+// Nothing: there is no such file. `understood` says whether it is one of the doctor's.
+inline std::optional<Findings> read_findings(const std::string& file, bool& understood) {
   constexpr size_t kMostBytes = size_t{256} << 10;
   std::ifstream in(file, std::ios::binary);
   if (!in) return std::nullopt;
   std::string text(kMostBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
-  return text.size() > kMostBytes ? std::string() : text;
+  std::optional<Findings> findings;
+  if (text.size() <= kMostBytes) findings = parse_findings(text);
+  understood = findings.has_value();
+  return understood ? findings : Findings{};
 }
 
 }  // namespace flopinj

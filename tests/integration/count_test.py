@@ -119,6 +119,10 @@ class Count(CountCase):
                 stdout, _ = self.count(chip, expect=expect, SIMGPU_FAULT=fault)
                 self.assertEqual(sorted(self.named(stdout, verdict)), sorted(names), stdout)
 
+    def test_a_jobs_environment_does_not_matter(self):
+        self.count("GV100", FLOPINJ_MODE="timing", FLOPINJ_OUTPUT="-", RANK=3, WORLD_SIZE=8,
+                   FLOPINJ_LAUNCH_COUNT=1)
+
     def test_findings_name_nothing_of_the_machine(self):
         for fault in ("", "operations_halved", "hardware_busy"):
             _, findings = self.count("GV100", expect=None, SIMGPU_FAULT=fault)

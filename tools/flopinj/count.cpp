@@ -1,5 +1,6 @@
 #include "count.h"
 
+#include <collector/options/options.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -112,7 +113,9 @@ std::string last_line(const std::string& said) {
 
 Ran run_once(const Batch& batch, const Scratch& scratch) {
   const InstallTree& tree = install_tree();
-  const fs::path trace = scratch.path() / "trace.pb", said = scratch.path() / "said";
+  const fs::path traces = scratch.path() / "traces", said = scratch.path() / "said";
+  fs::remove_all(traces);
+  fs::create_directory(traces);
   std::vector<std::string> command = {fs::read_symlink("/proc/self/exe").string(),
                                       "run",
                                       "--force",
@@ -120,25 +123,27 @@ Ran run_once(const Batch& batch, const Scratch& scratch) {
                                       "--budget",
                                       "none",
                                       "--plan-wait-ms",
-                                      "60000",
+                                      "30000",
                                       "-o",
-                                      trace.string(),
+                                      (traces / "%p.pb").string(),
                                       "--findings",
                                       (scratch.path() / batch.front()->shows).string(),
+                                      "--measure-ranks",
+                                      "all",
                                       "--graphs",
                                       batch.front()->shows == kGraphs ? "on" : "off",
                                       "--",
                                       tree.known_kernels.string()};
   for (const Row* row : batch) command.emplace_back(row->name);
-  std::error_code error;
-  fs::remove(trace, error);
   Ran ran;
   ran.problem = run_limited(command, said);
   ran.said = file_text(said.string());
   if (!ran.problem.empty()) return ran;
-  ran.report = Json::parse(output_of({tree.reducer.string(), "--format", "json", trace.string()}),
-                           nullptr, false);
-  if (ran.report.is_discarded()) ran.problem = "left no trace that can be read";
+  for (const auto& trace : fs::directory_iterator(traces))
+    ran.report =
+        Json::parse(output_of({tree.reducer.string(), "--format", "json", trace.path().string()}),
+                    nullptr, false);
+  if (!ran.report.is_object()) ran.problem = "left no trace that can be read";
   return ran;
 }
 
@@ -471,6 +476,10 @@ std::vector<Batch> batches(uint32_t capability) {
 }  // namespace
 
 int count_known_kernels() {
+  // What a job's environment says is for its programs.
+  for (const RecordingOption& option : recording_options())
+    if (option.variable != "FLOPINJ_CUPTI" && option.variable != "FLOPINJ_FINDINGS")
+      unsetenv(std::string(option.variable).c_str());
   const uint32_t capability = capability_of_first_gpu();
   const Scratch scratch;
   Judge judge;

@@ -23,18 +23,14 @@ Findings findings_of(const Edge& edge, const std::string& chip) {
   const std::string file =
       edge.settings.findings + "/" +
       findings_name(edge.cuda.simulated, chip, driver_version(edge.cuda), edge.cupti.version);
-  const std::optional<std::string> text = findings_text(file);
-  if (!text) return {};
-  std::optional<Findings> findings = parse_findings(*text);
-  if (!findings) {
+  bool understood = false;
+  std::optional<Findings> findings = read_findings(file, understood);
+  if (understood)
+    edge.collector->diagnostic(Severity::kInfo, "counters.checked",
+                               "counts were compared with theory by flopinj doctor --count");
+  else if (findings)
     log::warn({file, " is not understood, and ignored: flopinj doctor --count makes it anew"});
-    return {};
-  }
-  edge.collector->diagnostic(Severity::kInfo, "counters.checked",
-                             "counts of " + chip +
-                                 " with this driver and CUPTI were compared with theory (flopinj "
-                                 "doctor --count)");
-  return *std::move(findings);
+  return findings ? *std::move(findings) : Findings{};
 }
 
 }  // namespace
