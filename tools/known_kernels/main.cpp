@@ -86,10 +86,12 @@ class Launcher {
     const CUfunction kernel = function(row.module, row.kernel);
     for (uint32_t i = 1; i <= times; ++i) {
       launch(kernel, kBlocks, row.threads, stream_, kSteps, memory_.address());
-      if (i % kBetweenPauses != 0) continue;
-      stream_.synchronize();
-      std::this_thread::sleep_for(kPause);
+      if (i % kBetweenPauses == 0) pause();
     }
+  }
+  void pause() {
+    stream_.synchronize();
+    std::this_thread::sleep_for(kPause);
   }
 
   void in_graph(const Row& row, uint32_t times) {
@@ -98,8 +100,10 @@ class Launcher {
     trainer::CapturedGraph graph(stream_);
     launch(row, kNodes);
     graph.finish();
-    for (uint32_t i = 0; i < times; i += kNodes) graph.launch();
-    stream_.synchronize();
+    for (uint32_t i = 0; i < times; i += kNodes) {
+      graph.launch();
+      pause();
+    }
   }
 
   void beside_waiting(const Row& row) {
@@ -128,19 +132,20 @@ class Launcher {
     const size_t steps = simulated ? 1 : 1 + 4 * static_cast<size_t>(kept) / of_step;
     const trainer::Buffer<float> memory(api_, 2 * steps * of_step / sizeof(float));
     const CUfunction kernel = function(row.module, row.kernel);
-    const auto copy = [&](uint32_t times) {
-      for (uint32_t i = 0; i < times; ++i)
-        launch(kernel, kCopyingBlocks, row.threads, stream_, static_cast<int>(steps),
-               memory.address());
+    const auto copy = [&] {
+      launch(kernel, kCopyingBlocks, row.threads, stream_, static_cast<int>(steps),
+             memory.address());
     };
-    copy(row.launches - kBetweenEvents);
-    stream_.synchronize();
+    for (uint32_t i = kBetweenEvents; i < row.launches; ++i) {
+      copy();
+      pause();
+    }
     std::array<CUevent, kBetweenEvents + 1> events;
     for (CUevent& event : events)
       api_.check(api_.cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
     api_.check(api_.cuEventRecord(events[0], stream_.handle()), "cuEventRecord");
     for (uint32_t i = 1; i <= kBetweenEvents; ++i) {
-      copy(1);
+      copy();
       api_.check(api_.cuEventRecord(events[i], stream_.handle()), "cuEventRecord");
     }
     stream_.synchronize();
