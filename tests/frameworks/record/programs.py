@@ -372,6 +372,41 @@ def twice_backward(recorder):
     in_ranges(recorder, lambda: model(x).square().mean(), model.parameters(), backward=backward)
 
 
+class Distilled(nn.Module):
+    """A student whose teacher runs in the middle of its forward pass."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(32, 64), nn.Linear(64, 10)
+        self.teacher = frozen(perceptron())
+
+    def forward(self, x):
+        hidden = self.first(x).relu()
+        with torch.no_grad():
+            wanted = self.teacher(x)
+        return self.last(hidden) - wanted
+
+
+@program
+def teacher_between(recorder):
+    """No range of the user's says where the teacher's layers end."""
+    train(recorder, Distilled(), lambda out: out.square().mean(), [torch.randn(16, 32)], steps=2)
+
+
+@program
+def per_sample_gradients(recorder):
+    """torch.func: gradients of each sample by vmap."""
+    from torch import func
+    model, x = perceptron(), torch.randn(6, 32)
+    parameters = {name: p.detach() for name, p in model.named_parameters()}
+
+    def loss(weights, sample):
+        with recorder.phase("forward"):
+            return func.functional_call(model, weights, (sample.unsqueeze(0), )).square().mean()
+
+    with recorder.recording():
+        func.vmap(func.grad(loss), in_dims=(None, 0))(parameters, x)
+
+
 @program
 def mlp_hooks(recorder):
     """A hook of a tensor and one after each accumulated gradient, with work of their own."""

@@ -38,6 +38,8 @@ class ForwardNumbers {
   void add(uint32_t trace, uint32_t thread, const Pass& pass) {
     passes_[{trace, thread}].push_back(pass);
   }
+  // A thread whose numbers are in no pass that is known.
+  void add(uint32_t trace, uint32_t thread) { passes_[{trace, thread}]; }
   void sort() {
     for (auto& [thread, passes] : passes_) {
       // Of two that begin together the longer one first, so that it holds the other.

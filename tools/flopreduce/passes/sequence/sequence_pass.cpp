@@ -105,6 +105,7 @@ void SequencePass::look_up(OnPlace& on, const LaunchPlace& place) {
   on.own = operators_.own_number_of(on.path);
   // Nodes inside of others are of a backward pass of their own, of what ran again.
   on.in_pass = on.part == Part::kInNode && operators_.node_of(on.path)->inside == PathTable::kRoot;
+  any_node_ = any_node_ || on.part == Part::kInNode || on.part == Part::kAgain;
   if (on.part == Part::kOperator && phases_.number_matters(on.path, thread_name(place.thread)))
     open_.emplace(trace_, place.thread);
 }
@@ -345,6 +346,9 @@ void SequencePass::lose(uint32_t backward, Lost lost, uint64_t launches) {
 ForwardNumbers SequencePass::take_numbers(bool all) {
   ForwardNumbers numbers = backward_passes_.take();
   if (!all) numbers.keep(open_);
+  // Transforms of torch.func number what they run by themselves.
+  if (none_joined_)
+    for (const auto& [trace, thread] : open_) numbers.add(trace, thread);
   return numbers;
 }
 
@@ -374,6 +378,7 @@ OperatorCalls SequencePass::take() {
   for (size_t i = 0; i < unknown_.size(); ++i)
     if (unknown_[i]) calls_.calls[i] = 0;
   again_ = own_numbers_.take(tables_.paths.size());
+  none_joined_ = any_node_ && calls_.joined.empty();
   return std::move(calls_);
 }
 

@@ -139,6 +139,8 @@ class SequencePass {
   OwnNumbers own_numbers_;
   std::vector<bool> again_;
   std::set<std::pair<uint32_t, uint32_t>> open_;  // traces' threads where numbers matter
+  bool any_node_ = false;                         // backward work has numbers
+  bool none_joined_ = false;                      // and none is an operator's
   std::vector<bool> unknown_;                     // by path: calls cannot be counted
   std::vector<LaunchCall> calls_at_hand_;
   // Of the trace at hand.

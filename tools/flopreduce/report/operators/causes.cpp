@@ -202,12 +202,6 @@ Cause explain(const OperatorFacts& facts, u128 formula) {
   if (auto cause = missing_gradient(facts, formula)) return *cause;
   if (auto cause = padding(facts)) return *cause;
   if (auto cause = first_of(kAfter, facts, formula)) return *cause;
-  if (!facts.calls_counted && formula > 0 && facts.work.flop > 0) {
-    const double parts = quotient(formula, facts.work.flop);
-    if (parts > 1.5 && std::abs(parts - std::round(parts)) < 0.01 * parts)
-      return {"calls estimated", "each launch does 1/" + std::to_string(std::llround(parts)) +
-                                     " of the formula: one call may be as many launches"};
-  }
   if (formula_is_at_most(facts) && facts.work.flop < formula)
     return {"unexplained", "the formula is of both gradients: " + facts.gradients.text};
   return {"unexplained", ""};

@@ -63,10 +63,9 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_here(const Place& place, uint3
   return {std::max<uint64_t>(1, static_cast<uint64_t>(share / all)), share % all == 0};
 }
 
-std::pair<uint64_t, bool> OperatorsBuilder::calls_of(uint32_t path, const Place& place,
-                                                     const std::vector<CallForm>& forms) const {
-  if (calls_.recorded && place.calls > 0 && place.graph == 0 && operators_.is_call(path))
-    return {place.calls, true};
+std::pair<uint64_t, bool> OperatorsBuilder::calls_of(uint32_t path, const Place& place) const {
+  const bool is_call = operators_.is_call(path);
+  if (calls_.recorded && place.calls > 0 && place.graph == 0 && is_call) return {place.calls, true};
   // The kernel that does most, and all launches of the range it is in.
   const auto most = std::max_element(
       place.kernels.begin(), place.kernels.end(), [](const auto& a, const auto& b) {
@@ -75,40 +74,11 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_of(uint32_t path, const Place&
       });
   const KernelSum& kernel = most->second;
   path = most->first.first;
-  uint64_t counted = calls_.calls.empty() ? 0 : calls_.calls[path];
-  if (counted == 0) return {kernel.launches, false};
+  if (calls_.calls.empty() || calls_.calls[path] == 0) return {kernel.launches, false};
   const auto [here, exact] = calls_here(place, path);
-  counted = here;
-  // One number may stand for several calls, as for the two products of a square matrix's gradients:
-  // then each launch does the work of a whole call. Products may have a kernel each.
-  const auto& formula = forms.front().formula;
-  const u128 each =
-      forms.size() == 1 && formula.flop ? formula.flop->flop(from_.formulas.fma()) : 0;
-  const auto is_whole = [&](u128 flop, uint64_t times) {
-    return each > 0 && quotient(flop, times) >= 0.75 * static_cast<double>(each);
-  };
-  const bool product = same_kind_of_work(operators_.name_of(path)->name, "aten::mm");
-  uint64_t whole = 0;
-  for (const auto& [where, sum] : place.kernels)
-    if (where.first == path && is_whole(&sum == &kernel ? sum.flop : sum.matrix_flop, sum.launches))
-      add_saturating(whole, product || &sum == &kernel ? sum.launches : 0);
-  // Calls of one name may go by several ways, as a product does by the strides of its operands:
-  // each way's product does the work of a whole call.
-  std::map<uint32_t, u128> matrix_flop;  // by path
-  for (const auto& [where, sum] : place.kernels)
-    if (where.first != path) add_saturating(matrix_flop[where.first], sum.matrix_flop);
-  uint64_t otherwise = 0;
-  for (const auto& [other, flop] : matrix_flop) {
-    if (flop == 0 || calls_.calls[other] == 0) continue;
-    const auto [calls, exactly] = calls_here(place, other);
-    if (exactly && is_whole(flop, calls)) add_saturating(otherwise, calls);
-  }
-  if (otherwise > 0) {
-    add_saturating(otherwise, counted);
-    return {std::min(otherwise, std::max<uint64_t>(1, place.work.launches)), exact};
-  }
-  const uint64_t launched = std::max<uint64_t>(1, place.work.launches);
-  return {whole > counted ? whole : std::min(counted, launched), exact};
+  // One number may stand for several calls inside of another operator.
+  if (!is_call && kernel.launches > here) return {kernel.launches, false};
+  return {std::min(here, std::max<uint64_t>(1, place.work.launches)), exact};
 }
 
 void OperatorsBuilder::add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const {
@@ -134,7 +104,7 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.work = place.work;
   facts.unmeasured_reason = place.reason;
   facts.forms = std::move(forms);
-  std::tie(facts.calls, facts.calls_counted) = calls_of(path, place, facts.forms);
+  std::tie(facts.calls, facts.calls_counted) = calls_of(path, place);
   // Calls without backward work may be of any form, and so may those that ran again.
   uint64_t told = 0;
   for (const CallForm& form : facts.forms) add_saturating(told, form.calls);

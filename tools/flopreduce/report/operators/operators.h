@@ -57,8 +57,7 @@ class OperatorsBuilder {
   bool is_sparse(const Place& place) const;
   std::pair<uint64_t, bool> calls_here(const Place& place, uint32_t path) const;
   // Calls, and whether they are counted: by the recorder, or by sequence numbers.
-  std::pair<uint64_t, bool> calls_of(uint32_t path, const Place& place,
-                                     const std::vector<CallForm>& forms) const;
+  std::pair<uint64_t, bool> calls_of(uint32_t path, const Place& place) const;
   OperatorFacts facts_of(uint32_t path, const std::string& phase, const Place& place,
                          std::vector<CallForm> forms) const;
   void add_place(uint32_t path, const Place& place, const OperatorFacts& facts);
