@@ -179,7 +179,7 @@ ExpectedBackward GradientFinder::of(uint32_t path, const ForwardCalls& forward, 
   if (differentiated == differentiated_.end()) return {.text = "it has no product of its own"};
   const uint64_t with = differentiated->second;
   const bool counted = recorded_ && operators_.is_call(path);
-  if (!counted && !weights) return {Found::kKnown, all, all, false};
+  if (!recorded_ && !weights) return {Found::kKnown, all, all, false};
   if (!counted && forward.calls > with) return {Found::kMixed, 0, 0, false, "", kNotRecorded};
   if (forward.multiply_adds == 0) return {.text = "it has no product"};
   Sum sum;

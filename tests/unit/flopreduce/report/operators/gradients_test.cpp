@@ -485,3 +485,16 @@ TEST_CASE("calls: a recurrent layer that is a product a step is one call") {
   check_expected(r.ratio.expected, (15 * 8 * 48 + 2 * 5 * 3 * 12 * 48) / most,
                  (15 * 8 * 48 + 2 * 5 * 3 * 12 * 48) / most);
 }
+
+// The operator with a formula is inside of another one: its calls are counted by numbers.
+TEST_CASE("calls: a product inside of an operator without a formula") {
+  Scene s(true);
+  const uint32_t forward = s.path({"forward", "aten::einsum, sizes = [[6, 8], [8, 4], []]",
+                                   "aten::bmm, sizes = [[1, 6, 8], [1, 8, 4]]"});
+  const uint32_t weight =
+      s.path({kNode + "BmmBackward0", "BmmBackward0", "aten::bmm, sizes = [[1, 8, 6], [1, 6, 4]]"});
+  const uint32_t kernel = s.kernel("gemm", 6 * 8 * 4);
+  s.launch(kMain, {s.call(kernel, forward, 1)});
+  s.launch(kAutograd, {s.call(kernel, weight, 1)});
+  check_expected(s.reduce().ratio.expected, 1, 1);
+}
