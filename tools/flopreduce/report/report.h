@@ -297,7 +297,7 @@ struct OperatorReport {
   std::string layer;  // empty where it is in none, and for all of a function
   std::string phase;
   uint64_t calls = 0;
-  bool calls_counted = false;  // by sequence numbers; else an estimate
+  bool calls_counted = false;  // by the recorder or sequence numbers; else an estimate
   Work work;
   // By formula, of all calls; nothing where there is none.
   std::optional<u128> formula_flop;
