@@ -50,8 +50,8 @@ void add_executed(Columns<OperatorReport>& c) {
 void add_formula_details(Columns<OperatorReport>& c) {
   c.for_programs();
   c.flag("calls_counted", "counted", &OperatorReport::calls_counted,
-         "calls are by sequence numbers; else the launches of the kernel that does most are taken "
-         "for calls");
+         "calls are recorded, or by sequence numbers; else the launches of the kernel that does "
+         "most are taken for calls");
   c.flag(
       "formula_partial", "partial",
       [](const OperatorReport& o) { return o.formula_flop && o.formula_partial; },
