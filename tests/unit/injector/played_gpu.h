@@ -159,6 +159,11 @@ class PlayedGpu {
   }
 
   Edge edge;
+
+ private:
+  std::string trace_;  // once the recording has ended; the collector's end writes it, too
+
+ public:
   Collector collector;
   std::optional<Tracer> tracer;
 
@@ -301,7 +306,6 @@ class PlayedGpu {
     ~KeptSink() override { kept = std::move(bytes); }
     std::string& kept;
   };
-  std::string trace_;  // once the recording has ended
   CUpti_CallbackFunc callback_ = nullptr;
   void* user_ = nullptr;
   std::atomic<uint32_t> correlation_{0}, kernels_{0}, ranges_{0};
