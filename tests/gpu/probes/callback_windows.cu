@@ -22,13 +22,6 @@ struct InCallback {
   std::string seen, decoded;
 };
 
-std::string values_of(RangeWindows& windows, size_t ranges) {
-  std::string text;
-  for (size_t i = 0; i < ranges; ++i)
-    text += (i == 0 ? "" : " ") + std::to_string(static_cast<long long>(windows.values(i)[0]));
-  return text;
-}
-
 void CUPTIAPI on_launch(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                         const void* data) {
   auto& probe = *static_cast<InCallback*>(user);
@@ -39,7 +32,7 @@ void CUPTIAPI on_launch(void* user, CUpti_CallbackDomain domain, CUpti_CallbackI
   const bool enter = call->callbackSite == CUPTI_API_ENTER;
   if (probe.open && probe.calls == probe.plan.close && call->callbackSite == probe.plan.at) {
     probe.open = false;
-    probe.seen = values_of(probe.windows, probe.windows.close());
+    probe.seen = probe.windows.first_values(probe.windows.close());
   } else if (enter && probe.calls == probe.plan.first) {
     probe.open = probe.windows.open(16);
   } else if (enter && probe.open && probe.plan.decode_each) {

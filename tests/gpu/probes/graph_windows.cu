@@ -5,13 +5,6 @@
 namespace probe {
 namespace {
 
-std::string values_of(RangeWindows& windows, size_t ranges) {
-  std::string seen;
-  for (size_t i = 0; i < ranges; ++i)
-    seen += (i == 0 ? "" : " ") + std::to_string(static_cast<long long>(windows.values(i)[0]));
-  return seen;
-}
-
 // What `enqueue` puts on two streams, as a graph.
 template <class Enqueue>
 cudaGraphExec_t captured(Enqueue&& enqueue) {
@@ -49,7 +42,7 @@ void look_into(RangeWindows& windows, const char* name, cudaGraphExec_t graph) {
         const size_t ranges = windows.close();
         say_count(what + ": ranges", ranges);
         say_count(what + ": dropped", windows.dropped());
-        say(what + ": values", values_of(windows, ranges).c_str());
+        say(what + ": values", windows.first_values(ranges).c_str());
       }
       observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
@@ -65,7 +58,8 @@ void graph_alone() {
   if (windows.plan(kInstructions) && windows.open(64)) {
     for (const int steps : {10, 20, 30}) launch(steps);
     observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    say("10, 20, 30 steps outside of a graph: values", values_of(windows, windows.close()).c_str());
+    say("10, 20, 30 steps outside of a graph: values",
+        windows.first_values(windows.close()).c_str());
   }
   look_into(windows, "a chain of 10, 20, 30", captured([](cudaStream_t main, cudaStream_t) {
               for (const int steps : {10, 20, 30}) launch(steps, main);

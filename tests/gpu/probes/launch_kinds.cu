@@ -59,10 +59,7 @@ void launch_kinds() {
       const std::string what =
           std::string(name) + " of 10, 20, 30 steps in 128 threads, " + metrics->front();
       say_count(what + ": ranges", ranges);
-      std::string seen;
-      for (size_t i = 0; i < ranges; ++i)
-        seen += (i == 0 ? "" : " ") + std::to_string(static_cast<long long>(windows.values(i)[0]));
-      say(what + ": values", seen.c_str());
+      say(what + ": values", windows.first_values(ranges).c_str());
     }
   windows.disable();
 }

@@ -228,6 +228,14 @@ class RangeWindows {
     return out;
   }
 
+  // The first metric of each range, for a table of what was seen.
+  std::string first_values(size_t ranges) {
+    std::string text;
+    for (size_t i = 0; i < ranges; ++i)
+      text += (i == 0 ? "" : " ") + std::to_string(static_cast<long long>(values(i)[0]));
+    return text;
+  }
+
   void disable() {
     release_plan();
     auto p = flopinj::sized<CUpti_RangeProfiler_Disable_Params>();

@@ -104,10 +104,7 @@ void graph() {
                                std::to_string(windows.passes()) + " pass(es) of " +
                                metrics->front();
       say_count(what + ": ranges", ranges);
-      std::string seen;
-      for (size_t i = 0; i < ranges; ++i)
-        seen += (i == 0 ? "" : " ") + std::to_string(static_cast<long long>(windows.values(i)[0]));
-      say(what + ": values", seen.c_str());
+      say(what + ": values", windows.first_values(ranges).c_str());
     }
   windows.disable();
 }
