@@ -24,8 +24,8 @@ inline std::string usual_findings_folder() {
   return home.empty() ? home : home + "/.local/state/flopinj";
 }
 
-// Versions as cuDriverGetVersion() and cuptiGetVersion() have them. What was found on the simulated
-// GPU says nothing of the real one.
+// Versions as cuDriverGetVersion() and cuptiGetVersion() have them. Findings on the simulated GPU
+// have a name of their own: they do not hold for a real one.
 inline std::string findings_name(bool simulated, std::string_view chip, uint32_t driver,
                                  uint32_t cupti) {
   return (simulated ? "simgpu-" : "") + std::string(chip) + "-cuda" + std::to_string(driver) +

@@ -95,7 +95,7 @@ class Cycles(Attach):
             self.assertEqual(ask(client.pid, "stop")["output"], names[-1])
             memory.append(memory_kib(client.pid))
             # A descriptor that stays is a fault; one that is closed a moment later is none. The
-            # first look may have met one, that of the connection before it.
+            # first look may have met the descriptor of the connection before it.
             self.wait_for(lambda: not self.descriptors(client.pid) - descriptors)
         self.assertEqual(ask(client.pid, "status")["recordings_kept"], "0")
         self.assertEqual(len(set(names)), len(names))

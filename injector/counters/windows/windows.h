@@ -21,8 +21,8 @@
 //      by the reason (refusals.h); other groups go on.
 //
 // With Settings::graphs a launch of a graph whose kernels lack counts has a window of its own, with
-// a row for each kernel. Windows that fail there say nothing of others, and end what is done in
-// graphs (scheduler_graphs.cpp).
+// a row for each kernel. Where such windows fail, graphs are no longer measured, and other windows
+// go on (scheduler_graphs.cpp).
 //
 // A launch that finds no window and wants none says so in its thread's context (`launching`) and
 // takes no lock.
