@@ -17,32 +17,31 @@ void after_strong_load() {
   if (++loads % kLoads == 0) std::this_thread::yield();
 }
 
-template <class T>
-void strong_load(Warp& warp, const Code& code, uint32_t active) {
+// f(lane, place, element) for each element of the active lanes.
+template <class T, class F>
+void for_each_element(Warp& warp, const Code& code, uint32_t active, Access access, F f) {
   const auto bytes = static_cast<uint32_t>(sizeof(T) * code.list_size);
   const LaneAddresses lanes = addresses(warp, code, active, bytes);
   const uint32_t* const places = warp.routine().lists.data() + code.list;
   for_each_lane(active, [&](uint32_t l) {
-    const auto* const from = reinterpret_cast<const T*>(
-        at_address(warp, l, lanes.at[l], bytes, code.space, Access::kRead));
-    for (uint32_t i = 0; i < code.list_size; ++i)
-      warp.put(places[i], code.wide_d, l,
-               static_cast<uint64_t>(__atomic_load_n(from + i, __ATOMIC_ACQUIRE)));
+    auto* const elements =
+        reinterpret_cast<T*>(at_address(warp, l, lanes.at[l], bytes, code.space, access));
+    for (uint32_t i = 0; i < code.list_size; ++i) f(l, places[i], elements + i);
+  });
+}
+
+template <class T>
+void strong_load(Warp& warp, const Code& code, uint32_t active) {
+  for_each_element<T>(warp, code, active, Access::kRead, [&](uint32_t l, uint32_t place, T* from) {
+    warp.put(place, code.wide_d, l, static_cast<uint64_t>(__atomic_load_n(from, __ATOMIC_ACQUIRE)));
   });
   after_strong_load();
 }
 
 template <class T>
 void strong_store(Warp& warp, const Code& code, uint32_t active) {
-  const auto bytes = static_cast<uint32_t>(sizeof(T) * code.list_size);
-  const LaneAddresses lanes = addresses(warp, code, active, bytes);
-  const uint32_t* const places = warp.routine().lists.data() + code.list;
-  for_each_lane(active, [&](uint32_t l) {
-    auto* const to =
-        reinterpret_cast<T*>(at_address(warp, l, lanes.at[l], bytes, code.space, Access::kWrite));
-    for (uint32_t i = 0; i < code.list_size; ++i)
-      __atomic_store_n(to + i, static_cast<T>(warp.get(places[i], code.wide_d, l)),
-                       __ATOMIC_RELEASE);
+  for_each_element<T>(warp, code, active, Access::kWrite, [&](uint32_t l, uint32_t place, T* to) {
+    __atomic_store_n(to, static_cast<T>(warp.get(place, code.wide_d, l)), __ATOMIC_RELEASE);
   });
 }
 
