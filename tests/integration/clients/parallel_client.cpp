@@ -77,11 +77,16 @@ void be_network(Wire* wires, const std::function<bool()>& ended) {
 bool counters_free(CUcontext context) {
   void* const library = dlopen("libcupti.so.13", RTLD_LAZY);
   const auto find = [&](const char* name) { return library ? dlsym(library, name) : nullptr; };
+  const auto initialize =
+      reinterpret_cast<decltype(&cuptiProfilerInitialize)>(find("cuptiProfilerInitialize"));
   const auto enable =
       reinterpret_cast<decltype(&cuptiRangeProfilerEnable)>(find("cuptiRangeProfilerEnable"));
   const auto disable =
       reinterpret_cast<decltype(&cuptiRangeProfilerDisable)>(find("cuptiRangeProfilerDisable"));
-  if (enable == nullptr || disable == nullptr) std::exit(3);
+  if (initialize == nullptr || enable == nullptr || disable == nullptr) std::exit(3);
+  CUpti_Profiler_Initialize_Params ours{};  // a recording that has ended has taken back its own
+  ours.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
+  if (initialize(&ours) != CUPTI_SUCCESS) std::exit(3);
   CUpti_RangeProfiler_Enable_Params on{};
   on.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE;
   on.ctx = context;
