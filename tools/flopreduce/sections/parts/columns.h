@@ -16,7 +16,9 @@
 #pragma once
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <functional>
+#include <new>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -87,16 +89,56 @@ std::vector<const Row*> largest_first(const std::vector<Row>& list, By by) {
   return rows;
 }
 
-template <typename Row>
-class Columns {
+// Where a row has its cell. There are hundreds of getters, each of a type of its own, and each
+// captures a few pointers to members. They are held as bytes, and the row's type is not a part of
+// the list's: a std::function of each getter costs the compiler twice the time of all sections.
+class Get {
  public:
-  using Get = std::function<Cell(const Row&, const Report&)>;
+  template <typename Row, typename F>
+  static Get of(F get) {
+    static_assert(sizeof(F) <= sizeof captured_ && std::is_trivially_copyable_v<F>);
+    Get made;
+    new (made.captured_) F(get);
+    made.call_ = [](const std::byte* captured, const void* row, const Report& report) {
+      return (*std::launder(reinterpret_cast<const F*>(captured)))(*static_cast<const Row*>(row),
+                                                                   report);
+    };
+    return made;
+  }
+  Cell operator()(const void* row, const Report& report) const {
+    return call_(captured_, row, report);
+  }
+
+ private:
+  Get() = default;
+  Cell (*call_)(const std::byte*, const void*, const Report&) = nullptr;
+  alignas(void*) std::byte captured_[96] = {};
+};
+
+// The columns of rows whose type is known where the list is made.
+class ColumnList {
+ public:
   struct One {
     Column column;
     Get get;
     const char* why_shown = nullptr;  // the only reason that people see of the unknown; null: all
   };
+  std::vector<Column> said() const;
+  TableRow cells(const void* row, const Report& report, bool for_people) const;
+  static bool shown(const Column& column, bool for_people) {
+    return for_people ? column.worth != Worth::kProgram : column.kind != Kind::kExactFlop;
+  }
 
+ protected:
+  void add(Column column, const char* meaning, const Get& get);
+
+  std::vector<One> all_;
+  Worth worth_ = Worth::kUsual;
+};
+
+template <typename Row>
+class Columns : public ColumnList {
+ public:
   template <typename F>
   Columns& text(const char* key, const char* heading, F get, const char* meaning = "") {
     return add({key, heading, Kind::kText}, meaning, [get](const Row& row, const Report& report) {
@@ -171,7 +213,8 @@ class Columns {
   }
   // A second look at the last column, to the last digit, for people only.
   Columns& and_exact(const char* key = "flop_exact", const char* heading = "exact") {
-    return add({key, heading, Kind::kExactFlop}, "", Get(all_.back().get)).dash();
+    ColumnList::add({key, heading, Kind::kExactFlop}, "", Get(all_.back().get));
+    return dash();
   }
   // Columns that are added from here on are not for people.
   Columns& for_programs() {
@@ -179,21 +222,20 @@ class Columns {
     return *this;
   }
 
-  const std::vector<One>& all() const { return all_; }
-
  private:
-  Columns& add(Column column, const char* meaning, Get get) {
-    column.worth = worth_;
-    column.meaning = meaning;
-    all_.push_back({column, std::move(get), nullptr});
+  template <typename F>
+  Columns& add(const Column& column, const char* meaning, F get) {
+    ColumnList::add(column, meaning, Get::of<Row>(get));
     return *this;
   }
   template <typename F>
   static decltype(auto) value(const F& get, const Row& row, const Report& report) {
-    if constexpr (std::invocable<const F&, const Row&, const Report&>)
-      return std::invoke(get, row, report);
-    else
+    if constexpr (std::is_member_pointer_v<F>)
       return std::invoke(get, row);
+    else if constexpr (requires { get(row, report); })
+      return get(row, report);
+    else
+      return get(row);
   }
   template <typename V>
   static Cell text_cell(const V& value) {
@@ -211,9 +253,6 @@ class Columns {
       return Figure::exact(static_cast<u128>(value));
     }
   }
-
-  std::vector<One> all_;
-  Worth worth_ = Worth::kUsual;
 };
 
 // A table of the report: what it is called, and how its rows are made.
@@ -224,11 +263,11 @@ class TableSource {
   template <typename Row, typename Rows>
   TableSource(const char* key, const char* about, Columns<Row> (*list)(), Rows rows)
       : key_(key), about_(about) {
-    list_ = [list] { return said(list()); };
+    list_ = [list] { return list().said(); };
     fill_ = [list, rows](Table& table, const Report& report, bool for_people) {
       const Columns<Row> c = list();
       for (const Row& row : std::invoke(rows, report))
-        table.rows.push_back(cells(c, row, report, for_people));
+        table.rows.push_back(c.cells(&row, report, for_people));
     };
   }
   // `each(report, visit)` calls visit(row) for each of many rows, which are never held.
@@ -236,10 +275,10 @@ class TableSource {
   static TableSource pass_on(const char* key, const char* about, Columns<Row> (*list)(),
                              void (*each)(const Report&, const std::function<void(const Row&)>&)) {
     TableSource source(key, about);
-    source.list_ = [list] { return said(list()); };
+    source.list_ = [list] { return list().said(); };
     source.fill_ = [list, each](Table& table, const Report& report, bool for_people) {
       table.each = [c = list(), each, &report, for_people](const auto& visit) {
-        each(report, [&](const Row& row) { visit(cells(c, row, report, for_people)); });
+        each(report, [&](const Row& row) { visit(c.cells(&row, report, for_people)); });
       };
     };
     return source;
@@ -273,43 +312,11 @@ class TableSource {
   Table for_programs(const Report& report) const { return table(report, false); }
   Table for_people(const Report& report) const { return table(report, true); }
   // Empty where there is no row and nothing to be said instead.
-  Section section(const Report& report) const {
-    Table all = for_people(report);
-    if (all.rows.empty() && *all.when_empty == '\0') return {};
-    return {title_, {}, std::move(all), {}};
-  }
+  Section section(const Report& report) const;
 
  private:
   TableSource(const char* key, const char* about) : key_(key), about_(about) {}
-  static bool shown(const Column& column, bool for_people) {
-    return for_people ? column.worth != Worth::kProgram : column.kind != Kind::kExactFlop;
-  }
-  template <typename Row>
-  static std::vector<Column> said(const Columns<Row>& all) {
-    std::vector<Column> columns;
-    for (const auto& one : all.all()) columns.push_back(one.column);
-    return columns;
-  }
-  template <typename Row>
-  static TableRow cells(const Columns<Row>& all, const Row& row, const Report& report,
-                        bool for_people) {
-    TableRow out;
-    for (const auto& one : all.all()) {
-      if (!shown(one.column, for_people)) continue;
-      out.push_back(one.get(row, report));
-      if (for_people && one.why_shown != nullptr) out.back() = dashed(out.back(), one.why_shown);
-    }
-    return out;
-  }
-  Table table(const Report& report, bool for_people) const {
-    Table out{key_, {}};
-    for (const Column& column : list_())
-      if (shown(column, for_people)) out.columns.push_back(column);
-    out.long_list = long_list_;
-    out.when_empty = when_empty_;
-    fill_(out, report, for_people);
-    return out;
-  }
+  Table table(const Report& report, bool for_people) const;
 
   const char* key_;
   const char* about_;

@@ -1,0 +1,48 @@
+#include "sections/parts/columns.h"
+
+#include <utility>
+#include <vector>
+
+#include "sections/parts/cells.h"
+
+namespace flopinj::reduce {
+
+std::vector<Column> ColumnList::said() const {
+  std::vector<Column> columns;
+  for (const One& one : all_) columns.push_back(one.column);
+  return columns;
+}
+
+TableRow ColumnList::cells(const void* row, const Report& report, bool for_people) const {
+  TableRow out;
+  for (const One& one : all_) {
+    if (!shown(one.column, for_people)) continue;
+    out.push_back(one.get(row, report));
+    if (for_people && one.why_shown != nullptr) out.back() = dashed(out.back(), one.why_shown);
+  }
+  return out;
+}
+
+void ColumnList::add(Column column, const char* meaning, const Get& get) {
+  column.worth = worth_;
+  column.meaning = meaning;
+  all_.push_back({column, get, nullptr});
+}
+
+Section TableSource::section(const Report& report) const {
+  Table all = for_people(report);
+  if (all.rows.empty() && *all.when_empty == '\0') return {};
+  return {title_, {}, std::move(all), {}};
+}
+
+Table TableSource::table(const Report& report, bool for_people) const {
+  Table out{key_, {}};
+  for (const Column& column : list_())
+    if (ColumnList::shown(column, for_people)) out.columns.push_back(column);
+  out.long_list = long_list_;
+  out.when_empty = when_empty_;
+  fill_(out, report, for_people);
+  return out;
+}
+
+}  // namespace flopinj::reduce
