@@ -9,10 +9,10 @@
 // absent makes its own signature.
 //
 // The fingerprint is XXH3-64 (seed 0) of the parameters' bytes in order, without padding between
-// them, after that replacement. In a tensor map (TMA's descriptor, a parameter of 128 bytes) the
-// address alone is a pointer, and one flag, which the driver clears for some addresses, is 0. The
-// fingerprint is written to traces and compared between runs and machines: the definition is stable
-// for ever, and a test pins values of an independent implementation.
+// them, after that replacement. A tensor map (TMA's descriptor, a parameter of 128 bytes) has one
+// pointer, its address; one of its flags is hashed as 0, since the driver sets it by the address.
+// Fingerprints are written to traces and compared between runs and machines, so the definition
+// never changes, and a test pins values of an independent implementation.
 #pragma once
 #include <collector/identity/launch.h>
 

@@ -134,16 +134,16 @@ constexpr TensorGroup kAda[] = {
     {"tensor_int8_dense", {"src_int8_sparsity_off"}, {kImmaV2}},
     {"tensor_int8_sparse", {"src_int8_sparsity_on"}, {kImmaV2}},
 };
-// HMMA and HGMMA are read apart, and the sources' own metrics (src_bf16_dst_fp32 and its like),
-// which hold both, are not: src_fp16 takes two passes.
+// HMMA and HGMMA are read apart. Metrics that hold both (src_bf16_dst_fp32 and its like) are not
+// read, since src_fp16 takes two passes.
 //
-// A product of warp groups has no HMMA, and its kernel does without the HMMA groups. By CUPTI's
+// Kernels whose products are of warp groups have no HMMA, and need no HMMA groups. By CUPTI's
 // descriptions of the instruction counters:
 //   op_hmma = HMMA + HFMA2.MMA + HGMMA + QGMMA      op_gmma = HGMMA + QGMMA + IGMMA + BGMMA
 //   op_imma = IMMA + BMMA + IGMMA + BGMMA
-// Where op_imma is 0, op_hmma less op_gmma is HMMA + HFMA2.MMA; where it is not, HMMA may hide
-// behind IGMMA, and the HMMA groups are read. The operations of IGMMA are read for every kernel
-// all the same, with screening: they would show an IGMMA that op_imma does not count.
+// If op_imma is 0, then op_hmma - op_gmma is HMMA + HFMA2.MMA. Otherwise IGMMA may hide HMMA, so the
+// HMMA groups are read. The operations of IGMMA are read of every kernel, by screening: they would
+// show an IGMMA that op_imma does not count.
 constexpr TensorGroup kHopper[] = {
     {"tensor_gmma",
      {"op_hgmma_src_bf16_dst_fp32", "op_hgmma_src_fp16", "op_hgmma_src_tf32_dst_fp32", "src_fp8"},
