@@ -141,9 +141,9 @@ constexpr TensorGroup kAda[] = {
 // descriptions of the instruction counters:
 //   op_hmma = HMMA + HFMA2.MMA + HGMMA + QGMMA      op_gmma = HGMMA + QGMMA + IGMMA + BGMMA
 //   op_imma = IMMA + BMMA + IGMMA + BGMMA
-// If op_imma is 0, then op_hmma - op_gmma is HMMA + HFMA2.MMA. Otherwise IGMMA may hide HMMA, so the
-// HMMA groups are read. The operations of IGMMA are read of every kernel, by screening: they would
-// show an IGMMA that op_imma does not count.
+// If op_imma is 0, then op_hmma - op_gmma is HMMA + HFMA2.MMA. Otherwise IGMMA may hide HMMA, and
+// the HMMA groups are read. The operations of IGMMA are read of every kernel, by screening: they
+// would show an IGMMA that op_imma does not count.
 constexpr TensorGroup kHopper[] = {
     {"tensor_gmma",
      {"op_hgmma_src_bf16_dst_fp32", "op_hgmma_src_fp16", "op_hgmma_src_tf32_dst_fp32", "src_fp8"},

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -33,6 +35,8 @@ class Subject:
     name: str
     sources: list[str]  # patterns of files
     tests: list[str]    # test programs that are built and run
+    # Tests of the real library on the simulated GPU, for mutants that the programs do not notice.
+    on_simgpu: list[str] = field(default_factory=list)
 
 
 SUBJECTS = [
@@ -52,11 +56,39 @@ SUBJECTS = [
             ["flopreduce_parts_test"]),
     Subject("sections", ["tools/flopreduce/sections/*.cpp", "tools/flopreduce/sections/*/*.cpp"],
             ["flopreduce_report_test", "flopreduce_bounds_test"]),
-    Subject("schedule", ["collector/schedule/*.cpp"], ["collector_sampling_test"]),
-    Subject("writer", ["collector/writer/*.cpp", "collector/writer/*.h", "collector/trace/*.cpp"],
-            ["collector_writer_test", "collector_packets_test"]),
-    Subject("identity", ["collector/identity/*.cpp", "collector/ranges/*.cpp"],
-            ["collector_identity_test", "collector_kernels_test"]),
+    Subject("schedule", ["collector/schedule/*"],
+            ["collector_identity_test", "collector_kernels_test", "collector_sampling_test"],
+            ["measuring/measuring_test.py", "tensor_test.py"]),
+    Subject("writer", ["collector/*.cpp", "collector/writer/*", "collector/trace/*.cpp",
+                       "collector/trace/*.h", "collector/trace/sink/*"],
+            ["collector_identity_test", "collector_packets_test", "collector_allocation_test",
+             "collector_writer_test"],
+            ["facts_test.py", "trainer_test.py"]),
+    Subject("identity", ["collector/identity/*", "collector/ranges/*", "collector/options/*"],
+            ["collector_identity_test", "collector_kernels_test", "injector_settings_test",
+             "collector_allocation_test", "collector_writer_test"],
+            ["steps_test.py", "measuring/choice_test.py"]),
+    Subject("windows", ["injector/counters/*/*"], ["injector_cupti_test", "injector_calls_test"],
+            ["measuring/windows_test.py", "measuring/verdicts_test.py",
+             "measuring/measuring_test.py", "measuring/waiting_test.py",
+             "measuring/lease_test.py"]),
+    Subject("graphs", ["injector/graphs/*", "injector/vendor/graph_*"],
+            ["injector_graph_nodes_test", "injector_calls_test"],
+            ["injector/graph_calls_test.py", "injector/graph_windows_test.py"]),
+    Subject("handles", ["injector/handles/*", "injector/vendor/driver_calls.*",
+                        "injector/vendor/launch_calls.*", "injector/vendor/module_*"],
+            ["injector_handles_test", "injector_calls_test"],
+            ["injector/modules_test.py", "launches_test.py", "injector/contexts_test.py"]),
+    Subject("launches", ["injector/*.cpp", "injector/*.h"], ["injector_calls_test"],
+            ["launches_test.py", "nvtx_test.py", "measuring/choice_test.py", "injection_test.py",
+             "attach_test.py"]),
+    Subject("activity", ["injector/activity/*", "injector/vendor/cupti_*",
+                         "injector/vendor/kernel_record.*"],
+            ["injector_cupti_test", "injector_calls_test"],
+            ["injection_test.py", "faults_test.py", "second_client_test.py"]),
+    Subject("process", ["injector/process/*"],
+            ["injector_settings_test", "injector_cupti_test", "injector_calls_test"],
+            ["safety_test.py", "control_test.py", "fork_test.py"]),
 ]
 
 # What is replaced by what. Of several a random one; spaces around operators are the formatter's.
@@ -119,7 +151,8 @@ def mutants_of(line: str) -> list[str]:
 
 
 def draw(subject: Subject, chance: random.Random) -> Mutant:
-    files = sorted(path for pattern in subject.sources for path in ROOT.glob(pattern))
+    files = sorted(path for pattern in subject.sources for path in ROOT.glob(pattern)
+                   if path.suffix in (".cpp", ".h"))
     lines = [(path, i, text) for path in files
              for i, text in enumerate(path.read_text().split("\n"))]
     while True:
@@ -129,15 +162,27 @@ def draw(subject: Subject, chance: random.Random) -> Mutant:
 
 
 def run(command: list[str], seconds: float, **options) -> int:
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True, **options)
     try:
-        return subprocess.run(command, timeout=seconds, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, check=False, **options).returncode
+        return process.wait(seconds)
     except subprocess.TimeoutExpired:
-        return -1
+        os.killpg(process.pid, signal.SIGKILL)  # what it has started, too
+        return process.wait() or -1
 
 
-def build(tests: list[str]) -> bool:
-    return run(["ninja", "-C", COPY / "build", *tests], 1800) == 0
+def build(subject: Subject) -> bool:
+    """Its programs and, where it has tests on the simulated GPU, all that these run."""
+    programs = ["injector/all", "tools/all", "tests/integration/all"] if subject.on_simgpu else []
+    return run(["ninja", "-C", COPY / "build", *subject.tests, *programs], 3600) == 0
+
+
+def passes(test: str, seconds: float) -> bool:
+    if not test.endswith(".py"):
+        return run([COPY / "build/test-bin" / test], seconds) == 0
+    environment = os.environ | {"FLOPINJ_BUILD": str(COPY / "build")}
+    return run([sys.executable, COPY / "sources/tests/integration" / test, "--failfast"], seconds,
+               env=environment) == 0
 
 
 def prepare() -> None:
@@ -164,12 +209,10 @@ def verdict(mutant: Mutant, subject: Subject, limit: dict[str, float]) -> str:
     lines[mutant.line] = mutant.after
     copy.write_text("\n".join(lines))
     try:
-        if not build(subject.tests):
+        if not build(subject):
             return "no program"
-        for test in subject.tests:
-            if run([COPY / "build/test-bin" / test], limit[test]) != 0:
-                return "killed"
-        return "SURVIVED"
+        killed = any(not passes(test, limit[test]) for test in subject.tests + subject.on_simgpu)
+        return "killed" if killed else "SURVIVED"
     finally:
         copy.write_text(original)
 
@@ -188,13 +231,14 @@ def main() -> int:
     chance = random.Random(arguments.seed)
     chosen = [subjects[i % len(subjects)] for i in range(arguments.count)]
     limit: dict[str, float] = {}
-    for test in sorted({test for s in chosen for test in s.tests}):
-        if not build([test]):
-            sys.exit(f"mutants: {test} does not build without a change")
-        began = time.monotonic()
-        if run([COPY / "build/test-bin" / test], 1800) != 0:
-            sys.exit(f"mutants: {test} fails without a change")
-        limit[test] = 5 * (time.monotonic() - began) + 10  # an endless loop is noticed, too
+    for subject in {s.name: s for s in chosen}.values():
+        if not build(subject):
+            sys.exit(f"mutants: the tests of {subject.name} do not build without a change")
+        for test in set(subject.tests + subject.on_simgpu) - limit.keys():
+            began = time.monotonic()
+            if not passes(test, 1800):
+                sys.exit(f"mutants: {test} fails without a change")
+            limit[test] = 5 * (time.monotonic() - began) + 10  # an endless loop is noticed, too
     counts = {"killed": 0, "SURVIVED": 0}
     for subject in chosen:
         result = "no program"
