@@ -148,25 +148,24 @@ std::vector<GroupId> Collector::add_plan(DeviceId device, const std::string& chi
                                          const std::vector<MetricGroupPlan>& plan) {
   if (dead_) return {};
   return guarded(std::vector<GroupId>{}, [&] {
-    std::vector<MetricGroupPlan> available;
-    for (const MetricGroupPlan& group : plan)
-      if (group.unavailable.empty()) available.push_back(group);
-    const auto ids = state_->scheduler.add_plan(device, chip, available);
-    const bool refused = ids.empty() && !available.empty();
+    std::vector<GroupId> ids = state_->scheduler.add_plan(device, chip, plan);
+    ids.resize(plan.size());
     const std::string why = state_->scheduler.stopped()
                                 ? "measuring had ended when its plan was ready"
                                 : "the process uses GPUs of too many kinds";
-    std::vector<GroupId> result;
-    size_t next = 0;
-    for (MetricGroupPlan group : plan) {
-      if (refused && group.unavailable.empty()) group.unavailable = why;
-      result.push_back(group.unavailable.empty() ? ids[next++] : GroupId{});
-      state_->descriptions.group(result.back(), device, group);
+    bool refused = false;
+    for (size_t g = 0; g < plan.size(); ++g) {
+      MetricGroupPlan group = plan[g];
+      if (!ids[g] && group.unavailable.empty()) {
+        group.unavailable = why;
+        refused = true;
+      }
+      state_->descriptions.group(ids[g], device, group);
     }
     if (refused)
       diagnostic(Severity::kWarning, "counters.groups",
                  "device " + std::to_string(device.value - 1) + " is not measured: " + why);
-    return result;
+    return ids;
   });
 }
 

@@ -1,10 +1,13 @@
 // What `flopinj doctor --count` has found of counters: a file for each chip, driver and CUPTI, read
 // by the library before it measures with them. Other lines of the file are for people.
 #pragma once
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,13 +76,17 @@ inline std::optional<Findings> parse_findings(std::string_view json) {
 // Nothing: there is no such file. `understood` says whether it is one of the doctor's.
 inline std::optional<Findings> read_findings(const std::string& file, bool& understood) {
   constexpr size_t kMostBytes = size_t{256} << 10;
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return std::nullopt;
+  // Of a FIFO, or a terminal, neither opening nor reading waits.
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return std::nullopt;
   std::string text(kMostBytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(in.gcount()));
+  struct stat status {};
+  const bool regular = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  const ssize_t bytes = regular ? ::read(fd, text.data(), text.size()) : -1;
+  ::close(fd);
   std::optional<Findings> findings;
-  if (text.size() <= kMostBytes) findings = parse_findings(text);
+  if (bytes >= 0 && static_cast<size_t>(bytes) <= kMostBytes)
+    findings = parse_findings(std::string_view(text).substr(0, static_cast<size_t>(bytes)));
   understood = findings.has_value();
   return understood ? findings : Findings{};
 }

@@ -20,16 +20,17 @@ bool counts_work(const std::string& metric) {
          metric.find("__ops_path_") != std::string::npos;
 }
 
-std::vector<GroupCondition> conditions_of(const std::vector<MetricGroupPlan>& plan) {
-  std::vector<GroupCondition> conditions;
-  for (uint32_t needed = 0; needed < plan.size(); ++needed)
-    for (const NeededIf& need : plan[needed].needed_if)
-      for (uint32_t g = 0; g < plan.size(); ++g) {
-        const auto metric = column_of(plan[g], need.metric);
-        if (metric && plan[g].needed_if.empty())
-          conditions.push_back({g, *metric, column_of(plan[g], need.included), needed});
-      }
-  return conditions;
+// Of `group`, which is the one with index `needed` in `plan`, or is not in it. False: none is read.
+bool add_conditions(std::vector<GroupCondition>& conditions, const MetricGroupPlan& group,
+                    std::optional<uint32_t> needed, const std::vector<MetricGroupPlan>& plan) {
+  const size_t before = conditions.size();
+  for (const NeededIf& need : group.needed_if)
+    for (uint32_t g = 0; g < plan.size(); ++g) {
+      const auto metric = column_of(plan[g], need.metric);
+      if (metric && plan[g].needed_if.empty())
+        conditions.push_back({g, *metric, column_of(plan[g], need.included), needed});
+    }
+  return conditions.size() != before;
 }
 
 std::vector<std::optional<uint32_t>> substitutes_of(const std::vector<MetricGroupPlan>& plan) {
@@ -68,7 +69,10 @@ void MeasurementScheduler::begin(uint64_t now_ns, uint64_t seed) noexcept {
 
 // Null: there are no bits for its groups.
 MeasurementScheduler::State::Plan* MeasurementScheduler::State::plan_for(
-    const std::string& chip, const std::vector<MetricGroupPlan>& metric_groups) {
+    const std::string& chip, const std::vector<MetricGroupPlan>& all_groups) {
+  std::vector<MetricGroupPlan> metric_groups;
+  for (const MetricGroupPlan& group : all_groups)
+    if (group.unavailable.empty()) metric_groups.push_back(group);
   if (const auto it = plans.find(chip); it != plans.end())
     return it->second.groups == metric_groups.size() ? &it->second : nullptr;
   const auto groups = static_cast<uint32_t>(std::min<size_t>(metric_groups.size(), kMaxGroups + 1));
@@ -76,12 +80,16 @@ MeasurementScheduler::State::Plan* MeasurementScheduler::State::plan_for(
   Plan& added = plans[chip];
   added.first_bit = used_bits;
   added.groups = groups;
-  added.conditions = conditions_of(metric_groups);
   added.substitute = substitutes_of(metric_groups);
   added.always =
       GroupSet::first(groups);  // a group whose conditions nothing reads is for every kernel
-  for (const GroupCondition& condition : added.conditions)
-    added.always -= GroupSet(condition.needed);
+  uint32_t next = 0;
+  for (const MetricGroupPlan& group : all_groups) {
+    const auto g = group.unavailable.empty() ? std::optional(next++) : std::nullopt;
+    const bool told = add_conditions(added.conditions, group, g, metric_groups);
+    if (told && g) added.always -= GroupSet(*g);
+    added.lacks = added.lacks || (!told && !g && !group.needed_if.empty());
+  }
   for (const auto& substitute : added.substitute)
     if (substitute) added.always -= GroupSet(*substitute);
   for (uint32_t g = 0; g < groups; ++g) {
@@ -108,7 +116,8 @@ std::vector<GroupId> MeasurementScheduler::add_plan(DeviceId device, const std::
   if (plan == nullptr) return {};
   State::Device& added = state.devices[device];
   added.plan = plan;
-  for (uint32_t g = 0; g < plan->groups; ++g) added.ids.push_back(GroupId{++state.used_ids});
+  for (const MetricGroupPlan& group : groups)
+    added.ids.push_back(group.unavailable.empty() ? GroupId{++state.used_ids} : GroupId{});
   added.empty_failures.resize(plan->groups);
   const bool alone = state.enabled(*plan).empty();
   plan->devices.push_back(device);
@@ -190,6 +199,7 @@ SampledSignature& MeasurementScheduler::State::sampled(Plan& plan, const Signatu
   SampledSignature s;
   s.signature = &signature;
   s.needed = plan.always;
+  s.hopeless = plan.lacks;
   s.groups.resize(plan.groups);  // may throw: then there is none, not one without groups
   join_family(plan, s);
   return plan.signatures.emplace(signature.id, std::move(s)).first->second;

@@ -105,7 +105,7 @@ struct Coverage {
   uint64_t launches = 0, covered_launches = 0;
   uint64_t gpu_ns = 0, covered_gpu_ns = 0;
   // Of them: kernels that are never measured (collectives and their like), that ran only in graphs
-  // or on green contexts, or were given up.
+  // or on green contexts, were given up, or need a group that cannot be measured here.
   uint64_t unmeasurable_launches = 0, unmeasurable_gpu_ns = 0;
   // Covered, of what can be measured: of GPU time, of launches where there are no times.
   double share() const;
@@ -123,7 +123,8 @@ class MeasurementScheduler {
   // all signatures known so far want those without conditions. Devices of one chip, whose plans are
   // the same, share the bits and what is measured: their launches count as one. Empty result: no
   // bits left for all groups, or a device past the 64th; it is not measured. A device that has a
-  // plan keeps it: the same ids are returned.
+  // plan keeps it: the same ids are returned. A group that is unavailable has id 0, and is not
+  // counted where others are numbered.
   std::vector<GroupId> add_plan(DeviceId, const std::string& chip,
                                 const std::vector<MetricGroupPlan>&);
   // Counters are unavailable on this device, or one group of them: nothing wants them any more.

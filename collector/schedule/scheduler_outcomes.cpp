@@ -49,7 +49,7 @@ void MeasurementScheduler::State::sample(Plan& plan, SampledSignature& s, uint32
   ++group.samples;
   s.armed -= GroupSet(g);
   if (s.phase == SampledSignature::Phase::kArmed) want_not(plan, s, GroupSet(g));
-  if (!s.complete && s.has_every_group()) set_complete(s, true);
+  if (!s.complete && !s.hopeless && s.has_every_group()) set_complete(s, true);
 }
 
 void MeasurementScheduler::window_succeeded(const MeasurementWindow& window,
@@ -72,15 +72,15 @@ void MeasurementScheduler::window_succeeded(const MeasurementWindow& window,
         if (rows[i].chosen && group.pending != 0) --group.pending;
         continue;
       }
-      if (state.config.every_launch) {
-        for (GroupProgress& group : s.groups) ++group.samples;
-        if (!s.complete) state.set_complete(s, true);
-        continue;
-      }
       const auto row = values.subspan(i * width, width);
       for (const GroupCondition& condition : plan->conditions)
         if (condition.group == window.group && condition.holds(row))
           state.need(*plan, s, condition.needed);
+      if (state.config.every_launch) {
+        for (GroupProgress& group : s.groups) ++group.samples;
+        if (!s.hopeless) state.set_complete(s, true);
+        continue;
+      }
       if (rows[i].chosen)
         state.sample(*plan, s, window.group, row);
       else

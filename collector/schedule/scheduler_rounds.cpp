@@ -49,7 +49,8 @@ void MeasurementScheduler::State::set_complete(SampledSignature& s, bool complet
   change(coverage.covered_gpu_ns, s.gpu_ns);
 }
 
-// A group that the signature needs was given up before it was read once: it will never be complete.
+// A group that the signature needs cannot be measured here, or was given up before it was read
+// once: it will never be complete.
 void MeasurementScheduler::State::set_hopeless(SampledSignature& s) {
   if (!s.measurable()) return void(s.hopeless = true);
   s.hopeless = true;
@@ -67,7 +68,13 @@ void MeasurementScheduler::State::count_launches(SampledSignature& s, uint64_t l
 }
 
 // A sample has shown that the signature needs the group.
-void MeasurementScheduler::State::need(Plan& plan, SampledSignature& s, uint32_t g) {
+void MeasurementScheduler::State::need(Plan& plan, SampledSignature& s,
+                                       std::optional<uint32_t> needed) {
+  if (!needed) {
+    set_complete(s, false);
+    return set_hopeless(s);
+  }
+  const uint32_t g = *needed;
   if (s.needed.contains(g)) return;
   const GroupSet group(g);
   s.needed |= group;

@@ -20,7 +20,8 @@ struct GroupCondition {
   uint32_t group = 0;              // whose values they are
   size_t metric = 0;               // column
   std::optional<size_t> included;  // column
-  uint32_t needed = 0;             // the other group
+  // The other group. None: it cannot be measured here.
+  std::optional<uint32_t> needed;
 
   bool holds(std::span<const double> row) const;
 };
@@ -35,6 +36,7 @@ struct MeasurementScheduler::State {
     GroupSet tells_work;               // their values depend only on the kernel's work
     std::vector<size_t> work_columns;  // by group: so many of its first metrics count work
     std::vector<GroupCondition> conditions;
+    bool lacks = false;  // nothing says which kernels need a group that cannot be measured here
     std::vector<std::optional<uint32_t>> substitute;  // by group: MetricGroupPlan::instead_of
     std::unordered_map<SignatureId, SampledSignature> signatures;
     std::unordered_map<FunctionShape, SignatureFamily, FunctionShape::Hash> families;
@@ -49,7 +51,7 @@ struct MeasurementScheduler::State {
   Random random FLOPINJ_GUARDED_BY(mutex);
   struct Device {
     Plan* plan = nullptr;
-    std::vector<GroupId> ids;              // by group
+    std::vector<GroupId> ids;              // of all groups that are wanted
     std::vector<uint32_t> empty_failures;  // by group: windows in a row that failed with no rows
   };
   std::unordered_map<std::string, Plan> plans FLOPINJ_GUARDED_BY(mutex);  // by chip
@@ -131,7 +133,7 @@ struct MeasurementScheduler::State {
   void family_sample(Plan&, SampledSignature&, uint32_t group, std::span<const double> values)
       FLOPINJ_REQUIRES(mutex);
   // scheduler_rounds.cpp
-  void need(Plan&, SampledSignature&, uint32_t group) FLOPINJ_REQUIRES(mutex);
+  void need(Plan&, SampledSignature&, std::optional<uint32_t> group) FLOPINJ_REQUIRES(mutex);
   bool need_substitute(Plan&, SampledSignature&, uint32_t of) FLOPINJ_REQUIRES(mutex);
   void need_no_more(SampledSignature&, uint32_t group) FLOPINJ_REQUIRES(mutex);
   void advance(Plan&, SampledSignature&) FLOPINJ_REQUIRES(mutex);

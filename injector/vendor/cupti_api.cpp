@@ -46,6 +46,10 @@ uint32_t major_of(const link_map& map) {
 }
 
 Library open(const std::string& name, int flags = 0) {
+  // A FIFO would be waited for. What is loaded needs no file, and a name without a folder has none.
+  if (std::error_code none;
+      flags == 0 && name.find('/') != name.npos && !std::filesystem::is_regular_file(name, none))
+    return {};
   void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | flags);
   if (handle == nullptr) return {};
   link_map* map = nullptr;

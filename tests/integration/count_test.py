@@ -147,6 +147,12 @@ class Recordings(CountCase):
         self.assertEqual(harness.reasons(report, "unmeasured"), {"unavailable:tensor_bf16": 100})
         self.assertIn("counters.wrong.tensor_bf16", harness.codes(report))
         self.assertIn("counters.checked", harness.codes(report))
+        done = harness.run([harness.FLOPINJ, "run", "--simulate", "--force", "-o", self.trace, "--",
+                            BUILD / "lib/flopinj/known_kernels/known_kernels", "FFMA", "mma bf16"],
+                           harness.library_path(XDG_STATE_HOME=self.folder, FLOPINJ_BUDGET="none",
+                                                FLOPINJ_PLAN_WAIT_MS=20_000,
+                                                SIMGPU_FAULT="operations_halved"))
+        self.assertRegex(done.stderr, r"recorded 200 launches, FLOP counts for \S+ %")
 
     def test_instructions_that_were_wrong_are_bounded(self):
         self.count("GH100", expect=1, SIMGPU_FAULT="instructions_doubled")

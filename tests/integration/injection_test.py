@@ -170,6 +170,11 @@ class TheProgramNeverPays(harness.TestCase):
                              FLOPINJ_CUPTI="/nonexistent/libcupti.so")
         self.one_line(done, "libcupti")
 
+    def test_a_cupti_that_is_no_file_is_not_waited_for(self):
+        os.mkfifo(self.folder / "libcupti.so")
+        done = self.profiled(False, FLOPINJ_CUPTI=self.folder / "libcupti.so")
+        self.one_line(done, "libcupti.so")
+
     def test_a_cupti_newer_than_the_driver_is_refused(self):
         """Nothing of it is called: one that cannot start may crash, as 13.2 does."""
         newer = {"SIMGPU_DRIVER_VERSION": "12.8", "SIMGPU_CUPTI_VERSION": "13.2"}

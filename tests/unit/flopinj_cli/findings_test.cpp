@@ -1,4 +1,9 @@
 // What the library reads of the findings of flopinj doctor --count.
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+
 #include "catch.h"
 #include "doctor_findings.h"
 
@@ -33,6 +38,20 @@ TEST_CASE("a file that is not there, or too long, is not read") {
   CHECK_FALSE(read_findings("/nonexistent/file.json", understood));
   CHECK(read_findings("/dev/zero", understood));
   CHECK_FALSE(understood);
+}
+
+// Opening a FIFO waits for its writer, and reading a terminal for the user.
+TEST_CASE("what is no file is not waited for") {
+  std::string folder = std::filesystem::temp_directory_path() / "flopinj-findings-XXXXXX";
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const std::string fifo = folder + "/fifo.json";
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  bool understood = true;
+  CHECK(read_findings(fifo, understood));
+  CHECK_FALSE(understood);
+  CHECK(read_findings(folder, understood));
+  CHECK_FALSE(understood);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("findings of the simulated GPU are not those of the real one") {

@@ -488,6 +488,45 @@ TEST_CASE("scheduler: mode full measures every launch, all groups at once") {
   CHECK(scheduler.coverage().covered_launches == 10);
 }
 
+// 10 launches of it, of which the trace has no times.
+void count(MeasurementScheduler& scheduler, const Signature& s) {
+  const LaunchProgress seen{kGpu0, s.id, 10, 10};
+  scheduler.progress({&seen, 1}, 0, 0, 1);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "scheduler: kernels that need a group which cannot be read are not covered") {
+  std::vector<MetricGroupPlan> plan = two_groups();
+  plan.insert(plan.begin() + 1, {"tensor", {"t"}, false, false, {{"b", ""}}, "not on this chip"});
+  config.every_launch = GENERATE(false, true);
+  MeasurementScheduler reads(config, table);
+  CHECK(reads.add_plan(kGpu0, "TU102", plan) == std::vector{GroupId{1}, GroupId{0}, GroupId{2}});
+  const Signature &plain = signature("plain"), &product = signature("product");
+  for (const Signature* const s : {&plain, &product}) {
+    for (uint32_t i = 0; i < config.first_samples; ++i)
+      for (const uint32_t group : {kScreening, kSass})
+        reads.window_succeeded(window(kGpu0, group, {s}), std::vector{s == &product ? 4.0 : 0.0});
+    count(reads, *s);
+  }
+  CHECK(reads.coverage().launches == 20);
+  CHECK(reads.coverage().covered_launches == 10);
+  CHECK(reads.coverage().unmeasurable_launches == 10);
+  CHECK(reads.coverage().share() == 1);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "scheduler: a group that cannot be read may be needed where none screens") {
+  scheduler.add_plan(kGpu0, "TU102",
+                     {{"screening", {"b"}, false, false, {}, "not on this chip"},
+                      {"tensor", {"t"}, false, false, {{"b", ""}}, "not on this chip"},
+                      {"sass", {"a"}, true, true}});
+  const Signature& s = signature("plain");
+  succeed(kGpu0, 0, {&s});
+  count(scheduler, s);
+  CHECK(scheduler.coverage().covered_launches == 0);
+  CHECK(scheduler.coverage().unmeasurable_launches == 10);
+}
+
 TEST_CASE("scheduler: threads with a device each end with every sample taken") {
   SignatureTable table;
   SchedulerConfig config = unlimited();
