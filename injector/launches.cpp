@@ -44,7 +44,7 @@ void Launches::enter(ThreadContext& thread, CallFrame& frame, const LaunchFuncti
     if (launch.context != nullptr) windows_.await_plan(*launch.context);
     launch.signature = signature(thread, launch.asked, kernel);
   }
-  launch.waits = function.kind == LaunchKind::kGraph ? graphs_.may_wait()
+  launch.waits = function.kind == LaunchKind::kGraph ? graphs_.may_wait(thread, launch.asked.graph)
                                                      : kernel != nullptr && kernel->never_measure;
   if (launch.context != nullptr && !launch.captured) {
     if (launch.waits) launch.context->waiting.begin(frame);

@@ -61,6 +61,19 @@ void GraphNodes::add_conditional(CUgraph parent, CUgraphNode node, std::vector<C
   graphs_[parent].conditionals.push_back({node, std::move(bodies)});
 }
 
+void GraphNodes::add_waiting(CUgraph graph) { graphs_[graph].waits = true; }
+
+bool GraphNodes::waits(CUgraph handle) const {
+  const auto graph = graphs_.find(handle);
+  if (graph == graphs_.end()) return false;
+  return graph->second.waits ||
+         std::ranges::any_of(graph->second.children,
+                             [&](const ChildGraph& child) { return waits(child.copy); }) ||
+         std::ranges::any_of(graph->second.conditionals, [&](const Conditional& inner) {
+           return std::ranges::any_of(inner.bodies, [&](CUgraph body) { return waits(body); });
+         });
+}
+
 void GraphNodes::drop_graph(CUgraph handle) {
   const auto graph = graphs_.find(handle);
   if (graph == graphs_.end()) return;

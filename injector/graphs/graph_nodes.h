@@ -20,12 +20,14 @@ struct NodeKernel {
   uint64_t sequence_plus_1 = 0;
   uint32_t flags = 0;        // as of LaunchRecord
   bool passed_over = false;  // the user chose kernels of other names
+  bool waits = false;        // perhaps for what the program does later
 
   // Another kernel in the same place.
   void run(const NodeKernel& other) {
     signature = other.signature;
     flags = other.flags;
     passed_over = other.passed_over;
+    waits = other.waits;
   }
 };
 
@@ -52,6 +54,7 @@ struct ExecNode {
 struct ExecutableGraph {
   std::vector<ExecNode> nodes;
   std::optional<GraphOrder> order;  // of its origins; none: it is in no window
+  bool waits = false;               // it has other nodes that may wait, or unknown ones
   LaunchedGraph launched;
   bool changed = true;  // `launched` is out of date
 
@@ -73,6 +76,8 @@ class GraphNodes {
 
   void add_child(CUgraph parent, ChildGraph);
   void add_conditional(CUgraph parent, CUgraphNode, std::vector<CUgraph> bodies);
+  void add_waiting(CUgraph);  // a node that may wait, and is no kernel
+  bool waits(CUgraph) const;  // one is in it, in a child or in a body
   void drop_graph(CUgraph);
   // All kernel nodes, those of child graphs and bodies too.
   std::vector<SourceNode> flatten(CUgraph) const;
@@ -95,6 +100,7 @@ class GraphNodes {
     std::vector<CUgraphNode> kernels;  // in the order they were made
     std::vector<ChildGraph> children;
     std::vector<Conditional> conditionals;
+    bool waits = false;
   };
   void flatten(CUgraph, std::vector<SourceNode>&, bool conditional) const;
 

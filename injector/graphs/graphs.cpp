@@ -4,6 +4,16 @@
 
 namespace flopinj {
 
+namespace {
+
+// Its work may wait for the host or for another device, as a collective among the kernels may.
+bool may_wait_for_others(CUgraphNodeType type) {
+  return type == CU_GRAPH_NODE_TYPE_HOST || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT ||
+         type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+}
+
+}  // namespace
+
 void Graphs::report(const char* code, std::string_view message) {
   edge_.collector->diagnostic(Severity::kWarning, code, message);
 }
@@ -14,7 +24,7 @@ void Graphs::call_enter(ThreadContext& thread, CallFrame& frame, const GraphFunc
   if (!frame.outermost) return;
   thread.graph_call.makes_exec =
       function.action == GraphAction::kInstantiate || function.action == GraphAction::kUpdate;
-  thread.graph_call.conditional = false;
+  thread.graph_call.conditional = thread.graph_call.waits = false;
   thread.graph_call.clones.clear();
   thread.graph_call.graphs.clear();
   if (function.action == GraphAction::kBeginCapture) captures_.beginning(frame);
@@ -94,7 +104,10 @@ NodeKernel Graphs::kernel_of(ThreadContext& thread, const GraphCall& call) {
     kernel.signature = signature->id;
     kernel.flags = work_flags(*signature->function);
     kernel.passed_over = signature->function->passed_over;
+    kernel.waits = signature->function->never_measure;
+    if (kernel.waits) may_wait_.store(true, std::memory_order_relaxed);
   } else {
+    kernel.waits = true;
     report("graph.unnamed_kernel",
            "the driver does not tell the name of a kernel added to a graph by hand (it can since "
            "CUDA 12.3); its launches have no count");
@@ -110,6 +123,7 @@ void Graphs::add_child(ThreadContext& thread, const GraphCall& call) {
     child.copy = thread.graph_call.graphs.front();  // CUPTI reports the outermost copy first
   else
     child.contents = nodes_.flatten(call.other);
+  if (nodes_.waits(call.other)) nodes_.add_waiting(call.graph);
   nodes_.add_child(call.graph, std::move(child));
 }
 
@@ -123,9 +137,12 @@ void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
            "the host are");
   }
   std::vector<SourceNode> source;
+  ExecutableGraph exec;
+  exec.waits = thread.graph_call.waits;
   {
     const MutexLock lock(mutex_);
     source = nodes_.flatten(call.graph);
+    exec.waits = exec.waits || nodes_.waits(call.graph);
   }
   // A copy may be copied again: the last one is what runs, the first original is what we know.
   std::unordered_map<CUgraphNode, CUgraphNode> origin_of;  // copy -> first original
@@ -138,7 +155,6 @@ void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
     if (runs_as.insert_or_assign(origin, copy).second) origins.push_back(origin);
   }
 
-  ExecutableGraph exec;
   for (const SourceNode& node : source) {
     const auto copy = runs_as.find(node.node);
     exec.nodes.push_back({node.node, node.kernel,
@@ -153,6 +169,7 @@ void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
     const auto copy = runs_as.find(origin);
     if (copy == runs_as.end()) continue;
     const std::optional<NodeKernel> kernel = ask_driver(thread, origin);
+    exec.waits = exec.waits || !kernel;
     exec.nodes.push_back(
         {origin, kernel.value_or(NodeKernel{}), id_of(copy->second), true, conditional});
   }
@@ -198,17 +215,19 @@ void Graphs::change_exec(const GraphCall& call, const NodeKernel& kernel) {
     else
       for (const ExecNode& node : exec->nodes)
         places.push_back({node.origin, node.kernel, node.conditional});
-    if (!exec->update(places, nodes_.flatten(call.other)))
-      report("graph.update",
-             "an executable graph was updated from a graph whose nodes are not all known; its "
-             "launches may be counted with former parameters");
-    return;
+    if (exec->update(places, nodes_.flatten(call.other))) return;
+    exec->waits = true;
+    return report("graph.update",
+                  "an executable graph was updated from a graph whose nodes are not all known; its "
+                  "launches may be counted with former parameters");
   }
   ExecNode* const node = exec->find(call.node);
-  if (node == nullptr)
+  if (node == nullptr) {
+    exec->waits = true;
     return report("graph.unknown_node",
                   "an unknown kernel node of an executable graph was changed; launches of that "
                   "graph may be counted with its former parameters");
+  }
   if (call.action == GraphAction::kEnable) {
     node->enabled = call.enabled;
   } else {
@@ -222,13 +241,15 @@ void Graphs::put(CUgraph graph, CUgraphNode node, const NodeKernel& kernel) {
            "more graph nodes than can be followed; launches of the rest are not counted");
 }
 
+bool Graphs::may_wait(ThreadContext& thread, CUgraphExec handle) {
+  if (!may_wait_.load(std::memory_order_relaxed)) return false;
+  const LaunchedGraph* const graph = known(thread, handle);
+  return graph == nullptr || graph->waits;
+}
+
 GraphKernels* Graphs::measured(ThreadContext& thread, CUgraphExec handle) {
-  if (!may_measure()) return nullptr;
-  {
-    const MutexLock lock(mutex_);
-    if (nodes_.executable(handle) == nullptr) return nullptr;  // reported once it is launched
-  }
-  return launched(thread, handle).measured;
+  const LaunchedGraph* const graph = may_measure() ? known(thread, handle) : nullptr;
+  return graph != nullptr ? graph->measured : nullptr;
 }
 
 GraphKernels* Graphs::measured_as(const ExecutableGraph& exec) {
@@ -255,21 +276,24 @@ GraphKernels* Graphs::measured_as(const ExecutableGraph& exec) {
 }
 
 LaunchedGraph Graphs::launched(ThreadContext& thread, CUgraphExec handle) {
+  if (const LaunchedGraph* const graph = known(thread, handle)) return *graph;
+  report("graph.unknown",
+         "a graph was launched that was instantiated before profiling began; its kernels are not "
+         "counted");
+  edge_.collector->count_unseen("graph_before_recording");
+  return {};
+}
+
+const LaunchedGraph* Graphs::known(ThreadContext& thread, CUgraphExec handle) {
   const uint64_t epoch = epoch_.load(std::memory_order_acquire);
   const auto place = reinterpret_cast<uintptr_t>(handle);
   GraphSlot& slot = thread.graphs[(place >> 4 ^ place >> 12) % thread.graphs.size()];
-  if (slot.exec == handle && slot.epoch == epoch) return slot.graph;
+  if (slot.exec == handle && slot.epoch == epoch) return &slot.graph;
 
   const MutexLock lock(mutex_);
-  ExecutableGraph* const known = nodes_.executable(handle);
-  if (known == nullptr) {
-    report("graph.unknown",
-           "a graph was launched that was instantiated before profiling began; its kernels are not "
-           "counted");
-    edge_.collector->count_unseen("graph_before_recording");
-    return {};
-  }
-  ExecutableGraph& exec = *known;
+  ExecutableGraph* const executable = nodes_.executable(handle);
+  if (executable == nullptr) return nullptr;
+  ExecutableGraph& exec = *executable;
   if (exec.changed) {
     std::vector<GraphNode> nodes;
     const auto wanted = [](const ExecNode& n) { return n.enabled && !n.kernel.passed_over; };
@@ -291,11 +315,14 @@ LaunchedGraph Graphs::launched(ThreadContext& thread, CUgraphExec handle) {
     const bool bodies = nodes.size() > exec.launched.kernels;
     exec.launched.id = nodes.empty() ? GraphId{} : edge_.collector->add_graph(std::move(nodes));
     exec.launched.bodies_lost = bodies && !exec.launched.id;
-    exec.launched.measured = measured_as(exec);
+    exec.launched.waits = exec.waits || std::ranges::any_of(exec.nodes, [](const ExecNode& n) {
+                            return n.kernel.waits;
+                          });
+    exec.launched.measured = exec.launched.waits ? nullptr : measured_as(exec);
     exec.changed = false;
   }
   slot = {handle, exec.launched, epoch};
-  return exec.launched;
+  return &slot.graph;
 }
 
 uint64_t Graphs::id_of(CUgraphNode node) const {
@@ -318,10 +345,11 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
         report("graph.conditional",
                "a graph has conditional nodes: how often their bodies run is decided on the GPU; "
                "kernels in them are counted by CUPTI's records of them, where times are recorded");
-      if (data.nodeType == CU_GRAPH_NODE_TYPE_HOST ||
-          data.nodeType == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT ||
-          data.nodeType == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+      if (may_wait_for_others(data.nodeType)) {
         may_wait_.store(true, std::memory_order_relaxed);
+        const MutexLock lock(mutex_);
+        nodes_.add_waiting(data.graph);
+      }
       if (!kernel) return;
       if (thread.calls.inside(CallKind::kLaunch)) {  // a launch under capture
         const LaunchInProgress& launch = thread.launch;
@@ -335,6 +363,7 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
         thread.launch.captured = true;
         NodeKernel captured{{}, launch.record.path, launch.record.sequence_plus_1};
         captured.passed_over = !edge_.settings.kernel_name.empty();
+        captured.waits = launch.waits;
         if (launch.signature != nullptr) {
           captured.signature = launch.signature->id;
           captured.flags = work_flags(*launch.signature->function);
@@ -346,12 +375,16 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
       return;  // by hand: known at the EXIT of that call
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED: {
       call.conditional |= data.nodeType == CU_GRAPH_NODE_TYPE_CONDITIONAL;
-      if (!kernel) return;
+      const bool waits = may_wait_for_others(data.nodeType);
+      if (waits) may_wait_.store(true, std::memory_order_relaxed);
+      if (!kernel && !waits) return;
       if (thread.calls.inside(CallKind::kGraph) && call.makes_exec) {
-        call.clones.push_back({data.node, data.originalNode});
+        call.waits |= waits;
+        if (kernel) call.clones.push_back({data.node, data.originalNode});
         return;
       }
       const MutexLock lock(mutex_);
+      if (waits) return nodes_.add_waiting(data.graph);
       if (const NodeKernel* const original = nodes_.find(data.originalNode))
         put(data.graph, data.node, NodeKernel{*original});
       return;

@@ -43,11 +43,10 @@ class Graphs {
   void call_exit(ThreadContext&, CallFrame*, const GraphFunction&, const CUpti_CallbackData&);
   void resource(ThreadContext&, CUpti_CallbackIdResource, const CUpti_GraphData&);
 
-  // Whether graph launches may wait for the host or for another device: once a node of such work
-  // was made in any graph of the process.
-  bool may_wait() const noexcept { return may_wait_.load(std::memory_order_relaxed); }
-
-  // Before a graph launch. Null: it is to be in no window.
+  // Before a graph launch. Whether it may wait for the host or for another device. An unknown graph
+  // may, once the process has any that does.
+  bool may_wait(ThreadContext&, CUgraphExec);
+  // Null: it is to be in no window.
   GraphKernels* measured(ThreadContext&, CUgraphExec);
   // After a graph launch succeeded. A hit in the thread's few slots takes no lock.
   LaunchedGraph launched(ThreadContext&, CUgraphExec);
@@ -57,6 +56,7 @@ class Graphs {
     return edge_.settings.graphs ? *edge_.settings.graphs != GraphMode::kOff
                                  : edge_.graphs_shown.load(std::memory_order_relaxed);
   }
+  const LaunchedGraph* known(ThreadContext&, CUgraphExec);  // null: it is not
   NodeKernel kernel_of(ThreadContext&, const GraphCall&);
   void instantiate(ThreadContext&, const GraphCall&);
   void add_child(ThreadContext&, const GraphCall&);
@@ -74,8 +74,8 @@ class Graphs {
   Edge& edge_;
   Functions& functions_;
   Captures& captures_;
-  std::atomic<bool> may_wait_{false};
-  std::atomic<uint64_t> epoch_{1};  // changes with every change of any executable graph
+  std::atomic<bool> may_wait_{false};  // a graph of the process
+  std::atomic<uint64_t> epoch_{1};     // changes with every change of any executable graph
   Mutex mutex_;
   GraphNodes nodes_ FLOPINJ_GUARDED_BY(mutex_);
   // Never removed: launching threads hold pointers to them.

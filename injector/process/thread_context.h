@@ -70,6 +70,7 @@ struct LaunchedGraph {
   uint32_t passed_over = 0;          // of its kernels, those whose names the user did not choose
   uint32_t kernels = 0;              // launches in one launch of the graph, bodies left out
   bool timed = true;                 // CUPTI's times can be kept apart
+  bool waits = false;                // perhaps for the host or for another device
   GraphKernels* measured = nullptr;  // null: its launches are in no window
   bool bodies_lost = false;  // it has conditional bodies and found no room in the table of graphs
 };
@@ -104,6 +105,7 @@ struct LaunchInProgress {
 struct GraphCallInProgress {
   bool makes_exec = false;   // the copies are an executable graph's
   bool conditional = false;  // and a conditional node is among them
+  bool waits = false;        // and one that may wait, and is no kernel
   struct Clone {
     CUgraphNode node, original;
   };

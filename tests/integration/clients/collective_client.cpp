@@ -1,10 +1,12 @@
 // Ranks that reduce their gradients by kernels which wait for each other, as with NCCL:
-// collective_client PTX RANKS STEPS HOW. HOW says who launches: "threads", one for each rank, or
-// "one", a thread for all of them. Each rank has a device, a stream for its own kernels and one for
-// the collective's, with events between them. Ends with 1 where a sum is wrong.
+// collective_client PTX RANKS STEPS HOW. HOW says who launches: "threads", one for each rank;
+// "graphs", such threads, each kernel in a captured graph; or "one", a thread for all ranks. Each
+// rank has a device, a stream for its own kernels and one for the collective's, with events between
+// them. Ends with 1 where a sum is wrong.
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,7 +29,8 @@ struct Ring {
 
 class Rank {
  public:
-  Rank(const char* ptx, unsigned rank, unsigned ranks) : ring_{rank, ranks, 0, 0, 0} {
+  Rank(const char* ptx, unsigned rank, unsigned ranks, bool in_graphs)
+      : ring_{rank, ranks, 0, 0, 0}, in_graphs_(in_graphs) {
     check(cuDeviceGet(&device_, static_cast<int>(rank)), "cuDeviceGet");
     check(cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
     use();
@@ -88,13 +91,44 @@ class Rank {
   }
 
  private:
-  void launch(const char* name, unsigned grid, CUstream stream, void** parameters) const {
+  void launch(const char* name, unsigned grid, CUstream stream, void** parameters) {
     CUfunction function = nullptr;
     check(cuModuleGetFunction(&function, module_, name), name);
+    if (in_graphs_) return launch_graph(graphs_[name], function, grid, stream, parameters);
     check(cuLaunchKernel(function, grid, 1, 1, kBlock, 1, 1, 0, stream, parameters, nullptr), name);
   }
 
+  struct Graph {
+    CUgraphNode node = nullptr;
+    CUgraphExec exec = nullptr;
+  };
+  static void launch_graph(Graph& graph, CUfunction function, unsigned grid, CUstream stream,
+                           void** parameters) {
+    CUDA_KERNEL_NODE_PARAMS kernel{};
+    kernel.func = function;
+    kernel.gridDimX = grid;
+    kernel.blockDimX = kBlock;
+    kernel.gridDimY = kernel.gridDimZ = kernel.blockDimY = kernel.blockDimZ = 1;
+    kernel.kernelParams = parameters;
+    if (graph.exec == nullptr) {
+      CUgraph made = nullptr;
+      size_t one = 1;
+      check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+            "cuStreamBeginCapture");
+      check(cuLaunchKernel(function, grid, 1, 1, kBlock, 1, 1, 0, stream, parameters, nullptr),
+            "cuLaunchKernel");
+      check(cuStreamEndCapture(stream, &made), "cuStreamEndCapture");
+      check(cuGraphGetNodes(made, &graph.node, &one), "cuGraphGetNodes");
+      check(cuGraphInstantiateWithFlags(&graph.exec, made, 0), "cuGraphInstantiateWithFlags");
+    }
+    check(cuGraphExecKernelNodeSetParams(graph.exec, graph.node, &kernel),
+          "cuGraphExecKernelNodeSetParams");
+    check(cuGraphLaunch(graph.exec, stream), "cuGraphLaunch");
+  }
+
   Ring ring_;
+  bool in_graphs_;
+  std::map<std::string, Graph> graphs_;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
@@ -109,12 +143,13 @@ int main(int argc, char** argv) {
   if (argc != 5) return 2;
   const auto count = static_cast<unsigned>(std::stoi(argv[2]));
   const int steps = std::stoi(argv[3]);
+  const std::string how = argv[4];
   check(cuInit(0), "cuInit");
   std::vector<Rank> ranks;
-  for (unsigned r = 0; r < count; ++r) ranks.emplace_back(argv[1], r, count);
+  for (unsigned r = 0; r < count; ++r) ranks.emplace_back(argv[1], r, count, how == "graphs");
   for (unsigned r = 0; r < count; ++r) ranks[r].joins(ranks[(r + 1) % count]);
   for (const bool bf16 : {false, true}) {
-    if (std::string(argv[4]) == "threads") {
+    if (how != "one") {
       std::vector<std::thread> threads;
       for (Rank& rank : ranks)
         threads.emplace_back([&] {

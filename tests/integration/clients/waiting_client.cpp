@@ -119,22 +119,92 @@ void stream_wait(const Gpu& gpu) {
   }
 }
 
-// A graph holds the waiting host function.
-void graph(const Gpu& gpu) {
-  const CUstream compute = make_stream(), other = make_stream();
-  warm_up(gpu, compute);
-  check(cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
-  check(cuLaunchHostFunc(other, locked, nullptr), "cuLaunchHostFunc");
-  CUgraph captured = nullptr;
-  check(cuStreamEndCapture(other, &captured), "cuStreamEndCapture");
+// Graphs that wait until the flag is set, by a host function or by a kernel. That came into them in
+// one of many ways.
+void CUDA_CB until_set(void* flag) {
+  while (static_cast<const Flag*>(flag)->get() == 0) std::this_thread::yield();
+}
+
+struct FlagKernel {
+  FlagKernel(const Gpu& gpu, const Flag& flag) : device(flag.device) {
+    node.func = gpu.function("wait_for_flag");
+    node.gridDimX = node.gridDimY = node.gridDimZ = 1;
+    node.blockDimX = node.blockDimY = node.blockDimZ = 1;
+    node.kernelParams = parameters;
+  }
+  FlagKernel(const FlagKernel&) = delete;
+  FlagKernel& operator=(const FlagKernel&) = delete;
+
+  CUdeviceptr device;
+  unsigned value = 0;
+  void* parameters[2] = {&device, &value};
+  CUDA_KERNEL_NODE_PARAMS node{};
+};
+
+template <class Launch>
+CUgraph capture(CUstream stream, Launch launch) {
+  CUgraph graph = nullptr;
+  check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
+  launch();
+  check(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+  return graph;
+}
+
+CUgraphExec instantiate(CUgraph graph) {
   CUgraphExec exec = nullptr;
-  check(cuGraphInstantiateWithFlags(&exec, captured, 0), "cuGraphInstantiateWithFlags");
+  check(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiateWithFlags");
+  return exec;
+}
+
+CUgraphExec waiting_graph(const Gpu& gpu, const Flag& flag, CUstream stream,
+                          const std::string& how) {
+  const auto host = [&] {
+    check(cuLaunchHostFunc(stream, until_set, const_cast<Flag*>(&flag)), "cuLaunchHostFunc");
+  };
+  const auto kernel = [&] { flag.wait_while(gpu, 0, stream); };
+  if (how == "host") return instantiate(capture(stream, host));
+  if (how == "kernel") return instantiate(capture(stream, kernel));
+  CUgraph graph = nullptr;
+  if (how == "clone") {
+    check(cuGraphClone(&graph, capture(stream, host)), "cuGraphClone");
+    return instantiate(graph);
+  }
+  check(cuGraphCreate(&graph, 0), "cuGraphCreate");
+  CUgraphNode node = nullptr;
+  if (how == "child") {
+    check(cuGraphAddChildGraphNode(&node, graph, nullptr, 0, capture(stream, host)),
+          "cuGraphAddChildGraphNode");
+    return instantiate(graph);
+  }
+  const FlagKernel waits(gpu, flag);
+  if (how == "by_hand") {
+    check(cuGraphAddKernelNode(&node, graph, nullptr, 0, &waits.node), "cuGraphAddKernelNode");
+    return instantiate(graph);
+  }
+  CUgraph plain = capture(stream, [&] { gpu.axpy(100, stream); });
+  const CUgraphExec exec = instantiate(plain);
+  size_t one = 1;
+  check(cuGraphGetNodes(plain, &node, &one), "cuGraphGetNodes");
+  if (how == "exchanged") {
+    check(cuGraphExecKernelNodeSetParams(exec, node, &waits.node),
+          "cuGraphExecKernelNodeSetParams");
+  } else {
+    CUgraphExecUpdateResultInfo result{};
+    check(cuGraphExecUpdate(exec, capture(stream, kernel), &result), "cuGraphExecUpdate");
+  }
+  return exec;
+}
+
+void graph(const Gpu& gpu, const std::string& how) {
+  const CUstream compute = make_stream(), other = make_stream();
+  const Flag flag;
+  warm_up(gpu, compute);
+  const CUgraphExec exec = waiting_graph(gpu, flag, other, how);
   for (int step = 0; step < kSteps; ++step) {
-    {
-      const std::scoped_lock lock(g_lock);
-      check(cuGraphLaunch(exec, other), "cuGraphLaunch");
-      gpu.axpy(100, compute);
-    }
+    flag.set(0);
+    check(cuGraphLaunch(exec, other), "cuGraphLaunch");
+    gpu.axpy(100, compute);
+    flag.set(1);
     Gpu::synchronize();
   }
 }
@@ -257,8 +327,8 @@ int main(int argc, char** argv) {
     kernel(gpu);
   else if (which == "stream_wait")
     stream_wait(gpu);
-  else if (which == "graph")
-    graph(gpu);
+  else if (which.starts_with("graph_"))
+    graph(gpu, which.substr(6));
   else if (which == "destroyed_stream")
     destroyed_stream(gpu);
   else if (which == "ended_thread")

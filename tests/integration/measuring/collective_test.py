@@ -38,9 +38,10 @@ class Collectives(harness.TestCase):
                 self.ends(ranks, how, env)
 
     def test_sums_are_right_and_all_else_is_measured_under_the_profiler(self):
-        for ranks, how in CASES:
+        for ranks, how in (*CASES, (2, "graphs")):
             with self.subTest(ranks=ranks, how=how):
-                self.ends(ranks, how, harness.injected_environment(self.trace, FLOPINJ_FORCE=1))
+                self.ends(ranks, how, harness.injected_environment(self.trace, FLOPINJ_FORCE=1,
+                                                                   FLOPINJ_GRAPHS="on"))
                 report = harness.reduce(self.trace)
                 self.assert_balanced(report)
                 kernels = harness.by(report, "kernels")

@@ -14,7 +14,10 @@ from harness import CLIENTS  # noqa: E402
 WAITING = CLIENTS / "waiting_client"
 # Cases that launch dot(7) 10 times when nothing waits any more.
 THEN_MEASURED = ("destroyed_stream", "ended_thread", "only_captured")
-CASES = ("host_function", "callback", "kernel", "stream_wait", "graph", "pipeline", *THEN_MEASURED)
+# How it came into a graph.
+GRAPHS = ("host", "kernel", "clone", "child", "by_hand", "exchanged", "updated")
+CASES = ("host_function", "callback", "kernel", "stream_wait", "pipeline", *THEN_MEASURED,
+         *("graph_" + how for how in GRAPHS))
 LIMIT_S = 60  # they end within a second where nothing hangs
 
 

@@ -37,6 +37,18 @@ TEST_CASE("a graph's kernels come in the order they were made, then those of chi
   CHECK(signatures(nodes.contents_of_child(node(19))) == std::vector<uint32_t>{2});
 }
 
+TEST_CASE("a graph waits where one inside of it does, and only that one") {
+  GraphNodes nodes;
+  nodes.add_child(graph(1), {node(19), graph(2), {}});
+  nodes.add_conditional(graph(2), node(18), {graph(3), graph(4)});
+  nodes.put(graph(5), node(51), kernel(1));
+  nodes.add_waiting(graph(4));
+  for (const uintptr_t waiting : {1, 2, 4}) CHECK(nodes.waits(graph(waiting)));
+  for (const uintptr_t other : {3, 5, 6}) CHECK_FALSE(nodes.waits(graph(other)));
+  nodes.drop_graph(graph(4));  // its handle may come back
+  CHECK_FALSE(nodes.waits(graph(1)));
+}
+
 TEST_CASE("what is dropped is gone, with what it holds, and its handles may come back") {
   GraphNodes nodes;
   nodes.put(graph(1), node(11), kernel(1));
