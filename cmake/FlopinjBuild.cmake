@@ -68,9 +68,24 @@ function(flopinj_compile_together target)
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP "${folder}of_${target}")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(type ${target} TYPE)
+  if(FLOPINJ_QUICK AND NOT type STREQUAL "EXECUTABLE")  # whose code is no library's
+    target_precompile_headers(${target} REUSE_FROM flopinj_standard_headers)
+  endif()
   # GCC takes a class of one source for one of a header that several include.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
+
+# Where nothing is kept from one build to the next, the headers that most files need are read once.
+# (ccache does not keep files that are compiled with them.)
+if(FLOPINJ_QUICK)
+  file(WRITE ${PROJECT_BINARY_DIR}/none.cpp "")
+  add_library(flopinj_standard_headers OBJECT ${PROJECT_BINARY_DIR}/none.cpp)
+  target_precompile_headers(flopinj_standard_headers PRIVATE
+    <algorithm> <array> <atomic> <charconv> <chrono> <cstring> <filesystem> <functional> <map>
+    <memory> <mutex> <optional> <set> <span> <string> <string_view> <thread> <unordered_map>
+    <vector>)
+endif()
 
 # flopinj_run_rarely(target): what is shipped of it is optimized less, as it takes the optimizer
 # long (JSON, CLI11) and runs for an instant.
