@@ -208,13 +208,22 @@ bool shows_facts(const OutputArguments& output) {
   return output.format == "sqlite" || (output.format == "csv" && needs_facts(output.table));
 }
 
-bool shows_launch_times(const OutputArguments& output) {
+namespace {
+
+// Whether a form may show one of the tables whose keys begin so.
+bool shows_table(const OutputArguments& output, std::string_view key) {
   const auto& f = output.format;
-  if (f == "csv") return output.table.empty() || output.table == "kernels";
+  if (f == "csv" || f == "json") return output.table.empty() || output.table.starts_with(key);
   if (is_for_people(f))
-    return output.all || std::ranges::find(output.sections, "kernels") != output.sections.end();
-  return f == "json" || f == "html" || f == "sqlite";
+    return output.all || std::ranges::find(output.sections, key) != output.sections.end();
+  return f == "html" || f == "sqlite";
 }
+
+}  // namespace
+
+bool shows_launch_times(const OutputArguments& output) { return shows_table(output, "kernels"); }
+
+bool shows_lost(const OutputArguments& output) { return shows_table(output, "lost"); }
 
 bool shows_launches(const OutputArguments& output) { return output.format == kLaunchForm; }
 

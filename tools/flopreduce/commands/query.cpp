@@ -27,6 +27,7 @@ void read_what_is_needed(std::string sql, ReduceOptions& reduce) {
   reduce.facts = std::ranges::any_of(
       table_sources(), [&](const auto* table) { return table->facts() && may_name(table->key()); });
   reduce.launch_times = may_name("kernels");
+  reduce.lost = may_name("lost");
 }
 
 int run_query(QueryArguments& a) {

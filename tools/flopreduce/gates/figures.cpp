@@ -15,6 +15,8 @@ namespace {
 using State = GateFigure::State;
 
 constexpr std::string_view kFigures = "figures", kTotal = "total";
+// Of these tables each row is a figure: of `lost` the share, which a name without a column means.
+constexpr std::string_view kLost = "lost", kShare = "share";
 constexpr std::pair<std::string_view, std::string_view> kAlso[] = {
     {"utilization", "hfu_kernel_time"}};
 
@@ -46,11 +48,12 @@ std::string joined(const FigurePath& path) {
 }
 
 // The names of all figures, of a table's first row only: it may have any number. In `total`, which
-// a comparison has, each row is a figure.
+// a comparison has, and in `lost` each row is a figure.
 std::vector<std::pair<std::string, const Cell*>> all_figures(std::span<const Table> tables) {
   std::vector<std::pair<std::string, const Cell*>> list;
   for (const Table& table : tables) {
-    const bool short_names = table.key == kFigures, named = table.key == kTotal;
+    const bool short_names = table.key == kFigures;
+    const bool named = table.key == kTotal || table.key == kLost;
     for (const TableRow& row : table.rows) {
       const std::string of_row = named ? std::get<std::string>(row[0].value) : "0";
       for (size_t c = 0; c < table.columns.size(); ++c) {
@@ -135,6 +138,8 @@ GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
   if (is_short)
     for (const auto& [name, column] : kAlso)
       if (parts[0] == name) parts[0] = column;
+  if (parts.size() == 2 && table->key == kLost && find_row(*table, parts[1]) != nullptr)
+    parts.emplace_back(kShare);
   const auto column = table->place_of(parts.back());
   const TableRow* row = nullptr;
   if (parts.size() == 3)

@@ -5,6 +5,7 @@
 //                     ROW is the text in the row's first column where no other row has it, or the
 //                     row's number, from 0
 //   TABLE.KEY         of a table of one row
+//   lost.LINE         lost.LINE.share
 #pragma once
 #include <span>
 #include <string>

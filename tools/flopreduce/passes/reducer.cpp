@@ -9,6 +9,7 @@
 #include "flop_trace_fields.h"
 #include "passes/definitions.h"
 #include "passes/launches.h"
+#include "passes/lost_ledger.h"
 #include "passes/merged_classes.h"
 #include "passes/router.h"
 #include "passes/rows/device_times.h"
@@ -224,6 +225,17 @@ void Reducer::step_pass(SharedTables& shared, Totals& totals, Formulas& formulas
   add_step_numbers(report);
 }
 
+void Reducer::lost_pass(SharedTables& shared, const ReportSources& sources, Report& report) {
+  report.lost.missing = no_ledger(sources.tables, report);
+  if (!report.lost.known()) return;
+  LaunchWorths worths(sources, report);
+  SecondPass pass = pass_over(shared);
+  pass.jobs = 1;
+  pass.consumer = [&] { return std::make_unique<LostPass>(sources.tables, worths); };
+  pass.run();
+  build_lost(sources, static_cast<LostPass&>(*pass.consumers.front()), worths.unknown(), report);
+}
+
 // Of a recording in a summary the files are gone that it was made of.
 DamageLog& Reducer::damage_of(TraceState& trace) {
   return trace.has_summary ? trace.damage : files_[trace.inputs.back()].damage;
@@ -329,10 +341,19 @@ Report Reducer::run() {
   Totals totals = second_pass(tables, shared);
   fold_into_merged_classes(tables, totals);
   Formulas formulas(options_.fma);
-  Report report = build_report({tables, totals, options_.rules, phases, operators, calls, formulas,
-                                options_.utilization, options_.keep_rows});
+  const ReportSources sources{tables,
+                              totals,
+                              options_.rules,
+                              phases,
+                              operators,
+                              calls,
+                              formulas,
+                              options_.utilization,
+                              options_.keep_rows};
+  Report report = build_report(sources);
   report.with_facts = options_.facts;
   step_pass(shared, totals, formulas, report);
+  if (options_.lost) lost_pass(shared, sources, report);
   note_missing_ends(tables);
   report.given_names_unused = names.none;
   if (names.full) damage_of(tables.traces.front()).add(Damage::kTableFull);

@@ -27,6 +27,7 @@
 namespace flopinj::reduce {
 
 class Launches;
+struct ReportSources;
 
 struct ReduceOptions {
   int fma = 2;  // what one fused multiply-add counts, 1 or 2
@@ -41,6 +42,7 @@ struct ReduceOptions {
   bool keep_rows = false;     // Report::rows
   bool facts = false;         // Report::facts, and single steps of summaries
   bool launch_times = false;  // KernelReport::times
+  bool lost = false;          // Report::lost
   unsigned jobs = 0;          // threads that read; 0: as many as there are cores, up to kMostJobs
   bool progress = false;      // a progress bar, where standard error is a terminal
 };
@@ -78,6 +80,8 @@ class Reducer {
                                                          const OperatorMap& operators);
   // What the launches of training steps did, where there are steps.
   void step_pass(SharedTables& shared, Totals& totals, Formulas& formulas, Report& report);
+  // Where the time went, where it can be known.
+  void lost_pass(SharedTables& shared, const ReportSources& sources, Report& report);
   void note_missing_ends(TraceTables& tables);
   std::string damage_line(const TraceState& trace) const;
   void name_sources(const TraceTables& tables, Report& report) const;

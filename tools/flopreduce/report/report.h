@@ -11,6 +11,7 @@
 #include "flop_trace.pb.h"
 #include "reader/damage.h"
 #include "report/figure.h"
+#include "report/lost.h"
 #include "report/steps.h"
 #include "report/utilization.h"
 #include "support/members.h"
@@ -295,6 +296,7 @@ struct OperatorReport {
   std::string name;   // "aten::conv2d"
   std::string range;  // the range that names it, with sizes; empty for all of a function
   std::string layer;  // empty where it is in none, and for all of a function
+  uint32_t path = 0;  // TraceTables::paths: of that range; 0 for all of a function
   std::string phase;
   uint64_t calls = 0;
   bool calls_counted = false;  // by the recorder or sequence numbers; else an estimate
@@ -311,6 +313,8 @@ struct OperatorReport {
   // Executed / formula where both are known and the formula is not 0.
   std::optional<double> ratio;
   std::string cause, evidence;
+
+  bool counts_for_model() const { return model_flop && phase != "recompute"; }
 };
 
 // FLOP by formula of several operators, as far as they have one.
@@ -599,6 +603,7 @@ struct Report {
   std::vector<StackReport> stacks;               // by range, then kernel
   std::vector<DeviceReport> devices;
   TimeReport time;
+  LostReport lost;
   StepsReport steps;
   std::vector<NumberReport> numbers;  // by name
   std::vector<TraceReport> traces;

@@ -71,13 +71,16 @@ Figure least_time_of(const Figure& flop, const Work& mix) {
   return (flop * (*whole.number() / static_cast<double>(mix.flop))).with(whole.marks());
 }
 
-// `flop` operations that take the mix of precisions of `mix`, over the time of `timed`.
+// `flop` operations that take the mix of precisions of `mix`, or `least_ns` where that is known
+// better, over the time of `timed`.
 UtilizationMethod method(const char* name, std::string basis, Figure flop, const Work& mix,
-                         const Work& timed, const Report& report) {
+                         const Work& timed, const Report& report,
+                         std::optional<double> least_ns = std::nullopt) {
   const UtilizationReport& of = report.utilization;
   const bool whole = &timed == &report.total;
   UtilizationMethod m{name, std::move(basis), std::move(flop), {}, {}, {}, {}, {}, {}};
   m.least_ns = least_time_of(m.flop, mix);
+  if (least_ns && m.least_ns.known()) m.least_ns = Figure(*least_ns, m.least_ns.marks());
   if (timed.time.ns > 0) m.gpu_time_ns = gpu_time_of(timed);
   m.gpu_time = share_of_peak(m.least_ns, time_of(timed));
   // These times hold launches that were slowed while counters were read.
@@ -139,6 +142,19 @@ Figure hfu_of(const Report& report, const TraceReport& trace) {
   return share_of_peak(least, Figure::exact(trace.wall_ns()) * static_cast<double>(trace.devices));
 }
 
+// What the FLOP of operators' formulas take at peak, each operator in the precisions it ran in.
+double formula_least_ns(const Report& report) {
+  const Work& all = report.total;
+  double ns = 0;
+  for (const OperatorReport& place : report.operators.places) {
+    if (!place.counts_for_model()) continue;
+    const Work& mix = place.work.flop > 0 ? place.work : all;
+    ns += static_cast<double>(*place.model_flop) * mix.roof.compute_ns /
+          static_cast<double>(std::max<u128>(1, mix.flop));
+  }
+  return ns;
+}
+
 Covered covered_by_formula(const Report& report, std::string_view phase) {
   Covered covered;
   for (const auto& place : report.operators.places)
@@ -153,13 +169,16 @@ void add_formula(const UtilizationOptions& options, Report& report) {
       "no operator with a formula is named (PyTorch: emit_nvtx(record_shapes=True)), and no "
       "--formula-flop is given");
   std::string basis = "by operators' formulas";
+  std::optional<double> least_ns;
+  bool given = true;
   if (options.formula_flop) {
     flop = Figure::exact(*options.formula_flop);
     basis = "by formula as given";
   } else if (const auto six_nd = flop_by_6nd(options, report)) {
     flop = Figure::exact(*six_nd);
     basis = "6 x parameters x tokens of " + std::to_string(report.steps.per_process) + " steps";
-  } else if (operators.formula_flop > 0) {
+  } else if (given = false; operators.formula_flop > 0) {
+    least_ns = formula_least_ns(report);
     flop = Figure(operators.formula_flop, mark_if(operators.formula_at_most, Mark::kAtMost));
     if (report.total.flop > 0) {
       const Covered covered = covered_by_formula(report, "");
@@ -169,8 +188,10 @@ void add_formula(const UtilizationOptions& options, Report& report) {
     }
     if (operators.formula_at_most) basis += ", at most: not every gradient is known";
   }
-  report.utilization.methods.push_back(
-      method("formula", std::move(basis), std::move(flop), report.total, report.total, report));
+  report.utilization.methods.push_back(method("formula", std::move(basis), std::move(flop),
+                                              report.total, report.total, report, least_ns));
+  if (given)
+    report.utilization.given_formula_ns = report.utilization.methods.back().least_ns.number();
 }
 
 // Three times forward, by the best that is known of it.

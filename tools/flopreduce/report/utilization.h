@@ -83,6 +83,8 @@ struct UtilizationReport {
   Figure busy_ns;                          // of each device, summed
   Figure span_ns;                          // from the first kernel to the last of each, summed
   std::vector<UtilizationMethod> methods;  // executed, formula; theory, one, batch, epoch
+  // What the formula's FLOP take at peak, where it is one number for the whole run.
+  std::optional<double> given_formula_ns;
 
   // Hardware and model FLOP utilization are over wall time, executed and by formula: observed
   // throughput / peak (Chowdhery et al., PaLM, 2022, section 4.1 and appendix B).

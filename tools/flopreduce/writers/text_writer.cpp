@@ -64,10 +64,10 @@ class TextWriter {
         rows[1 + r].push_back(human(table.rows[r][c], table.columns[c].kind));
     }
     const auto widths = widths_of(table.columns, rows);
-    write(rows, widths);
+    write(table.columns, rows, widths);
     std::string left_out;
     for (size_t c = 0; c < widths.size(); ++c)
-      if (widths[c] == 0)
+      if (widths[c] == 0 && !rows[0][c].empty())
         left_out += (left_out.empty() ? "  left out, too wide: " : ", ") + rows[0][c];
     if (!left_out.empty()) write(Line(left_out, Tone::kDim));
     if (shown < table.rows.size())
@@ -85,8 +85,9 @@ class TextWriter {
                         : fit_name(std::move(content), options_.width);
   }
 
-  // The first column is the name, to the left; all others are to the right.
-  void write(const std::vector<std::vector<std::string>>& rows, const std::vector<size_t>& widths) {
+  // The first column is the name, to the left; all others but notes are to the right.
+  void write(const std::vector<Column>& columns, const std::vector<std::vector<std::string>>& rows,
+             const std::vector<size_t>& widths) {
     std::vector<std::string> names;
     for (const auto& row : rows) names.push_back(row[0]);
     names = shorten_apart(names, widths[0]);
@@ -97,7 +98,7 @@ class TextWriter {
         const std::string cell = c == 0 ? names[r] : shorten(rows[r][c], widths[c]);
         const std::string pad(widths[c] - std::min(widths[c], display_width(cell)), ' ');
         line.append(kColumnGap, ' ');
-        line += c == 0 ? cell + pad : pad + cell;
+        line += c == 0 || columns[c].note ? cell + pad : pad + cell;
       }
       line.erase(line.find_last_not_of(' ') + 1);
       out_ << painted(line, r == 0 ? Tone::kDim : Tone::kPlain, options_.color) << '\n';

@@ -34,6 +34,10 @@ const std::vector<Table>& report_tables() {
       table_of(
           "operators", {text("operator"), text("phase"), number("calls")},
           {{"aten::mm", "forward", Figure::exact(6)}, {"aten::mm", "backward", Figure::exact(7)}}),
+      table_of("lost",
+               {text("line"), number("ns", Kind::kNanoseconds), number("share", Kind::kShare)},
+               {{"idle", Figure::exact(50), Figure::exact(0.25)},
+                {"recompute", Cell::none("no peak known"), Cell::none("no peak known")}}),
       table_of("step_summary", {number("count")}, {{Figure::exact(20)}})};
   return kTables;
 }
@@ -243,4 +247,14 @@ TEST_CASE("length and nesting are bounded") {
   std::string longest = "1>0";
   while (longest.size() < 4080) longest += " and 1>0";
   CHECK(fails(longest));
+}
+
+TEST_CASE("gates: a line of the lost peak is its share") {
+  CHECK(fails("lost.idle > 20%"));
+  CHECK_FALSE(fails("lost.idle > 30%"));
+  CHECK(fails("lost.idle.ns > 40"));
+  const GateResult unknown = decide("lost.recompute > 20%");
+  CHECK(unknown.verdict == Verdict::kNotKnown);
+  CHECK(unknown.message.find("no peak known") != std::string::npos);
+  CHECK(decide("lost.rcompute > 20%").verdict == Verdict::kInvalid);
 }

@@ -23,7 +23,9 @@ PREFIX = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P"
 UNIT = {"flop": "FLOP", "op": "OP", "bytes": "B", "rate": "FLOP/s", "bandwidth": "B/s"}
 SECONDS = {"ns": 0, "us": 3, "ms": 6, "s": 9}
 
-FACTS = {"rows", "step_list"}  # not in the JSON: they are as long as a trace
+FACTS = {  # not in the JSON: they are as long as a trace
+    "rows", "step_list", "lost_parts", "lost_steps"
+}
 
 
 class Forms:
@@ -64,7 +66,8 @@ class Forms:
 
         tables = {}
         for section in self.page["sections"]:
-            if (table := section["table"]) is not None:
+            # People see shares of `lost` that add up as printed: the next but one test.
+            if (table := section["table"]) is not None and table["key"] != "lost_shares":
                 rows = [[cell(*pair) for pair in zip(table["columns"], row, strict=True)]
                         for row in table["rows"]]
                 tables[table["key"]] = {**table, "rows": rows}
@@ -208,6 +211,42 @@ class Agreement(unittest.TestCase):
             self.assertEqual(marks.strip(), row[head.index(f"{column['key']}_mark")],
                              (key, column["key"]))
         return 1
+
+    def test_lost_adds_up(self):
+        self.each(self.lost_adds_up, 100)
+
+    def lost_adds_up(self, forms):
+        def dicts(key):
+            head, *rows = forms.csv[key]
+            return [dict(zip(head, row, strict=True)) for row in rows]
+
+        whole, lines = dicts("lost_capacity")[0], dicts("lost")
+        if whole["missing"]:
+            self.assertFalse(any(line["ns"] for line in lines))
+            self.assertIn(f"not known: {whole['missing']}", forms.text)
+            return 1
+        ns = {line["line"]: int(line["ns"]) for line in lines}
+        self.assertEqual(sum(ns[line["line"]] for line in lines if not line["parent"]),
+                         int(whole["capacity_ns"]))
+        for parent in {line["parent"] for line in lines} - {""}:
+            self.assertEqual(sum(ns[line["line"]] for line in lines if line["parent"] == parent),
+                             ns[parent])
+        for part in ("lost_phases", "lost_parts", "lost_steps"):
+            for line in lines:
+                if line["line"] not in {other["parent"] for other in lines}:
+                    self.assertEqual(sum(int(row["ns"]) for row in dicts(part)
+                                         if row["line"] == line["line"]), ns[line["line"]])
+        # As printed: each line leaves what the one before did, less its share.
+        text = forms.text.split("Where the peak went, of ")[1].split("\n\n")[0]
+        left = Decimal(100)
+        for line in text.splitlines()[2:]:
+            shares = re.findall(r"(<0\.1|\d+\.\d) %(?=  |$)", re.sub("  (=|takes ).*", "", line))
+            share = Decimal(0) if shares[0] == "<0.1" else Decimal(shares[0])
+            left -= share
+            if len(shares) > 1:
+                self.assertEqual(Decimal(shares[1]), left, line)
+        self.assertEqual(left, 0)
+        return len(lines)
 
     def test_json_is_csv(self):
         self.each(self.json_is_csv, 5000)

@@ -188,6 +188,7 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
   r.name = facts.name->name;
   r.range = tables_.range_label(path);
   r.layer = forward_backward_.layer_name(path);
+  r.path = path;
   r.phase = facts.phase;
   r.calls = facts.calls;
   r.calls_counted = facts.calls_counted;
@@ -198,7 +199,7 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
     r.model_flop = model_flop(facts);
     if (place.work.flop_complete() && *r.formula_flop > 0)
       r.ratio = quotient(place.work.flop, *r.formula_flop);
-    if (r.phase != "recompute") add_saturating(report_.formula_flop, *r.model_flop);
+    if (r.counts_for_model()) add_saturating(report_.formula_flop, *r.model_flop);
   }
   r.formula_at_most = formula_is_at_most(facts);
   if (r.formula_at_most && r.phase != "recompute") report_.formula_at_most = true;

@@ -103,6 +103,7 @@ struct Column {
   Worth worth = Worth::kUsual;
   const char* meaning = "";  // ASCII, without an end mark; empty where the heading says it
   bool exact = false;        // its numbers never have a mark
+  bool note = false;         // words beside the figures
 };
 
 using TableRow = std::vector<Cell>;

@@ -1,0 +1,438 @@
+// Where the peak went, of traces with planted losses: each line is what was planted.
+#include "catch.h"
+#include "reduce_bytes.h"
+#include "support/lost_sums.h"
+
+using namespace flopinj::test;
+using namespace flopinj::reduce;
+namespace trace = flopinj::trace;
+
+namespace {
+
+using enum LostLine;
+
+// Peaks that make work round: a nanosecond is 10^6 FLOP of bf16, 10^5 of fp32, or 1,000 bytes.
+const std::vector<std::string> kPeaks{"tensor_bf16=1000T", "fp32=100T", "memory=1T"};
+constexpr double kBf16 = 1e6, kFp32 = 1e5, kBytes = 1000;
+constexpr uint32_t kMultiprocessors = 100;
+constexpr uint64_t kStart = 1'000'000;
+
+// One process. Launches are planted where they are to run, each in a batch of its own.
+class Planted {
+ public:
+  explicit Planted(int32_t rank = -1, const std::string& uuid = "") {
+    trace::TracePacket p;
+    auto* h = p.mutable_header();
+    h->set_format_major(1);
+    h->set_pid(static_cast<uint32_t>(500 + rank));
+    h->set_hostname("host");
+    h->set_rank(rank);
+    h->set_level(trace::LEVEL_LAUNCHES);
+    h->set_counters(true);
+    h->set_session_id(static_cast<uint64_t>(100 + rank));
+    h->set_clock_trace_ns(kStart);
+    h->set_clock_realtime_ns(1'000'000'000'000);
+    trace_.add(p);
+    add_device(1, uuid);
+    trace_.thread(1, "main");
+  }
+  void add_device(uint32_t id, const std::string& uuid = "") {
+    trace::TracePacket p;
+    auto* d = p.mutable_device();
+    d->set_id(id);
+    d->set_name("Planted GPU");
+    d->set_chip("GH100");
+    d->set_multiprocessors(kMultiprocessors);
+    d->set_uuid(uuid);
+    trace_.add(p);
+    for (const uint32_t stream : {2 * id - 1, 2 * id}) trace_.stream(stream, id, stream);
+    trace_.group(10 * id + 1, "sass", sass_metrics(), true, id);
+    trace_.group(10 * id + 2, "bytes", {"dram__bytes_read.sum"}, false, id);
+    trace_.group(10 * id + 3, "tensor", {"sm__ops_path_tensor_src_bf16_dst_fp32.sum"}, false, id);
+  }
+  struct Worth {
+    double tensor_ns = 0, fp32_ns = 0, memory_ns = 0;
+    uint32_t blocks = kMultiprocessors;
+    bool counted = true, bytes = true;
+  };
+  uint32_t kernel(const std::string& name, const Worth& worth) {
+    const uint32_t id = ++kernels_;
+    trace::TracePacket p;
+    auto* i = p.mutable_interned();
+    auto* s = i->add_strings();
+    s->set_id(id);
+    s->set_value(name);
+    auto* f = i->add_functions();
+    f->set_id(id);
+    f->set_name(id);
+    auto* g = i->add_signatures();
+    g->set_id(id);
+    g->set_function(id);
+    g->set_grid_x(worth.blocks);
+    g->set_grid_y(1);
+    g->set_grid_z(1);
+    g->set_block_x(128);
+    g->set_block_y(1);
+    g->set_block_z(1);
+    g->set_stable_hash(1000 + id);
+    g->set_parameter_class(trace::Interned::PARAMETERS_EXACT);
+    trace_.add(p);
+    if (!worth.counted) return id;
+    trace_.samples(11, id, {sass(worth.fp32_ns * kFp32, 0, 0)});
+    if (worth.bytes) trace_.samples(12, id, {{worth.memory_ns * kBytes}});
+    trace_.samples(13, id, {{worth.tensor_ns * kBf16}});
+    return id;
+  }
+  uint32_t path(const std::string& name, uint32_t parent = 0) {
+    trace_.path(++paths_, parent, name);
+    return paths_;
+  }
+  struct At {
+    uint32_t kernel = 0;
+    uint64_t begin = 0, end = 0;  // ns after the start of the recording
+    uint32_t path = 0, stream = 1, step = 0;
+    bool windowed = false;
+  };
+  void run(const At& at) {
+    trace_.launches({{.signature = at.kernel,
+                      .duration_ns = static_cast<int64_t>(at.end - at.begin),
+                      .path = at.path,
+                      .windowed = at.windowed,
+                      .step = at.step}},
+                    1, at.stream, kStart + at.begin);
+  }
+  void untimed(uint32_t kernel, uint32_t path = 0) {
+    trace_.launches({{.signature = kernel, .path = path}});
+  }
+  TraceBuilder& trace() { return trace_; }
+  std::string end(uint64_t wall_ns, uint64_t window_ns = 0) {
+    trace::TracePacket p;
+    p.mutable_self_overhead()->set_window_ns(window_ns);
+    p.mutable_self_overhead()->set_wall_ns(wall_ns);
+    trace_.add(p);
+    trace::TracePacket last;
+    last.mutable_end()->set_time_ns(kStart + wall_ns);
+    last.mutable_end()->set_packets(1000);
+    trace_.add(last);
+    return trace_.bytes();
+  }
+
+ private:
+  TraceBuilder trace_;
+  uint32_t kernels_ = 0, paths_ = 0;
+};
+
+Report reduce(const std::vector<std::string>& traces,
+              const std::vector<std::string>& peaks = kPeaks, ReduceOptions options = {}) {
+  options.lost = true;
+  for (const auto& peak : peaks) options.utilization.peaks.push_back(parse_peak(peak).value);
+  Report report = reduce_bytes(traces, std::move(options));
+  const LostReport& lost = report.lost;
+  if (!lost.known()) return report;
+  CHECK(adds_up(lost));  // whatever was planted
+  // The rest is HFU and MFU, as the report has them elsewhere.
+  const UtilizationReport& u = report.utilization;
+  const double work =
+      lost.share(lost.at(kRecompute) + lost.at(kPadding) + lost.at(kOtherFlop) + lost.at(kModel));
+  if (u.hfu()->wall.known()) CHECK(work == Approx(*u.hfu()->wall.number()).margin(1e-6));
+  if (u.mfu()->wall.known())
+    CHECK(lost.share(lost.at(kModel) + lost.saved_ns) ==
+          Approx(*u.mfu()->wall.number()).margin(1e-6));
+  return report;
+}
+
+using Lines = std::map<LostLine, uint64_t>;
+Lines lines(const LostNs& ns) {
+  Lines out;
+  for (size_t line = 0; line < kLostLines; ++line)
+    if (ns[line] > 0) out[static_cast<LostLine>(line)] = ns[line];
+  return out;
+}
+
+// Of all parts that `is` holds for.
+template <typename Is>
+Lines lines_of(const LostReport& lost, Is is) {
+  LostNs sum{};
+  for (const auto& part : lost.parts)
+    if (is(part))
+      for (size_t line = 0; line < kLostLines; ++line) sum[line] += part.ns[line];
+  return lines(sum);
+}
+
+}  // namespace
+
+namespace Catch {
+template <>
+struct StringMaker<Lines> {
+  static std::string convert(const Lines& lines) {
+    std::string text;
+    for (const auto& [line, ns] : lines)
+      text += std::to_string(place_of(line)) + ": " + std::to_string(ns) + "  ";
+    return text;
+  }
+};
+}  // namespace Catch
+
+TEST_CASE("lost: one kernel of each kind, one after another") {
+  Planted p;
+  // At 40 % of peak: bytes explain 10 more, and 128 blocks on 100 multiprocessors another 12.5.
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 4000, .memory_ns = 5000, .blocks = 128});
+  // Below the roof of memory by a fifth.
+  const uint32_t add = p.kernel("add", {.fp32_ns = 100, .memory_ns = 800});
+  const uint32_t sort = p.kernel("sort", {.counted = false});
+  const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+  const uint32_t forward = p.path("forward"), backward = p.path("backward");
+  p.run({gemm, 1000, 11'000, forward});
+  p.run({add, 11'500, 12'500, forward});
+  p.run({sort, 12'500, 12'700, forward});
+  p.run({reduction, 212'700, 215'700, backward});
+  const Report report = reduce({p.end(220'000)});
+  const LostReport& lost = report.lost;
+  REQUIRE(lost.missing == "");
+  CHECK(lost.capacity_ns == 220'000);
+  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 1000 + 4300},
+                                {kIdleLongGaps, 200'000},
+                                {kIdleShortGaps, 500},
+                                {kCommunication, 3000},
+                                {kUncounted, 200},
+                                {kOtherMemory, 700},
+                                {kOtherBelowRoof, 200},
+                                {kMatrixMemory, 1000},
+                                {kMatrixBlocks, 1250},
+                                {kMatrixBelowRoof, 3750},
+                                {kOtherFlop, 4100}});
+  CHECK(has(lost.marks[place_of(kMatrixBlocks)], Mark::kEstimate));
+  // A gap belongs to the kernel after it.
+  CHECK(lines_of(lost, [](const auto& part) { return part.phase == "communication"; }) ==
+        Lines{{kIdleLongGaps, 200'000}, {kCommunication, 3000}});
+  CHECK(lines_of(lost, [](const auto& part) { return part.phase.empty(); }) ==
+        Lines{{kIdleStartEnd, 5300}});
+}
+
+TEST_CASE("lost: streams hide communication and other kernels") {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  const uint32_t add = p.kernel("add", {.fp32_ns = 100, .memory_ns = 900});
+  const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+  p.run({gemm, 0, 1000});
+  p.run({reduction, 500, 2500, 0, 2});  // 500 ns beside the product, 1,000 beside the addition
+  p.run({add, 1500, 2500});
+  const Report report = reduce({p.end(2500)});
+  const LostReport& lost = report.lost;
+  REQUIRE(lost.missing == "");
+  CHECK(lines(lost.ns) == Lines{{kCommunication, 500},
+                                {kOtherMemory, 800},
+                                {kOtherBelowRoof, 100},
+                                {kMatrixBelowRoof, 400},
+                                {kOtherFlop, 700}});
+  CHECK(lost.hidden_ns == 1500);
+}
+
+TEST_CASE("lost: work beside work of another class") {
+  Planted p;
+  // Both together do more than 90 % of what is possible, in the product's time.
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 700});
+  const uint32_t add = p.kernel("add", {.fp32_ns = 200});
+  p.run({gemm, 0, 1000});
+  p.run({add, 0, 1000, 0, 2});
+  CHECK(lines(reduce({p.end(1000)}).lost.ns) == Lines{{kMatrixBelowRoof, 100}, {kOtherFlop, 900}});
+}
+
+TEST_CASE("lost: work beyond peak is taken out of other losses, or is no ledger") {
+  const auto planted = [](double beside) {
+    Planted p;
+    const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 900});
+    const uint32_t add = p.kernel("add", {.fp32_ns = beside});
+    const uint32_t slow = p.kernel("slow", {.fp32_ns = 100});
+    p.run({gemm, 0, 1000});
+    p.run({add, 0, 1000, 0, 2});
+    p.run({slow, 1000, 2000});
+    return reduce({p.end(2000)}).lost;
+  };
+  // 100 of 300 find room in the product's own time, none is there; the rest in the slow kernel's.
+  CHECK(lines(planted(300).ns) == Lines{{kOtherBelowRoof, 700}, {kOtherFlop, 1300}});
+  CHECK(planted(1100).missing == "above peak: FLOP, times or peaks are wrong");
+}
+
+TEST_CASE("lost: launches that were slowed, and the idle time beside them") {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 500});
+  const uint32_t forward = p.path("forward"), backward = p.path("backward");
+  p.run({gemm, 0, 1000, forward});
+  p.run({gemm, 1000, 3000, backward});  // another mean
+  // The windows took 300 ns of the program; 400 are idle beside them.
+  p.run({gemm, 3200, 4900, forward, 1, 0, true});   // 700 longer
+  p.run({gemm, 5100, 7400, backward, 1, 0, true});  // 300 longer
+  const Report report = reduce({p.end(7400, 300)});
+  CHECK(lines(report.lost.ns) == Lines{{kIdleShortGaps, 100},
+                                       {kMatrixBelowRoof, 4000},
+                                       {kProfiler, 700 + 300 + 300},
+                                       {kOtherFlop, 2000}});
+  CHECK(
+      lines_of(report.lost, [](const auto& part) { return part.phase == "forward"; }) ==
+      Lines{{kIdleShortGaps, 50}, {kMatrixBelowRoof, 1000}, {kProfiler, 850}, {kOtherFlop, 1000}});
+}
+
+TEST_CASE("lost: recomputation, padding, and FLOP of no operator") {
+  Planted p;
+  // By formula 2 x 1000 x 1000 x 500 FLOP = 1,000 ns.
+  const std::string mm = "aten::mm, seq = 1, sizes = [[1000, 500], [500, 1000]]";
+  const uint32_t padded = p.kernel("padded", {.tensor_ns = 1100});
+  const uint32_t exact = p.kernel("exact", {.tensor_ns = 1000});
+  const uint32_t add = p.kernel("add", {.fp32_ns = 50});
+  const uint32_t forward = p.path("forward"), recompute = p.path("recompute");
+  const uint32_t in_forward = p.path(mm, forward), in_recompute = p.path(mm, recompute);
+  p.run({padded, 0, 2000, in_forward});
+  p.run({exact, 2000, 4000, in_recompute});
+  p.run({add, 4000, 4100, forward});
+  const Report report = reduce({p.end(4100)});
+  REQUIRE(report.lost.missing == "");
+  CHECK(lines(report.lost.ns) == Lines{{kOtherBelowRoof, 50},
+                                       {kMatrixBelowRoof, 900 + 1000},
+                                       {kRecompute, 1000},
+                                       {kPadding, 100},
+                                       {kOtherFlop, 50},
+                                       {kModel, 1000}});
+  CHECK(lines_of(report.lost, [](const auto& part) { return part.phase == "recompute"; }) ==
+        Lines{{kMatrixBelowRoof, 1000}, {kRecompute, 1000}});
+  CHECK(report.lost.formula);
+
+  // An operator that does with less than its formula says.
+  Planted saving;
+  const uint32_t fast = saving.kernel("winograd", {.tensor_ns = 400});
+  saving.run({fast, 0, 2000, saving.path(mm, saving.path("forward"))});
+  const Report saved = reduce({saving.end(2000)});
+  CHECK(lines(saved.lost.ns) == Lines{{kMatrixBelowRoof, 1600}, {kModel, 400}});
+  CHECK(saved.lost.saved_ns == 600);
+}
+
+TEST_CASE("lost: operators in other precisions count with their own peak") {
+  Planted p;
+  const uint32_t bf16 = p.kernel("bf16", {.tensor_ns = 1000});
+  const uint32_t fp32 = p.kernel("fp32", {.fp32_ns = 10'000});
+  const uint32_t forward = p.path("forward");
+  p.run({bf16, 0, 1000, p.path("aten::mm, sizes = [[1000, 500], [500, 1000]]", forward)});
+  // The same FLOP by formula, and as many executed: 10 us at the peak of fp32. An addition is no
+  // multiply-add: the kernel is none of products.
+  p.run({fp32, 1000, 11'000, p.path("aten::mm, sizes = [[1000, 1000], [1000, 500]]", forward)});
+  const Report report = reduce({p.end(12'000)});
+  CHECK(lines(report.lost.ns) == Lines{{kIdleStartEnd, 1000}, {kModel, 11'000}});
+  CHECK(*report.utilization.mfu()->wall.number() == Approx(11.0 / 12));
+}
+
+TEST_CASE("lost: one formula for the whole run") {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 500});
+  p.run({gemm, 0, 1000, p.path("forward")});
+  p.run({gemm, 1000, 2000, p.path("recompute")});
+  ReduceOptions options;
+  options.utilization.formula_flop = 400e6;
+  const LostReport lost = reduce({p.end(2000)}, kPeaks, options).lost;
+  CHECK(lines(lost.ns) ==
+        Lines{{kMatrixBelowRoof, 1000}, {kRecompute, 500}, {kPadding, 100}, {kModel, 400}});
+  CHECK(lost.given_formula);
+}
+
+TEST_CASE("lost: steps last from their first kernel to the next one's") {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  const uint32_t step = p.path("step");
+  p.run({gemm, 100, 1100, 0});
+  for (uint32_t i = 0; i < 3; ++i) {
+    const uint64_t at = 2000 + 3000 * i;
+    p.run({gemm, at, at + 1000, step, 1, i + 1});
+    p.run({gemm, at + 1200, at + 2200, step, 1, i + 1});
+  }
+  p.trace().steps({{1, kStart + 2000, 2500}, {2, kStart + 5000, 2500}, {3, kStart + 8000, 2500}},
+                  step);
+  const Report report = reduce({p.end(10'700)});
+  const LostReport& lost = report.lost;
+  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 100 + 500},
+                                {kIdleBetweenSteps, 900 + 800 + 800},
+                                {kIdleShortGaps, 600},
+                                {kMatrixBelowRoof, 7 * 400},
+                                {kOtherFlop, 7 * 600}});
+  REQUIRE(lost.steps.size() == 4);
+  CHECK(lines(lost.steps[0].ns) == Lines{{kIdleStartEnd, 600},
+                                         {kIdleBetweenSteps, 900},
+                                         {kMatrixBelowRoof, 400},
+                                         {kOtherFlop, 600}});
+  CHECK(lost.steps[1].first == 1);
+  CHECK(lines(lost.steps[1].ns) == Lines{{kIdleBetweenSteps, 800},
+                                         {kIdleShortGaps, 200},
+                                         {kMatrixBelowRoof, 800},
+                                         {kOtherFlop, 1200}});
+  CHECK(lines(lost.steps[3].ns) ==
+        Lines{{kIdleShortGaps, 200}, {kMatrixBelowRoof, 800}, {kOtherFlop, 1200}});
+  CHECK(lost.device_steps == 3);
+}
+
+TEST_CASE("lost: devices and ranks add up, each with its wall time") {
+  std::vector<std::string> traces;
+  for (int32_t rank = 0; rank < 3; ++rank) {
+    Planted p(rank);
+    p.add_device(2);
+    const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+    const uint64_t slower = 100 * static_cast<uint64_t>(rank);
+    p.run({gemm, 0, 1000 + slower});
+    p.run({gemm, 500, 1500, 0, 3});  // the second device
+    traces.push_back(p.end(2000));
+  }
+  const LostReport lost = reduce(traces).lost;
+  REQUIRE(lost.missing == "");
+  CHECK(lost.capacity_ns == 3 * 2 * 2000);
+  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 3 * 1000 + 1000 + 900 + 800},
+                                {kMatrixBelowRoof, 6 * 400 + 300},
+                                {kOtherFlop, 6 * 600}});
+  CHECK(lines_of(lost, [](const auto& part) { return part.trace == 2 && part.device == 1; }) ==
+        Lines{{kIdleStartEnd, 800}, {kMatrixBelowRoof, 600}, {kOtherFlop, 600}});
+}
+
+TEST_CASE("lost: a launch without a time is taken out of the idle time") {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  p.run({gemm, 0, 1000});
+  p.run({gemm, 5000, 6000});
+  p.untimed(gemm);
+  const LostReport lost = reduce({p.end(6000)}).lost;
+  CHECK(lines(lost.ns) ==
+        Lines{{kIdleShortGaps, 3000}, {kMatrixBelowRoof, 1200}, {kOtherFlop, 1800}});
+  CHECK(has(lost.marks[place_of(kIdleShortGaps)], Mark::kEstimate));
+}
+
+TEST_CASE("lost: bytes that nobody read are in what is below the roof") {
+  Planted p;
+  p.run({p.kernel("gemm", {.tensor_ns = 600, .bytes = false}), 0, 1000});
+  const LostReport lost = reduce({p.end(1000)}).lost;
+  CHECK(lines(lost.ns) == Lines{{kMatrixBelowRoof, 400}, {kOtherFlop, 600}});
+  CHECK(has(lost.marks[place_of(kMatrixBelowRoof)], Mark::kAtMost));
+}
+
+TEST_CASE("lost: no ledger, and why") {
+  const auto planted = [](const char* uuid, int32_t rank = 0) {
+    Planted p(rank, uuid);
+    p.run({p.kernel("gemm", {.tensor_ns = 600}), 0, 1000});
+    return p;
+  };
+  CHECK(reduce({planted("").end(1000)}, {}).lost.missing == "no peak known");
+  CHECK(reduce({planted("").end(900)}).lost.missing ==
+        "the recording ended before its kernels did, by its clock");
+  Planted lossy = planted("");
+  lossy.trace().ledger(3, 1, 2);
+  CHECK(reduce({lossy.end(1000)}).lost.missing == "launches are lost");
+  CHECK(reduce({planted("gpu a").end(1000), planted("gpu b", 1).end(1000)}).lost.known());
+  CHECK(reduce({planted("gpu a").end(1000), planted("gpu a", 1).end(1000)}).lost.missing ==
+        "several processes used one GPU at once");
+  Planted uncounted;
+  uncounted.run({uncounted.kernel("sort", {.counted = false}), 0, 1000});
+  CHECK(reduce({uncounted.end(1000)}).lost.missing == "FLOP not measured");
+  const std::string summary = merge_bytes({{"t", planted("").end(1000)}}).bytes;
+  CHECK(reduce({summary}).lost.missing ==
+        "a summary does not say which kernels ran at once: read its traces");
+}
+
+TEST_CASE("lost: it is not made where nobody asks for it") {
+  Planted p;
+  p.run({p.kernel("gemm", {.tensor_ns = 600}), 0, 1000});
+  CHECK(reduce_bytes({p.end(1000)}).lost.missing == "not asked for");
+}

@@ -1,0 +1,334 @@
+// Time of a device split among its kernels: against the same worked out nanosecond by nanosecond.
+#include "passes/rows/time_split.h"
+
+#include <cmath>
+#include <random>
+
+#include "catch.h"
+#include "support/lost_sums.h"
+
+using namespace flopinj::reduce;
+using flopinj::test::adds_up;
+
+namespace {
+
+using enum LostLine;
+constexpr double kFs = 1e6;
+
+struct Kernel {
+  uint64_t begin = 0, length = 0;
+  LaunchWorth worth;
+  size_t place = 0;
+  uint32_t step = 0;
+  bool slowed = false;
+  bool runs_at(uint64_t ns) const { return begin <= ns && ns < begin + length; }
+  KernelClass of() const { return slowed ? KernelClass::kSlowed : worth.of; }
+};
+
+struct Expected {
+  std::vector<std::array<double, kLostLines>> places;
+  std::array<double, kLostLines> all{};
+  std::array<double, kWorkClasses> excess{};
+  double hidden = 0;
+  void add(size_t place, LostLine line, double fs) {
+    places[place][place_of(line)] += fs;
+    all[place_of(line)] += fs;
+  }
+};
+
+// Straight from what the header says, one nanosecond after another.
+Expected by_nanosecond(const std::vector<Kernel>& kernels, size_t places, uint64_t end) {
+  Expected out;
+  out.places.resize(places);
+  for (uint64_t ns = 0; ns < end; ++ns) {
+    std::vector<const Kernel*> run;
+    auto of = KernelClass::kSlowed;
+    bool communication = false;
+    for (const Kernel& k : kernels)
+      if (k.runs_at(ns)) {
+        run.push_back(&k);
+        of = std::min(of, k.of());
+        communication = communication || k.of() == KernelClass::kCommunication;
+      }
+    if (run.empty()) continue;
+    if (communication && of != KernelClass::kCommunication) out.hidden += kFs;
+    double work = 0, memory = 0, blocks = 0, mine = 0;
+    for (const Kernel* k : run) {
+      if (k->of() == of) ++mine;
+      if (k->slowed) continue;
+      const auto rate = [&](uint64_t fs) {
+        return static_cast<double>(fs) / static_cast<double>(k->length);
+      };
+      out.add(k->place, k->worth.work_line, rate(k->worth.work_fs - k->worth.padding_fs));
+      out.add(k->place, kPadding, rate(k->worth.padding_fs));
+      work += rate(k->worth.work_fs);
+      if (k->of() != of) continue;
+      memory += rate(k->worth.memory_fs - k->worth.work_fs);
+      blocks += rate(k->worth.blocks_fs - k->worth.memory_fs);
+    }
+    if (work > kFs) {
+      out.excess[static_cast<size_t>(of)] += work - kFs;
+      continue;
+    }
+    double rest = kFs - work;
+    memory = std::min(memory, rest);
+    blocks = std::min(blocks, rest - memory);
+    for (const Kernel* k : run) {
+      if (k->of() != of) continue;
+      const auto lose = [&](LostLine line, double fs) { out.add(k->place, line, fs / mine); };
+      switch (of) {
+        case KernelClass::kMatrix:
+          lose(kMatrixMemory, memory);
+          lose(kMatrixBlocks, blocks);
+          lose(kMatrixBelowRoof, rest - memory - blocks);
+          break;
+        case KernelClass::kOther:
+          lose(kOtherMemory, memory);
+          lose(kOtherBelowRoof, rest - memory);
+          break;
+        case KernelClass::kUncounted:
+          lose(kUncounted, rest);
+          break;
+        case KernelClass::kCommunication:
+          lose(kCommunication, rest);
+          break;
+        case KernelClass::kSlowed:
+          lose(kProfiler, rest);
+          break;
+      }
+    }
+  }
+  return out;
+}
+
+// Kernels of all classes, most of them short, some within others; nearly no work is beyond peak.
+std::vector<Kernel> random_kernels(std::mt19937& random, size_t places) {
+  const auto below = [&](uint64_t most) { return random() % most; };
+  std::vector<Kernel> kernels(1 + below(12));
+  uint32_t step = 0;
+  uint64_t at = 0;
+  for (Kernel& k : kernels) {
+    at += below(3) == 0 ? below(40) : 0;
+    step += below(4) == 0 ? 1 : 0;
+    k = {at, below(30), {}, below(places), step, below(8) == 0};
+    k.worth.of = static_cast<KernelClass>(below(4));
+    constexpr std::array kWork{kRecompute, kOtherFlop, kModel};
+    k.worth.work_line = kWork[below(3)];
+    const bool counted = k.worth.of == KernelClass::kMatrix || k.worth.of == KernelClass::kOther;
+    if (counted) k.worth.work_fs = below(1'000'000) * k.length / 2;
+    k.worth.padding_fs = below(2) == 0 ? k.worth.work_fs / 3 : 0;
+    k.worth.memory_fs = k.worth.work_fs + (counted ? below(1'000'000) * k.length / 2 : 0);
+    k.worth.blocks_fs = k.worth.memory_fs;
+    if (k.worth.of == KernelClass::kMatrix) k.worth.blocks_fs += below(500'000) * k.length;
+    at += below(30);
+  }
+  return kernels;
+}
+
+u128 sum(const LostFs& fs) {
+  u128 all = 0;
+  for (const u128 line : fs) all += line;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("time split: as by nanoseconds, and it adds up") {
+  constexpr size_t kPlaces = 3;
+  for (uint32_t seed = 0; seed < 3000; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const std::vector<Kernel> kernels = random_kernels(random, kPlaces);
+    std::array<LostTime, kPlaces> places{};
+    TimeSplit split;
+    uint64_t end = 0;
+    for (const Kernel& k : kernels) {
+      split.launch({k.begin, k.length, &k.worth, &places[k.place], k.step, false, k.slowed});
+      end = std::max(end, k.begin + k.length);
+    }
+    split.finish();
+    CHECK(split.end_ns() == end);
+    Expected expected = by_nanosecond(kernels, kPlaces, end);
+    // What takes no time at all has its work nonetheless.
+    for (const Kernel& k : kernels) CHECK((k.length > 0 || k.worth.work_fs == 0));
+    LostTime all;
+    for (size_t i = 0; i < kPlaces; ++i) {
+      for (size_t line = place_of(kCommunication); line < kLostLines; ++line)
+        CHECK(std::fabs(static_cast<double>(places[i].fs[line]) - expected.places[i][line]) < 200);
+      all.add(places[i]);
+    }
+    u128 excess = 0;
+    for (size_t of = 0; of < kWorkClasses; ++of) {
+      CHECK(std::fabs(static_cast<double>(split.excess_fs()[of]) - expected.excess[of]) < 200);
+      excess += split.excess_fs()[of];
+    }
+    CHECK(static_cast<double>(split.hidden_fs()) == expected.hidden);
+    // To the last femtosecond.
+    CHECK(sum(all.fs) == u128{end - split.begin_ns()} * kFsInNs + excess);
+    LostTime of_steps;
+    for (const TimeSplit::Step& step : split.steps()) of_steps.add(step.time);
+    CHECK(of_steps.fs == all.fs);
+  }
+}
+
+TEST_CASE("time split: gaps by their kind, with the kernel after them") {
+  const LaunchWorth worth{.of = KernelClass::kOther};
+  std::array<LostTime, 5> places{};
+  TimeSplit split;
+  const auto launch = [&](uint64_t begin, size_t place, uint32_t step, bool windowed = false) {
+    split.launch({begin, 10, &worth, &places[place], step, windowed, false});
+  };
+  launch(1000, 0, 1);
+  launch(1050, 1, 1);           // 40 ns
+  launch(101'060, 2, 1);        // 100 us
+  launch(201'069, 3, 1);        // 1 ns less
+  launch(201'100, 4, 2, true);  // 21 ns
+  split.finish();
+  CHECK(places[1][kIdleShortGaps] == 40 * kFsInNs);
+  CHECK(places[2][kIdleLongGaps] == 100'000 * kFsInNs);
+  CHECK(places[3][kIdleShortGaps] == 99'999 * kFsInNs);
+  CHECK(places[4][kIdleBetweenSteps] == 21 * kFsInNs);
+  CHECK(places[4].beside_fs[place_beside(kIdleBetweenSteps)] == 21 * kFsInNs);
+  CHECK(places[1].beside_fs == std::array<u128, 3>{});
+  // A step lasts until the next one's first kernel.
+  const auto steps = split.steps();
+  REQUIRE(steps.size() == 3);
+  CHECK(sum(steps[0].time.fs) == 0);
+  CHECK(steps[1].first == 1);
+  CHECK(sum(steps[1].time.fs) == 200'100 * kFsInNs);
+  CHECK(sum(steps[2].time.fs) == 10 * kFsInNs);
+}
+
+TEST_CASE("time split: many steps share places") {
+  const LaunchWorth worth{.of = KernelClass::kOther};
+  LostTime place;
+  TimeSplit split;
+  constexpr uint32_t kSteps = 5 * TimeSplit::kMostSteps;
+  for (uint32_t step = 1; step <= kSteps; ++step)
+    split.launch({step * uint64_t{10}, 10, &worth, &place, step, false, false});
+  split.finish();
+  const auto steps = split.steps();
+  CHECK(steps.size() <= TimeSplit::kMostSteps + 1);
+  u128 all = 0;
+  for (const auto& step : steps) {
+    if (step.first == 0) continue;
+    CHECK(step.steps == 8);
+    CHECK((step.first - 1) % step.steps == 0);
+    if (step.first + step.steps <= kSteps) CHECK(sum(step.time.fs) == 80 * kFsInNs);
+    all += sum(step.time.fs);
+  }
+  CHECK(all == sum(place.fs));
+}
+
+// ---- the ledger by itself ----
+
+namespace {
+
+LostTime random_time(std::mt19937_64& random) {
+  LostTime time;
+  for (size_t line = 1; line < kLostLines; ++line)
+    if (random() % 3 != 0) time.fs[line] = random() % 1'000'000'000;
+  for (size_t i = 0; i < time.beside_fs.size(); ++i)
+    if (random() % 2 == 0) time.beside_fs[i] = time.fs[1 + i] / (1 + random() % 3);
+  return time;
+}
+
+// The same time in some parts.
+std::vector<LostTime> cut_up(LostTime time, std::mt19937_64& random) {
+  std::vector<LostTime> cut(1 + random() % 5);
+  const auto share = [&](u128 whole, auto&& to) {
+    for (size_t i = 0; i + 1 < cut.size(); ++i) {
+      const u128 part = whole == 0 ? 0 : random() % static_cast<uint64_t>(whole + 1);
+      to(cut[i]) = part;
+      whole -= part;
+    }
+    to(cut.back()) = whole;
+  };
+  for (size_t i = 0; i < kLostLines; ++i)
+    share(time.fs[i], [i](LostTime& part) -> u128& { return part.fs[i]; });
+  // Of no part more than it is idle: all in the first that has room.
+  for (size_t i = 0; i < time.beside_fs.size(); ++i)
+    for (LostTime& part : cut) {
+      part.beside_fs[i] = std::min(part.fs[1 + i], time.beside_fs[i]);
+      time.beside_fs[i] -= part.beside_fs[i];
+    }
+  return cut;
+}
+
+template <typename Parts>
+LostFs sum_of(const Parts& parts) {
+  LostTime all;
+  for (const auto& part : parts) all.add(part.time);
+  return all.fs;
+}
+
+}  // namespace
+
+TEST_CASE("lost: lines add up to the wall time, and none is negative") {
+  size_t settled = 0, refused = 0, moved = 0;
+  for (uint64_t seed = 0; seed < 6000; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const LostTime time = random_time(random);
+    LostDevice device;
+    for (const LostTime& part : cut_up(time, random)) device.parts.push_back({"a", "", part});
+    uint32_t number = static_cast<uint32_t>(random() % 2);
+    for (const LostTime& part : cut_up(time, random)) device.steps.push_back({number++, 1, part});
+    // More was done than time went by, or launches ran while the device seemed to be idle.
+    if (random() % 2 == 0) device.excess_fs[random() % kWorkClasses] = random() % 2'000'000'000;
+    if (random() % 2 == 0) device.unplaced_fs = random() % 2'000'000'000;
+    device.windows_fs = random() % 1'000'000'000;
+    u128 excess = 0;
+    for (const u128 of : device.excess_fs) excess += of;
+    const u128 all = sum(time.fs);
+    if (excess + device.unplaced_fs > all) continue;  // no time can have been so
+    device.span_fs = all - excess - device.unplaced_fs;
+    device.wall_fs = device.span_fs + random() % 1'000'000'000;
+    const LostFs work{[&] {
+      LostFs fs{};
+      std::copy(time.fs.begin() + place_of(kRecompute), time.fs.end(),
+                fs.begin() + place_of(kRecompute));
+      return fs;
+    }()};
+    const std::string why = settle(device);
+    if (!why.empty()) {
+      ++refused;
+      continue;
+    }
+    ++settled;
+    moved += excess > 0;
+    const LostFs parts = sum_of(device.parts), steps = sum_of(device.steps);
+    CHECK(parts == steps);
+    CHECK(sum(parts) == *device.wall_fs);
+    for (size_t line = place_of(kRecompute); line < kLostLines; ++line)
+      CHECK(parts[line] == work[line]);  // work is never moved
+    for (const auto& part : device.parts)
+      for (const u128 fs : part.time.fs) CHECK(fs <= all + *device.wall_fs);  // none wrapped
+    LostReport report;
+    add_up({device}, report);
+    const auto wall_ns = static_cast<uint64_t>((*device.wall_fs + kFsInNs / 2) / kFsInNs);
+    CHECK(report.capacity_ns == wall_ns);
+    report.missing.clear();
+    CHECK(adds_up(report));
+  }
+  CHECK(settled > 3000);
+  CHECK(refused > 300);
+  CHECK(moved > 1000);
+}
+
+TEST_CASE("lost: what cannot be is no ledger") {
+  LostDevice device;
+  device.parts.push_back({});
+  device.parts[0].time[kModel] = 10;
+  device.steps.push_back({0, 0, device.parts[0].time});
+  device.wall_fs = 9;
+  device.span_fs = 10;
+  CHECK(settle(device) == "the recording ended before its kernels did, by its clock");
+  LostDevice above = {};
+  above.parts.push_back({});
+  above.parts[0].time[kModel] = 10;
+  above.steps.push_back({0, 0, above.parts[0].time});
+  above.wall_fs = above.span_fs = 9;
+  above.excess_fs[0] = 1;
+  CHECK(settle(above) == "above peak: FLOP, times or peaks are wrong");
+}

@@ -1,0 +1,68 @@
+// What a launch in one place is worth for the ledger of time: its class, its work at peak and the
+// least time that the roofs allow it. To be made when the report has its operators.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "passes/merged_classes.h"
+#include "passes/rows/time_split.h"
+#include "report/build_report.h"
+#include "report/roofs.h"
+#include "report/work_table.h"
+
+namespace flopinj::reduce {
+
+class LaunchWorths {
+ public:
+  // All must outlive this.
+  LaunchWorths(const ReportSources& from, const Report& report);
+
+  struct Place {
+    uint32_t signature = 0, device = 0, path = 0, rule = 0;  // as in RowTable::Info
+  };
+  struct Worth : LaunchWorth {
+    // The mean of launches in the same range that were not slowed, else of the signature's.
+    std::optional<uint64_t> mean_ns;
+    std::optional<uint64_t> slowed_mean_ns;  // where there is none: of those that were
+  };
+  Worth of(const Place& place);
+
+  // What the worths so far are short of.
+  struct Unknown {
+    bool matrix_bytes = false, other_bytes = false;  // of some launches
+    bool uneven_blocks = false;                      // blocks are taken to be alike
+  };
+  const Unknown& unknown() const { return unknown_; }
+
+ private:
+  // One launch, wherever it is.
+  struct Each {
+    bool counted = false, tensor = false, multiplies = false, bytes = false;
+    uint64_t work_fs = 0, memory_fs = 0;
+  };
+  // What of an operator's work is the model's.
+  struct Share {
+    u128 model = 0, flop = 0;
+  };
+  const Each& each_of(uint32_t signature, uint32_t chip);
+  void set_work_lines(const Place& place, LaunchWorth& worth) const;
+  void set_means(const Place& place, uint32_t signature, uint32_t chip, Worth& worth) const;
+  const std::string& phase_of(const Place& place) const {
+    return from_.rules.rules()[place.rule].phase;
+  }
+
+  const ReportSources& from_;
+  WorkTable work_;
+  Roofs roofs_;
+  MergedClasses classes_;
+  std::unordered_map<uint64_t, Each> each_;                      // by (signature, chip)
+  std::map<std::pair<uint32_t, std::string>, Share> operators_;  // by (path, phase)
+  std::optional<double> share_of_all_;  // of work but recomputation, where one number is given
+  Unknown unknown_;
+};
+
+}  // namespace flopinj::reduce

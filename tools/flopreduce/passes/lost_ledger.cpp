@@ -1,0 +1,252 @@
+#include "passes/lost_ledger.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "report/operators/operator_join.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Two processes that used one GPU at once: neither had all of it.
+bool share_a_device(const TraceTables& tables, const Report& report) {
+  struct Use {
+    std::string uuid;
+    uint64_t begin_ns, end_ns;
+    uint32_t trace;
+  };
+  std::vector<Use> uses;
+  for (const DeviceReport& device : report.devices) {
+    const TraceState& trace = tables.traces[device.trace];
+    const auto begin = trace.start_ns(), wall = trace.wall_ns();
+    if (device.facts.uuid().empty() || device.ledger.launches == 0 || !begin || !wall) continue;
+    uint64_t end = *begin;
+    add_saturating(end, *wall);
+    uses.push_back(
+        {trace.header.hostname() + '\0' + device.facts.uuid(), *begin, end, device.trace});
+  }
+  std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
+    return std::tie(a.uuid, a.begin_ns, a.trace) < std::tie(b.uuid, b.begin_ns, b.trace);
+  });
+  return std::adjacent_find(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
+           return a.uuid == b.uuid && a.trace != b.trace && b.begin_ns < a.end_ns;
+         }) != uses.end();
+}
+
+class Builder {
+ public:
+  Builder(const ReportSources& from, const LostPass& pass, Report& report)
+      : from_(from), pass_(pass), report_(report), join_(from.calls) {}
+
+  std::string build() {
+    std::map<uint32_t, u128> beside;  // idle time beside slowed launches, by trace
+    for (const auto& [number, of] : pass_.devices())
+      add_saturating(beside[from_.tables.devices[number].trace], beside_of(of));
+    std::vector<LostDevice> devices;
+    for (uint32_t number = 0; number < from_.tables.devices.size(); ++number) {
+      const Device& device = from_.tables.devices[number];
+      if (!launched(device)) continue;
+      devices.push_back(device_of(number));
+      const auto found = pass_.devices().find(number);
+      const u128 all = beside[device.trace];
+      if (found != pass_.devices().end() && all > 0)
+        devices.back().windows_fs = windows_of(device.trace, beside_of(found->second), all);
+      if (std::string why = settle(devices.back()); !why.empty()) return why;
+    }
+    u128 all = 0;
+    for (const LostDevice& device : devices)
+      for (const LostDevice::Part& part : device.parts)
+        for (const u128 fs : part.time.fs) add_saturating(all, fs);
+    if (all < kFsInNs) return "no device time";
+    if (all / kFsInNs >= UINT64_MAX) return "times are too long to be added up";
+    add_up(devices, report_.lost);
+    return "";
+  }
+
+ private:
+  bool launched(const Device& device) const {
+    return std::any_of(report_.devices.begin(), report_.devices.end(), [&](const auto& reported) {
+      return reported.trace == device.trace && reported.facts.id() == device.id &&
+             reported.ledger.launches > 0;
+    });
+  }
+
+  static u128 beside_of(const LostPass::OfDevice& of) {
+    u128 sum = 0;
+    for (const auto& [key, time] : of.places)
+      for (const u128 fs : time.beside_fs) add_saturating(sum, fs);
+    return sum;
+  }
+  // What opening and closing windows took of the program's threads, shared out by idle time.
+  u128 windows_of(uint32_t trace, u128 part, u128 all) const {
+    const TraceState& state = from_.tables.traces[trace];
+    if (!state.has_overhead) return 0;
+    const u128 windows = u128{state.overhead.window_ns()} * kFsInNs;
+    return std::min(part, static_cast<u128>(static_cast<double>(windows) * quotient(part, all)));
+  }
+
+  LostDevice device_of(uint32_t number) {
+    const Device& device = from_.tables.devices[number];
+    LostDevice out;
+    out.trace = device.trace;
+    out.device = device.id;
+    if (!report_.lost.of_busy_time)
+      out.wall_fs = u128{from_.tables.traces[device.trace].wall_ns().value_or(0)} * kFsInNs;
+    const auto found = pass_.devices().find(number);
+    if (found == pass_.devices().end()) return out;
+    const TimeSplit& split = found->second.split;
+    if (split.any()) out.span_fs = u128{split.end_ns() - split.begin_ns()} * kFsInNs;
+    out.unplaced_fs = split.unplaced_fs();
+    out.excess_fs = split.excess_fs();
+    for (const TimeSplit::Step& step : split.steps())
+      out.steps.push_back({step.first, step.steps, step.time});
+    add_parts(found->second, out);
+    hidden_fs_ += split.hidden_fs();
+    report_.lost.hidden_ns =
+        static_cast<uint64_t>(std::min<u128>(hidden_fs_ / kFsInNs, UINT64_MAX));
+    unplaced_ = unplaced_ || split.unplaced_fs() > 0;
+    return out;
+  }
+
+  void add_parts(const LostPass::OfDevice& of, LostDevice& out) {
+    std::map<std::pair<std::string, std::string>, LostTime> parts;
+    // In a fixed order: parts of a place are rounded.
+    std::vector<uint64_t> keys;
+    for (const auto& [key, time] : of.places) keys.push_back(key);
+    std::sort(keys.begin(), keys.end());
+    for (const uint64_t key : keys) {
+      const LostTime& time = of.places.at(key);
+      const std::string& phase = from_.rules.rules()[key & UINT32_MAX].phase;
+      const auto path = static_cast<uint32_t>(key >> 32);
+      join_.for_each_home(path, phase, [&](uint32_t home, const Part& part) {
+        std::string layer = from_.operators.layer_name(home);
+        if (layer == from_.tables.path_string(home)) layer.clear();
+        LostTime its;
+        for (size_t i = 0; i < its.fs.size(); ++i) its.fs[i] = part.of(time.fs[i]);
+        for (size_t i = 0; i < its.beside_fs.size(); ++i)
+          its.beside_fs[i] = part.of(time.beside_fs[i]);
+        parts[{phase, layer}].add(its);
+      });
+    }
+    for (auto& [where, time] : parts) out.parts.push_back({where.first, where.second, time});
+  }
+
+ public:
+  bool unplaced_ = false;
+
+ private:
+  const ReportSources& from_;
+  const LostPass& pass_;
+  Report& report_;
+  OperatorJoin join_;
+  u128 hidden_fs_ = 0;
+};
+
+// FLOP of these may be more where launches have no count, and otherwise.
+struct WorkMarks {
+  Mark recompute, model, rest, all;
+  explicit WorkMarks(const Report& report) {
+    const Work& again = phase_work(report, "recompute");
+    Work formula;
+    for (const OperatorReport& place : report.operators.places)
+      if (place.counts_for_model()) formula.add(place.work);
+    if (report.utilization.given_formula_ns) formula = report.total;
+    recompute = flop_mark(again);
+    model = flop_mark(formula);
+    all = rest = flop_mark(report.total);
+    if (report.total.unmeasured == again.unmeasured + formula.unmeasured)
+      rest = without_missing(rest);
+  }
+  static Mark without_missing(Mark marks) {
+    return static_cast<Mark>(static_cast<uint8_t>(marks) & ~static_cast<uint8_t>(Mark::kAtLeast));
+  }
+};
+
+// How the lines are to be read. Work that nobody counted was done in the lines of its own class, so
+// it makes no line of kernels with a count smaller.
+void mark_lines(const LaunchWorths::Unknown& unknown, bool unplaced, Report& report) {
+  using enum LostLine;
+  LostReport& lost = report.lost;
+  const WorkMarks work(report);
+  lost.marks.fill(mark_if(unplaced, Mark::kEstimate));
+  const auto mark = [&](std::initializer_list<LostLine> lines, bool is, Mark marks) {
+    for (const LostLine line : lines)
+      if (is) lost.marks[place_of(line)] = lost.marks[place_of(line)] | marks;
+  };
+  mark({kRecompute}, true, work.recompute);
+  mark({kPadding, kModel}, true, work.model);
+  mark({kOtherFlop}, true, work.rest);
+  mark({kMatrixBelowRoof, kOtherBelowRoof}, true, inverse(WorkMarks::without_missing(work.all)));
+  mark({kOtherMemory}, unknown.other_bytes, Mark::kAtLeast);
+  mark({kOtherBelowRoof}, unknown.other_bytes, Mark::kAtMost);
+  mark({kMatrixMemory}, unknown.matrix_bytes, Mark::kAtLeast);
+  mark({kMatrixBelowRoof}, unknown.matrix_bytes, Mark::kAtMost);
+  mark({kMatrixBlocks, kMatrixBelowRoof}, unknown.uneven_blocks, Mark::kEstimate);
+  // Kernels that only ran while counters were read: how much slower is not known.
+  const bool slowed = report.total.time.windowed > 0;
+  mark({kProfiler}, slowed, Mark::kAtLeast);
+  mark({kMatrixBelowRoof, kOtherBelowRoof, kUncounted}, slowed, Mark::kAtMost);
+  const bool at_most = report.operators.formula_at_most && !report.utilization.given_formula_ns;
+  mark({kModel}, at_most, Mark::kAtMost);
+  mark({kPadding}, at_most, Mark::kAtLeast);
+}
+
+// What the model's FLOP by formula are more than operators executed, at peak.
+double saved_ns(const Report& report) {
+  if (const auto given = report.utilization.given_formula_ns) {
+    double work_ns = 0;
+    for (const PhaseReport& phase : report.phases)
+      if (phase.name != "recompute") work_ns += phase.work.roof.compute_ns;
+    return std::max(0.0, *given - work_ns);
+  }
+  double ns = 0;
+  for (const OperatorReport& place : report.operators.places)
+    if (place.counts_for_model() && place.work.flop > 0 && *place.model_flop > place.work.flop)
+      ns += place.work.roof.compute_ns * (quotient(*place.model_flop, place.work.flop) - 1);
+  return ns;
+}
+
+}  // namespace
+
+std::string no_ledger(const TraceTables& tables, const Report& report) {
+  const UtilizationReport& u = report.utilization;
+  const Work& total = report.total;
+  if (total.launches == 0) return "no launches";
+  if (!total.flop_known()) return "FLOP not measured";
+  if (!u.any_peak || total.roof.no_peak > 0) return "no peak known";
+  if (report.ledger.total.dropped > 0) return "launches are lost";
+  if (total.time.unknown > 0) return "GPU time unknown";
+  if (!report.clocks_differ() && !u.wall_ns.known()) return u.wall_ns.why();
+  for (const TraceState& trace : tables.traces)
+    if (trace.has_summary)
+      return "a summary does not say which kernels ran at once: read its traces";
+  if (!report.simulated.value_or(false) && share_a_device(tables, report))
+    return "several processes used one GPU at once";
+  return "";
+}
+
+void build_lost(const ReportSources& from, const LostPass& pass,
+                const LaunchWorths::Unknown& unknown, Report& report) {
+  LostReport& lost = report.lost;
+  lost.of_busy_time = report.clocks_differ();
+  Builder builder(from, pass, report);
+  lost.missing = builder.build();
+  if (!lost.known()) {
+    std::string why = std::move(lost.missing);
+    lost = {};
+    lost.missing = std::move(why);
+    return;
+  }
+  const UtilizationReport& u = report.utilization;
+  lost.formula = u.mfu() != nullptr && u.mfu()->flop.known();
+  lost.given_formula = u.given_formula_ns.has_value();
+  lost.saved_ns = static_cast<uint64_t>(std::clamp(saved_ns(report) + 0.5, 0.0, 1e19));
+  for (const TraceReport& trace : report.traces)
+    add_saturating(
+        lost.device_steps,
+        trace.devices * from.tables.traces[&trace - report.traces.data()].steps.sums().steps);
+  mark_lines(unknown, builder.unplaced_, report);
+}
+
+}  // namespace flopinj::reduce

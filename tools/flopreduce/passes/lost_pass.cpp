@@ -1,0 +1,107 @@
+#include "passes/lost_pass.h"
+
+#include <algorithm>
+
+#include "passes/rows/busy_interval.h"
+#include "passes/totals_pass.h"
+
+namespace flopinj::reduce {
+namespace {
+
+bool begins_before(const TimeSplit::Launch& a, const TimeSplit::Launch& b) {
+  return a.begin_ns < b.begin_ns;
+}
+
+uint64_t held(u128 value) { return static_cast<uint64_t>(std::min<u128>(value, UINT64_MAX)); }
+
+}  // namespace
+
+void LostPass::OfDevice::add(const TimeSplit::Launch& launch) {
+  newest_.push_back(launch);
+  if (newest_.size() > 4 * kept_) fold(newest_.size() - kept_);
+}
+
+void LostPass::OfDevice::fold(size_t count) {
+  if (!std::is_sorted(newest_.begin(), newest_.end(), begins_before))
+    std::stable_sort(newest_.begin(), newest_.end(), begins_before);
+  for (size_t i = 0; i < count; ++i) {
+    const TimeSplit::Launch& launch = newest_[i];
+    if (launch.begin_ns >= last_begin_ns_) {
+      last_begin_ns_ = launch.begin_ns;
+      split.launch(launch);
+    } else if (launch.slowed) {  // too late, as is the next
+      split.slowed_unplaced(*launch.place, launch.length_ns);
+    } else {
+      split.unplaced(*launch.worth, *launch.place, 1, launch.length_ns);
+    }
+  }
+  newest_.erase(newest_.begin(), newest_.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+void LostPass::OfDevice::end() {
+  fold(newest_.size());
+  split.finish();
+}
+
+LostPass::OfRow& LostPass::row_of(const RowTable& rows, uint32_t row) {
+  if (rows_.size() <= row) rows_.resize(rows.size());
+  OfRow& of = rows_[row];
+  if (of.device != nullptr) return of;
+  const RowTable::Info& info = rows.info(row);
+  of.worth = worths_.of({info.signature, info.device, info.path, info.rule});
+  of.device =
+      &devices_.try_emplace(info.device, most_open_intervals(tables_, rows.trace())).first->second;
+  of.place = &of.device->places[OfDevice::key(info.path, info.rule)];
+  return of;
+}
+
+void LostPass::untimed(OfRow& row, uint64_t launches) {
+  const auto mean_ns = row.worth.mean_ns ? row.worth.mean_ns : row.worth.slowed_mean_ns;
+  if (mean_ns)
+    row.device->split.unplaced(row.worth, *row.place, launches, held(u128{*mean_ns} * launches));
+}
+
+void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
+  for (size_t i = 0; i < piece.size; ++i) {
+    if (piece.row[i] == RowTable::kDiscard) continue;
+    OfRow& row = row_of(rows, piece.row[i]);
+    const uint64_t took = piece.duration_ns[i];
+    if (took == LaunchPiece::kNoTime || !BusyInterval::has_place(piece.start_ns[i], took)) {
+      untimed(row, 1);
+      continue;
+    }
+    const uint64_t kernel =
+        piece.windowed && row.worth.mean_ns ? std::min(took, *row.worth.mean_ns) : took;
+    TimeSplit::Launch launch{piece.start_ns[i], kernel,         &row.worth, row.place,
+                             piece.step,        piece.windowed, false};
+    row.device->add(launch);
+    if (took == kernel) continue;
+    launch.begin_ns += kernel;
+    launch.length_ns = took - kernel;
+    launch.slowed = true;
+    row.device->add(launch);
+  }
+}
+
+void LostPass::tally(const RowTable& rows, uint32_t at, const TallyRow& tally) {
+  if (at == RowTable::kDiscard || tally.launches == 0) return;
+  OfRow& row = row_of(rows, at);
+  const uint64_t timed =
+      tally.has_possible_time() ? std::min(tally.timed, tally.launches) : uint64_t{0};
+  untimed(row, tally.launches - timed);
+  if (timed == 0) return;
+  uint64_t took = tally.gpu_time_ns;
+  if (tally.windowed && row.worth.mean_ns) {
+    const uint64_t kernels = held(u128{*row.worth.mean_ns} * timed);
+    if (took > kernels) row.device->split.slowed_unplaced(*row.place, took - kernels);
+    took = std::min(took, kernels);
+  }
+  row.device->split.unplaced(row.worth, *row.place, timed, took);
+}
+
+void LostPass::end(const RowTable&) {
+  for (auto& [number, device] : devices_) device.end();
+  rows_.clear();
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,60 @@
+// Where the time of each device went, launch by launch: in a pass of its own on one thread, since
+// it needs what one launch of each signature is worth.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/launch_worths.h"
+#include "passes/rows/launch_consumer.h"
+#include "passes/rows/time_split.h"
+
+namespace flopinj::reduce {
+
+class LostPass final : public LaunchConsumer {
+ public:
+  // What ran on one device. Kernels come nearly in the order of time: the newest are kept until all
+  // that overlap them must have come, as of BusyTrack.
+  class OfDevice {
+   public:
+    explicit OfDevice(size_t kept) : kept_(kept) {}
+    // By key() of the path and the rule.
+    std::unordered_map<uint64_t, LostTime> places;
+    TimeSplit split;
+
+    static uint64_t key(uint32_t path, uint32_t rule) { return uint64_t{path} << 32 | rule; }
+    void add(const TimeSplit::Launch& launch);
+    void end();
+
+   private:
+    void fold(size_t count);
+    size_t kept_;
+    std::vector<TimeSplit::Launch> newest_;
+    uint64_t last_begin_ns_ = 0;  // of those that are no longer kept
+  };
+
+  // Both must outlive this.
+  LostPass(const TraceTables& tables, LaunchWorths& worths) : tables_(tables), worths_(worths) {}
+  void launches(const RowTable& rows, const LaunchPiece& piece) override;
+  void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
+  void end(const RowTable& rows) override;
+  const std::map<uint32_t, OfDevice>& devices() const { return devices_; }
+
+ private:
+  struct OfRow {
+    LaunchWorths::Worth worth;
+    OfDevice* device = nullptr;  // null: not looked up yet
+    LostTime* place = nullptr;
+  };
+  OfRow& row_of(const RowTable& rows, uint32_t row);
+  void untimed(OfRow& row, uint64_t launches);
+
+  const TraceTables& tables_;
+  LaunchWorths& worths_;
+  std::map<uint32_t, OfDevice> devices_;  // TraceTables::devices
+  std::deque<OfRow> rows_;                // of the trace at hand
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,107 @@
+// One device's time, split among the kernels that ran: which class each instant belongs to, what
+// work was done in it, and why no more was.
+//
+// At each instant the work of all kernels that run is done, each spread evenly over its time. The
+// rest of the instant is lost, and belongs to the first class of which a kernel runs, in equal
+// parts to its kernels: at first as far as they are at the roof of memory, then as far as their
+// blocks fill the multiprocessors unevenly, and what is left is below the roof. All lines of an
+// instant add up to it, so those of any set of instants do.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "tables/lost_time.h"
+
+namespace flopinj::reduce {
+
+// What a launch is worth. Times are those that it takes at the least.
+struct LaunchWorth {
+  KernelClass of = KernelClass::kUncounted;
+  LostLine work_line = LostLine::kOtherFlop;  // of its work, without padding
+  uint64_t work_fs = 0;                       // FLOP at peak, each precision's own
+  uint64_t padding_fs = 0;                    // of it
+  uint64_t memory_fs = 0;                     // by memory too: work_fs or more
+  uint64_t blocks_fs = 0;                     // by its blocks too: memory_fs or more
+};
+
+class TimeSplit {
+ public:
+  struct Launch {
+    uint64_t begin_ns = 0, length_ns = 0;
+    const LaunchWorth* worth = nullptr;
+    LostTime* place = nullptr;  // what its phase and range got; both must outlive the split
+    uint32_t step = 0;
+    bool windowed = false;  // made while counters were read
+    bool slowed = false;    // no kernel: KernelClass::kSlowed
+  };
+  // Steps that are kept apart: where there are more, neighbours share a place.
+  static constexpr size_t kMostSteps = 512;
+  static constexpr uint64_t kLongGapNs = 100'000;
+
+  TimeSplit() = default;
+  TimeSplit(const TimeSplit&) = delete;
+  TimeSplit& operator=(const TimeSplit&) = delete;
+
+  // In the order of their beginnings.
+  void launch(const Launch& launch);
+  // `count` launches that took so long together, and nothing says when: as if each had run alone.
+  // Their time is in no idle line, but what was found idle holds it.
+  void unplaced(const LaunchWorth& worth, LostTime& place, uint64_t count, uint64_t ns);
+  // What takes no part in any order.
+  void slowed_unplaced(LostTime& place, uint64_t ns);
+  // After the last launch.
+  void finish();
+
+  bool any() const { return any_; }
+  uint64_t begin_ns() const { return begin_ns_; }  // of the first launch
+  uint64_t end_ns() const { return now_; }         // of the last one
+  u128 unplaced_fs() const { return unplaced_fs_; }
+  u128 hidden_fs() const { return hidden_fs_; }  // communication beside other kernels
+  // Work beyond the time that it was done in, by the class of the instant. The lines are larger
+  // than the time by it.
+  const std::array<u128, kWorkClasses>& excess_fs() const { return excess_fs_; }
+
+  // A device's step lasts from its first kernel to the next step's first.
+  struct Step {
+    uint32_t first = 0;  // 0: before all steps, or in none
+    uint32_t steps = 0;
+    LostTime time;
+  };
+  std::vector<Step> steps() const;
+
+ private:
+  struct Running {
+    Launch launch;
+    uint64_t end_ns = 0;
+    KernelClass of() const { return launch.slowed ? KernelClass::kSlowed : launch.worth->of; }
+  };
+  // What a stretch of an instant's class has beside its work.
+  struct Rest {
+    LostLine memory, blocks, below;
+    bool roofs;
+  };
+  static const Rest& rest_of(KernelClass of);
+  void run_until(uint64_t ns);
+  void stretch(uint64_t to);
+  void gap(uint64_t to, const Launch& next);
+  void enter_step(uint32_t step);
+  void add(LostTime& place, LostLine line, u128 fs);
+  void add_work(LostTime& place, const LaunchWorth& worth, u128 work, u128 padding);
+  void lose(KernelClass of, u128 fs, u128 work, u128 memory, u128 blocks, size_t kernels);
+
+  bool any_ = false;
+  uint64_t begin_ns_ = 0, now_ = 0;
+  std::vector<Running> running_;
+  uint32_t last_step_ = 0;  // of the kernel that ended last
+  bool last_windowed_ = false;
+  u128 unplaced_fs_ = 0, hidden_fs_ = 0;
+  std::array<u128, kWorkClasses> excess_fs_{};
+  uint32_t step_ = 0, every_ = 1;
+  std::map<uint32_t, LostTime> steps_{{0, {}}};  // by 1 + (step - 1) / every_
+  LostTime* in_step_ = &steps_[0];
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,244 @@
+#include "report/lost.h"
+
+#include <algorithm>
+
+namespace flopinj::reduce {
+
+using enum LostLine;
+
+const std::array<LostRow, 19> kLostRows{{
+    {"idle", nullptr, "no kernel runs", kIdleStartEnd, kIdleShortGaps},
+    {"idle_start_end", "idle", "start and end", kIdleStartEnd, kIdleStartEnd},
+    {"idle_between_steps", "idle", "between steps", kIdleBetweenSteps, kIdleBetweenSteps},
+    {"idle_long_gaps", "idle", "long gaps", kIdleLongGaps, kIdleLongGaps},
+    {"idle_short_gaps", "idle", "short gaps", kIdleShortGaps, kIdleShortGaps},
+    {"communication", nullptr, "communication alone", kCommunication, kCommunication},
+    {"uncounted", nullptr, "no FLOP count", kUncounted, kUncounted},
+    {"other", nullptr, "kernels without products", kOtherMemory, kOtherBelowRoof},
+    {"other_memory", "other", "memory", kOtherMemory, kOtherMemory},
+    {"other_below_roof", "other", "below the roof", kOtherBelowRoof, kOtherBelowRoof},
+    {"matrix", nullptr, "products below peak", kMatrixMemory, kMatrixBelowRoof},
+    {"matrix_memory", "matrix", "memory", kMatrixMemory, kMatrixMemory},
+    {"matrix_blocks", "matrix", "blocks", kMatrixBlocks, kMatrixBlocks},
+    {"matrix_below_roof", "matrix", "below the roof", kMatrixBelowRoof, kMatrixBelowRoof},
+    {"profiler", nullptr, "slowed by measuring", kProfiler, kProfiler},
+    {"recompute", nullptr, "recomputation", kRecompute, kRecompute},
+    {"padding", nullptr, "padding", kPadding, kPadding},
+    {"other_flop", nullptr, "other FLOP", kOtherFlop, kOtherFlop},
+    {"model", nullptr, "model FLOP", kModel, kModel},
+}};
+
+namespace {
+
+// The same time, cut up in one way.
+using Cut = std::vector<LostTime*>;
+
+u128 sum_of(const Cut& cut, LostLine line) {
+  u128 sum = 0;
+  for (const LostTime* time : cut) add_saturating(sum, (*time)[line]);
+  return sum;
+}
+
+// `amount`, which is their sum or less, in proportion to the weights; none gets more than its own.
+std::vector<u128> in_proportion(const std::vector<u128>& weights, u128 amount) {
+  u128 all = 0;
+  for (const u128 weight : weights) add_saturating(all, weight);
+  std::vector<u128> shares(weights.size());
+  if (all == 0) return shares;
+  const long double scale = static_cast<long double>(amount) / static_cast<long double>(all);
+  u128 left = std::min(amount, all);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    shares[i] = std::min(
+        {weights[i], left, static_cast<u128>(static_cast<long double>(weights[i]) * scale)});
+    left -= shares[i];
+  }
+  for (size_t i = 0; i < weights.size() && left > 0; ++i) {
+    const u128 more = std::min(left, weights[i] - shares[i]);
+    shares[i] += more;
+    left -= more;
+  }
+  return shares;
+}
+
+class Settlement {
+ public:
+  explicit Settlement(LostDevice& device) : device_(device) {
+    // What is before and after all kernels is in no phase and no step.
+    device.parts.push_back({});
+    if (device.steps.empty() || device.steps.front().first != 0)
+      device.steps.insert(device.steps.begin(), LostDevice::Step{});
+    for (auto& part : device.parts) cuts_[0].push_back(&part.time);
+    for (auto& step : device.steps) cuts_[1].push_back(&step.time);
+  }
+
+  std::string settle() {
+    if (!device_.wall_fs) {
+      for (const LostLine line : kIdle) take(line, sum(line));
+    } else if (!add_edges()) {
+      return "the recording ended before its kernels did, by its clock";
+    } else {
+      take_windows();
+      if (!take_unplaced())
+        return "launches of which nothing says when they ran took longer than the idle time";
+    }
+    return take_excess() ? "" : "above peak: FLOP, times or peaks are wrong";
+  }
+
+ private:
+  static constexpr std::array kIdle{kIdleBetweenSteps, kIdleLongGaps, kIdleShortGaps};
+
+  u128 sum(LostLine line) const { return sum_of(cuts_[0], line); }
+  // Out of a line.
+  void take(LostLine from, u128 amount) {
+    for (const Cut& cut : cuts_) {
+      std::vector<u128> weights;
+      for (const LostTime* time : cut) weights.push_back((*time)[from]);
+      move(cut, in_proportion(weights, amount), from, std::nullopt);
+    }
+  }
+  static void move(const Cut& cut, const std::vector<u128>& shares, LostLine from,
+                   std::optional<LostLine> to) {
+    for (size_t i = 0; i < cut.size(); ++i) {
+      (*cut[i])[from] -= shares[i];
+      if (to) add_saturating((*cut[i])[*to], shares[i]);
+    }
+  }
+
+  bool add_edges() {
+    if (*device_.wall_fs < device_.span_fs) return false;
+    const u128 edges = *device_.wall_fs - device_.span_fs;
+    device_.parts.back().time[kIdleStartEnd] = edges;
+    device_.steps.front().time[kIdleStartEnd] = edges;
+    return true;
+  }
+
+  // Idle time beside launches that were made while counters were read.
+  void take_windows() {
+    u128 all = 0;
+    for (const LostTime* time : cuts_[0])
+      for (const u128 beside : time->beside_fs) add_saturating(all, beside);
+    std::vector<u128> of_line;
+    for (const LostLine line : kIdle) {
+      u128 beside = 0;
+      for (const LostTime* time : cuts_[0])
+        add_saturating(beside, time->beside_fs[place_beside(line)]);
+      of_line.push_back(beside);
+    }
+    const auto amounts = in_proportion(of_line, std::min(all, device_.windows_fs));
+    for (size_t i = 0; i < kIdle.size(); ++i)
+      for (const Cut& cut : cuts_) {
+        std::vector<u128> weights;
+        for (const LostTime* time : cut) weights.push_back(time->beside_fs[i]);
+        move(cut, in_proportion(weights, amounts[i]), kIdle[i], kProfiler);
+      }
+  }
+
+  // Between kernels first: what launched in a step is in the step's gaps.
+  bool take_unplaced() {
+    std::vector<u128> idle;
+    u128 between = 0;
+    for (const LostLine line : kIdle) {
+      idle.push_back(sum(line));
+      add_saturating(between, idle.back());
+    }
+    const u128 rest = device_.unplaced_fs - std::min(between, device_.unplaced_fs);
+    const auto amounts = in_proportion(idle, device_.unplaced_fs - rest);
+    for (size_t i = 0; i < kIdle.size(); ++i) take(kIdle[i], amounts[i]);
+    if (rest > sum(kIdleStartEnd)) return false;
+    take(kIdleStartEnd, rest);
+    return true;
+  }
+
+  // Work beyond the time of its class, out of what the class lost, and then out of what the class
+  // with most room did.
+  bool take_excess() {
+    u128 left = 0;
+    for (size_t of = 0; of < kWorkClasses; ++of)
+      add_saturating(left, take_from(of, device_.excess_fs[of]));
+    for (u128 before = 0; left > 0 && left != before;) {
+      before = left;
+      size_t most = 0;
+      for (size_t of = 1; of < kWorkClasses; ++of)
+        if (room(of) > room(most)) most = of;
+      left = take_from(most, left);
+    }
+    return left == 0;
+  }
+  static std::vector<LostLine> lines_of(size_t of) {
+    switch (static_cast<KernelClass>(of)) {
+      case KernelClass::kMatrix:
+        return {kMatrixBelowRoof, kMatrixBlocks, kMatrixMemory};
+      case KernelClass::kOther:
+        return {kOtherBelowRoof, kOtherMemory};
+      case KernelClass::kUncounted:
+        return {kUncounted};
+      default:
+        return {kCommunication};
+    }
+  }
+  u128 room(size_t of) const {
+    u128 room = 0;
+    for (const LostLine line : lines_of(of)) add_saturating(room, sum(line));
+    return room;
+  }
+  // What is left of the amount.
+  u128 take_from(size_t of, u128 amount) {
+    for (const LostLine line : lines_of(of)) {
+      const u128 some = std::min(amount, sum(line));
+      if (some == 0) continue;
+      take(line, some);
+      amount -= some;
+    }
+    return amount;
+  }
+
+  LostDevice& device_;
+  std::array<Cut, 2> cuts_;
+};
+
+// Parts of a whole in whole nanoseconds: each is the difference of two that are rounded, so that
+// whatever is added up, it adds up.
+class Rounding {
+ public:
+  uint64_t next(u128 fs) {
+    add_saturating(until_fs_, fs);
+    const u128 until_ns = until_fs_ / kFsInNs + (until_fs_ % kFsInNs >= kFsInNs / 2 ? 1 : 0);
+    const auto ns = static_cast<uint64_t>(std::min<u128>(until_ns - until_ns_, UINT64_MAX));
+    until_ns_ = until_ns;
+    return ns;
+  }
+
+ private:
+  u128 until_fs_ = 0, until_ns_ = 0;
+};
+
+}  // namespace
+
+std::string settle(LostDevice& device) { return Settlement(device).settle(); }
+
+void add_up(const std::vector<LostDevice>& devices, LostReport& report) {
+  for (const LostDevice& device : devices) {
+    for (const auto& part : device.parts)
+      report.parts.push_back({device.trace, device.device, part.phase, part.layer, {}});
+    for (const auto& step : device.steps)
+      report.steps.push_back({device.trace, device.device, step.first, step.steps, {}});
+  }
+  Rounding of_parts, of_steps;
+  for (size_t line = 0; line < kLostLines; ++line) {
+    auto part = report.parts.begin();
+    auto step = report.steps.begin();
+    for (const LostDevice& device : devices) {
+      for (const auto& from : device.parts)
+        report.ns[line] += (part++)->ns[line] = of_parts.next(from.time.fs[line]);
+      for (const auto& from : device.steps) (step++)->ns[line] = of_steps.next(from.time.fs[line]);
+    }
+    report.capacity_ns += report.ns[line];
+  }
+  const auto nothing = [](const auto& of) {
+    return std::all_of(of.ns.begin(), of.ns.end(), [](uint64_t ns) { return ns == 0; });
+  };
+  std::erase_if(report.parts, nothing);
+  std::erase_if(report.steps, nothing);
+}
+
+}  // namespace flopinj::reduce

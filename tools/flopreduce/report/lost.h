@@ -1,0 +1,94 @@
+// Where the peak went: from 100 %, all devices at peak for all the time, down to the model's FLOP.
+// The lines add up: HFU is what the last four hold, MFU what the last one does.
+//
+// Capacity is the wall time of processes, once for each of their devices. Lines are device time;
+// those of work are what its FLOP take at peak, each precision's own.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/figure.h"
+#include "tables/lost_time.h"
+
+namespace flopinj::reduce {
+
+using LostNs = std::array<uint64_t, kLostLines>;
+
+struct LostReport {
+  // Of one device, one phase and one layer.
+  struct Part {
+    size_t trace = 0;          // Report::traces
+    uint32_t device = 0;       // in that trace, as in TimeReport::Device
+    std::string phase, layer;  // empty: none
+    LostNs ns{};
+  };
+  // Of one device from a step's first kernel to the next step's.
+  struct Step {
+    size_t trace = 0;
+    uint32_t device = 0;
+    uint32_t first = 0, steps = 0;  // 0: before all steps; several where a recording has many
+    LostNs ns{};
+  };
+  std::string missing = "not asked for";  // why there is no ledger; empty where there is one
+  bool of_busy_time = false;  // capacity is busy time: there is no wall time to compare it with
+  uint64_t capacity_ns = 0;
+  LostNs ns{};
+  std::array<Mark, kLostLines> marks{};
+  std::vector<Part> parts;     // each line's sum is that of `ns`, to the nanosecond
+  std::vector<Step> steps;     // likewise
+  uint64_t device_steps = 0;   // steps that ended, once for each of their process's devices
+  uint64_t hidden_ns = 0;      // communication beside other kernels
+  uint64_t saved_ns = 0;       // of the model's FLOP: what operators did without
+  bool formula = false;        // the model's FLOP are known: without them the last line is HFU
+  bool given_formula = false;  // by one number for the whole run: padding and other FLOP are one
+  bool known() const { return missing.empty(); }
+
+  uint64_t at(LostLine line) const { return ns[place_of(line)]; }
+  double share(uint64_t of) const {
+    return static_cast<double>(of) / static_cast<double>(capacity_ns);
+  }
+};
+
+// What the time of one device went to, by the kernels that ran.
+struct LostDevice {
+  struct Part {
+    std::string phase, layer;
+    LostTime time;
+  };
+  struct Step {
+    uint32_t first = 0, steps = 0;
+    LostTime time;
+  };
+  size_t trace = 0;
+  uint32_t device = 0;
+  // From the start of its process's recording to the end; nothing where its times and that one are
+  // of two clocks. `span_fs`: from its first kernel to its last.
+  std::optional<u128> wall_fs;
+  u128 span_fs = 0;
+  u128 unplaced_fs = 0;  // of the lines: ran while the device seemed to be idle
+  u128 windows_fs = 0;  // at most so much of the idle time beside slowed launches is the profiler's
+  std::array<u128, kWorkClasses> excess_fs{};  // of the lines: beyond the device's time
+  std::vector<Part> parts;                     // what they hold is the same
+  std::vector<Step> steps;
+};
+// Makes the device's lines add up to its time: idle time to the edges, to the profiler and to
+// launches of which nothing says when they ran; and work that was done beside other work out of
+// the lines with most room. Why it cannot be; empty where it can.
+std::string settle(LostDevice& device);
+// Lines, parts and steps of devices that are settled, in whole nanoseconds.
+void add_up(const std::vector<LostDevice>& devices, LostReport& report);
+
+// A line, or several that are one for people.
+struct LostRow {
+  const char* key;     // for programs, for good: "idle_between_steps"
+  const char* parent;  // null: of none
+  const char* words;   // for people
+  LostLine first, last;
+};
+// All of them: groups before their lines. Those without a parent add up to the capacity.
+extern const std::array<LostRow, 19> kLostRows;
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,454 @@
+// Where the peak went: from 100 % down to MFU, line by line.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sections/parts/cells.h"
+#include "sections/parts/said.h"
+#include "sections/parts/short_name.h"
+#include "sections/sections.h"
+#include "support/text.h"
+
+namespace flopinj::reduce {
+namespace {
+
+uint64_t ns_of(const LostNs& ns, const LostRow& row) {
+  uint64_t sum = 0;
+  for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) sum += ns[line];
+  return sum;
+}
+
+// Of a group that has parts of opposite marks its sum has neither.
+Mark lost_marks(const LostReport& lost, const LostRow& row) {
+  Mark marks = Mark::kNone;
+  const bool group = row.first != row.last;
+  for (size_t line = place_of(row.first); line <= place_of(row.last); ++line)
+    if (!group || lost.ns[line] > 0) marks = marks | lost.marks[line];
+  const bool open = has(marks, Mark::kAtLeast) && has(marks, Mark::kAtMost);
+  return group && open ? mark_if(has(marks, Mark::kEstimate), Mark::kEstimate) : marks;
+}
+
+const std::array<LostRow, kLostRows.size()>& lost_rows(const Report&) { return kLostRows; }
+
+Figure ns_figure(const LostRow& row, const Report& report) {
+  const LostReport& lost = report.lost;
+  if (!lost.known()) return Figure::unknown(lost.missing);
+  return {u128{ns_of(lost.ns, row)}, lost_marks(lost, row)};
+}
+
+Columns<LostRow> lost_columns() {
+  Columns<LostRow> c;
+  c.text("line", "line", &LostRow::key,
+         "what device time went to; those without a parent add up to all of it. The last four "
+         "are HFU, model alone is MFU");
+  c.text(
+      "parent", "parent",
+      [](const LostRow& row) {
+        return row.parent != nullptr ? std::optional(std::string(row.parent)) : std::nullopt;
+      },
+      "the line that this one is a part of");
+  c.figure("ns", "time", Kind::kNanoseconds, ns_figure,
+           "device time: of work what its FLOP take at peak, each precision's own");
+  c.figure(
+      "share", "share", Kind::kShare,
+      [](const LostRow& row, const Report& report) {
+        return ns_figure(row, report) / Figure::exact(report.lost.capacity_ns);
+      },
+      "share of wall time x devices; in simulated recordings without a clock, of busy time");
+  c.figure(
+      "left", "left", Kind::kShare,
+      [](const LostRow& row, const Report& report) {
+        if (!report.lost.known()) return Figure::unknown(report.lost.missing);
+        uint64_t ns = report.lost.capacity_ns;
+        for (size_t line = 0; line <= place_of(row.last); ++line) ns -= report.lost.ns[line];
+        return Figure::exact(report.lost.share(ns));
+      },
+      "what the lines up to this one leave");
+  c.figure(
+      "step_ns", "time of a step", Kind::kNanoseconds,
+      [](const LostRow& row, const Report& report) {
+        if (report.lost.known() && report.lost.device_steps == 0)
+          return Figure::unknown("no training steps");
+        return ns_figure(row, report) *
+               (1 / static_cast<double>(std::max<uint64_t>(1, report.lost.device_steps)));
+      },
+      "the same for each training step of a device");
+  return c;
+}
+
+// A line of one part.
+struct LostPartLine {
+  const LostReport::Part* part;
+  const LostRow* line;
+  uint64_t ns;
+};
+struct LostStepLine {
+  const LostReport::Step* step;
+  const LostRow* line;
+  uint64_t ns;
+};
+template <typename Line, typename List>
+std::vector<Line> lost_lines_of(const List& list) {
+  std::vector<Line> lines;
+  for (const auto& one : list)
+    for (const LostRow& row : kLostRows)
+      if (row.first == row.last && one.ns[place_of(row.first)] > 0)
+        lines.push_back({&one, &row, one.ns[place_of(row.first)]});
+  return lines;
+}
+
+template <typename Row>
+void add_lost_line(Columns<Row>& c) {
+  c.text(
+      "line", "line", [](const Row& row) { return row.line->key; }, "as in lost");
+  c.exact("ns", "time", Kind::kNanoseconds, &Row::ns, "lines add up to those of lost");
+}
+// Which device, of which process.
+template <typename Row, typename F>
+void add_lost_device(Columns<Row>& c, F of) {
+  c.count(said::kProcessNumber, [of](const Row& row) { return std::invoke(of, row)->trace; });
+  c.count(said::kRank, [of](const Row& row, const Report& report) {
+    return report.traces[std::invoke(of, row)->trace].rank();
+  });
+  c.count(said::kOrdinal, [of](const Row& row) {
+    const uint32_t id = std::invoke(of, row)->device;
+    return id > 0 ? std::optional(id - 1) : std::nullopt;
+  });
+}
+
+Columns<LostPartLine> lost_part_columns() {
+  Columns<LostPartLine> c;
+  add_lost_device(c, &LostPartLine::part);
+  c.text(
+      "phase", "phase", [](const LostPartLine& row) { return text_or_null(row.part->phase); },
+      "of the kernels; idle time is that of the kernel after it");
+  c.text("layer", "layer", [](const LostPartLine& row) { return text_or_null(row.part->layer); });
+  add_lost_line(c);
+  return c;
+}
+
+Columns<LostStepLine> lost_step_columns() {
+  Columns<LostStepLine> c;
+  add_lost_device(c, &LostStepLine::step);
+  c.count(
+      "step", "step", [](const LostStepLine& row) { return row.step->first; },
+      "number of the step, 0 before all of them: from its first kernel to the next one's");
+  c.count(
+      "steps", "steps", [](const LostStepLine& row) { return row.step->steps; },
+      "that are one row, where a recording has many");
+  add_lost_line(c);
+  return c;
+}
+
+// Phases without their layers.
+struct LostPhaseLine {
+  std::string phase;
+  const LostRow* line;
+  uint64_t ns;
+};
+std::vector<LostPhaseLine> lost_phase_lines(const Report& report) {
+  std::vector<LostPhaseLine> lines;
+  std::map<std::string, LostNs> phases;
+  for (const auto& part : report.lost.parts) {
+    LostNs& of = phases[part.phase];
+    for (size_t line = 0; line < kLostLines; ++line) of[line] += part.ns[line];
+  }
+  for (const auto& [phase, ns] : phases)
+    for (const LostRow& row : kLostRows)
+      if (row.first == row.last && ns[place_of(row.first)] > 0)
+        lines.push_back({phase, &row, ns[place_of(row.first)]});
+  return lines;
+}
+Columns<LostPhaseLine> lost_phase_columns() {
+  Columns<LostPhaseLine> c;
+  c.text("phase", "phase", or_null(&LostPhaseLine::phase),
+         "of the kernels; idle time is that of the kernel after it");
+  add_lost_line(c);
+  return c;
+}
+
+// GPU time of the phase, of all.
+uint64_t lost_phase_ns(const LostReport& lost, std::string_view phase) {
+  uint64_t ns = 0;
+  for (const auto& part : lost.parts)
+    if (part.phase == phase)
+      for (size_t line = place_of(LostLine::kCommunication); line < kLostLines; ++line)
+        ns += part.ns[line];
+  return ns;
+}
+
+// ---- one sentence ----
+
+std::string lost_share_words(const LostReport& lost, uint64_t ns) {
+  const double percent = 100 * lost.share(ns);
+  return percent < 0.05 ? "<0.1" : fixed(percent, 1);
+}
+
+// The kernel that loses most of the peak, of those of products or of the others.
+const KernelReport* slowest_kernel(const Report& report, bool products) {
+  const KernelReport* slowest = nullptr;
+  double most = 0;
+  for (const KernelReport& kernel : report.kernels) {
+    const bool tensor = kernel.slowest_precision.starts_with("tensor_");
+    if (!kernel.work.flop_complete() || tensor != products) continue;
+    const double lost_ns = static_cast<double>(kernel.work.time.ns) - kernel.work.roof.compute_ns;
+    if (slowest != nullptr && lost_ns <= most) continue;
+    slowest = &kernel;
+    most = lost_ns;
+  }
+  return slowest;
+}
+
+std::string kernel_words(const KernelReport& kernel) {
+  return shorten(printable(short_kernel_names({kernel.name}).front()), 40);
+}
+
+// What is to be done about kernels of products, or of the others.
+std::string kernels_advice(const Report& report, bool products) {
+  const LostReport& lost = report.lost;
+  const KernelReport* kernel = slowest_kernel(report, products);
+  if (kernel == nullptr) return "";
+  const std::string name = kernel_words(*kernel);
+  using enum LostLine;
+  const uint64_t memory = lost.at(products ? kMatrixMemory : kOtherMemory);
+  const uint64_t blocks = products ? lost.at(kMatrixBlocks) : 0;
+  const uint64_t below = lost.at(products ? kMatrixBelowRoof : kOtherBelowRoof);
+  if (memory >= std::max(blocks, below))
+    return products ? "Products with few FLOP for each byte: larger batches help."
+                    : name + " and others are at the roof of memory: fuse them.";
+  if (blocks >= below) return name + ": its blocks fill the multiprocessors unevenly.";
+  const Figure of_peak = utilization_of(kernel->work);
+  if (!of_peak.known()) return "";
+  return name + " takes " +
+         percent_text(quotient(kernel->work.time.ns, std::max<uint64_t>(1, lost.capacity_ns))) +
+         " of the time, at " + share_text(of_peak) + " of peak; bytes and blocks explain " +
+         lost_share_words(lost, memory + blocks) + " of the loss: use ncu for the rest.";
+}
+
+// Before which kernel the longest gap is.
+std::string longest_gap_advice(const Report& report) {
+  const TimeReport::Gap* longest = nullptr;
+  for (const auto& device : report.time.devices)
+    if (!device.largest.empty() &&
+        (longest == nullptr || device.largest.front().length_ns > longest->length_ns))
+      longest = &device.largest.front();
+  if (longest == nullptr) return "";
+  return "The longest is before " + shorten(printable(longest->after), 40) +
+         ": look for a synchronization.";
+}
+
+std::string short_gaps_advice(const Report& report) {
+  uint64_t gaps = 0;
+  for (const auto& device : report.time.devices)
+    for (size_t decade = 0; decade < 5; ++decade) add_saturating(gaps, device.idle[decade].gaps);
+  return to_grouped(gaps) + " gaps: if the host is late, CUDA graphs help.";
+}
+
+std::string advice_on(const LostRow& row, const Report& report) {
+  const LostReport& lost = report.lost;
+  const uint64_t ns = ns_of(lost.ns, row);
+  using enum LostLine;
+  switch (row.last) {
+    case kIdleBetweenSteps:
+      return "No kernel runs for " + to_human_time(ns) +
+             " between steps: look at the loader (workers, pinned memory) and at what the loop "
+             "waits for.";
+    case kIdleLongGaps:
+      return longest_gap_advice(report);
+    case kIdleShortGaps:
+      return short_gaps_advice(report);
+    case kCommunication:
+      return to_human_time(ns) + " of " + to_human_time(u128{ns} + lost.hidden_ns) +
+             " is not hidden: overlap or prefetch. Waiting for other ranks is in it.";
+    case kUncounted:
+      return "See --sections coverage.";
+    case kOtherBelowRoof:
+      return kernels_advice(report, false);
+    case kMatrixBelowRoof:
+      return kernels_advice(report, true);
+    case kRecompute:
+      return "It takes " + lost_share_words(lost, lost_phase_ns(lost, "recompute")) +
+             " % of the time: checkpoint less, if memory allows.";
+    case kPadding:
+      return "Sizes that the tiles do not divide: see --sections operators.";
+    default:
+      return "";
+  }
+}
+
+// On the largest line but the model, where it is known to be the largest and large; and where it is
+// of the program. Times of a simulated GPU are no reason to change one.
+std::string lost_advice(const Report& report) {
+  const LostReport& lost = report.lost;
+  if (!lost.known() || report.simulated.value_or(true)) return "";
+  std::vector<const LostRow*> rows;
+  for (const LostRow& row : kLostRows) {
+    const bool idle = row.parent != nullptr && std::string_view(row.parent) == "idle";
+    const bool whole = row.parent == nullptr && std::string_view(row.key) != "idle";
+    if ((idle || whole) && row.last != LostLine::kModel && row.last != LostLine::kOtherFlop)
+      rows.push_back(&row);
+  }
+  std::ranges::stable_sort(rows, std::greater<>(),
+                           [&](const LostRow* row) { return ns_of(lost.ns, *row); });
+  constexpr double kLarge = 0.05;
+  const bool open = has(lost_marks(lost, *rows[0]), Mark::kAtMost) ||
+                    has(lost_marks(lost, *rows[1]), Mark::kAtLeast);
+  if (open || lost.share(ns_of(lost.ns, *rows[0])) < kLarge) return "";
+  const std::string advice = advice_on(*rows[0], report);
+  return advice.empty() ? "" : "Largest: " + std::string(rows[0]->words) + ". " + advice;
+}
+
+// What shares are of, and what else is known of all lines.
+std::vector<const LostReport*> lost_wholes(const Report& report) { return {&report.lost}; }
+using LostWhole = const LostReport*;
+Columns<LostWhole> lost_whole_columns() {
+  Columns<LostWhole> c;
+  const auto ns = [](uint64_t LostReport::*of) {
+    return [of](LostWhole lost) { return lost->known() ? Figure::exact(lost->*of) : Figure(); };
+  };
+  c.figure("capacity_ns", "capacity", Kind::kNanoseconds, ns(&LostReport::capacity_ns),
+           "wall time of processes, once for each of their devices");
+  c.flag(
+      "busy_time", "of busy time", [](LostWhole lost) { return lost->of_busy_time; },
+      "it is the time in which some kernel ran instead: simulated, and without a clock");
+  c.figure("hidden_communication_ns", "hidden communication", Kind::kNanoseconds,
+           ns(&LostReport::hidden_ns), "communication while other kernels ran: it costs nothing");
+  c.figure("saved_ns", "saved", Kind::kNanoseconds, ns(&LostReport::saved_ns),
+           "of the model's FLOP by formula, at peak: what operators did without");
+  c.text(
+      "missing", "missing", [](LostWhole lost) { return text_or_null(lost->missing); },
+      "why there are no lines");
+  c.text(
+      "advice", "advice",
+      [](LostWhole, const Report& report) { return text_or_null(lost_advice(report)); },
+      "on the largest line");
+  return c;
+}
+
+const TableSource kLostTable("lost", "where the peak went: from all device time at peak to MFU",
+                             lost_columns, lost_rows);
+const TableSource kLostWhole("lost_capacity", "what the shares of lost are of", lost_whole_columns,
+                             lost_wholes);
+const TableSource kLostPhases("lost_phases", "where the peak went by phase", lost_phase_columns,
+                              lost_phase_lines);
+const TableSource kLostParts =
+    TableSource("lost_parts", "where the peak went by device, phase and layer", lost_part_columns,
+                [](const Report& report) { return lost_lines_of<LostPartLine>(report.lost.parts); })
+        .of_facts();
+const TableSource kLostSteps =
+    TableSource("lost_steps", "where the peak went by device and training step", lost_step_columns,
+                [](const Report& report) { return lost_lines_of<LostStepLine>(report.lost.steps); })
+        .of_facts();
+
+// Shares as people add them up: "left" is rounded, a share is the difference of two of them.
+class PrintedShares {
+ public:
+  explicit PrintedShares(const LostReport& lost) : lost_(lost) {}
+  // In tenths of a percent.
+  int64_t take(uint64_t ns) {
+    ns_ += ns;
+    const int64_t before = left_;
+    left_ = std::llround(1000 * (1 - lost_.share(ns_)));
+    return before - left_;
+  }
+  static std::string text(int64_t tenths) {
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
+  }
+  std::string left() const { return text(left_); }
+
+ private:
+  const LostReport& lost_;
+  uint64_t ns_ = 0;
+  int64_t left_ = 1000;
+};
+
+// "long gaps 10.5, between steps 5.7": the parts that matter, largest first.
+std::string lost_parts_note(const LostReport& lost, const LostRow& group) {
+  std::vector<const LostRow*> parts;
+  for (const LostRow& row : kLostRows)
+    if (row.parent != nullptr && std::string_view(row.parent) == group.key &&
+        lost.share(ns_of(lost.ns, row)) >= 0.001)
+      parts.push_back(&row);
+  std::ranges::stable_sort(parts, std::greater<>(),
+                           [&](const LostRow* row) { return ns_of(lost.ns, *row); });
+  constexpr size_t kShown = 2;
+  std::string note;
+  for (size_t i = 0; i < std::min(kShown, parts.size()); ++i)
+    note +=
+        (note.empty() ? "" : ", ") + std::string(parts[i]->words) + " " +
+        marked_text(lost_marks(lost, *parts[i]), lost_share_words(lost, ns_of(lost.ns, *parts[i])));
+  return note;
+}
+
+// "= HFU 54.4 %", as the first screen has it.
+std::string total_note(const char* name, const UtilizationMethod* method) {
+  if (method == nullptr || !method->wall.known()) return "";
+  return std::string("= ") + name + " " + share_text(method->wall);
+}
+
+std::string lost_note(const LostRow& row, const Report& report) {
+  const LostReport& lost = report.lost;
+  switch (row.last) {
+    case LostLine::kCommunication:
+      return lost.hidden_ns > 0 ? lost_share_words(lost, lost.hidden_ns) + " more is hidden" : "";
+    case LostLine::kProfiler:
+      return total_note("HFU", report.utilization.hfu());
+    case LostLine::kRecompute:
+      return "takes " + lost_share_words(lost, lost_phase_ns(lost, "recompute")) + " of the time";
+    case LostLine::kPadding:
+      return lost.given_formula ? "and FLOP that are not the model's" : "";
+    case LostLine::kModel:
+      return total_note("MFU", report.utilization.mfu()) +
+             (lost.saved_ns > 0 ? ", " + lost_share_words(lost, lost.saved_ns) + " of it saved"
+                                : "");
+    default:
+      return lost_parts_note(lost, row);
+  }
+}
+
+// Whether people see the row.
+bool lost_shown(const LostRow& row, const LostReport& lost) {
+  if (row.parent != nullptr) return false;
+  if (row.last == LostLine::kModel) return lost.formula;
+  return row.last == LostLine::kProfiler || ns_of(lost.ns, row) > 0;
+}
+
+Section lost_section(const Report& report) {
+  const LostReport& lost = report.lost;
+  if (report.total.launches == 0) return {};
+  Section out{"Where the peak went", {}, std::nullopt, {}};
+  if (!lost.known()) {
+    out.above.emplace_back("  not known: " + lost.missing, Tone::kDim);
+    return out;
+  }
+  out.title += ", of " + to_human_time(lost.capacity_ns) + " of " +
+               (lost.of_busy_time ? "busy time" : "device time");
+  Table table{"lost_shares",
+              {{"line", ""},
+               {"share", "share", Kind::kText, Worth::kMain},
+               {"left", "left", Kind::kText, Worth::kMain},
+               {"note", "", Kind::kText, Worth::kUsual, "", false, true}}};
+  PrintedShares printed(lost);
+  for (const LostRow& row : kLostRows) {
+    if (row.parent != nullptr) continue;
+    const uint64_t ns = ns_of(lost.ns, row);
+    const int64_t tenths = printed.take(ns);
+    if (!lost_shown(row, lost)) continue;
+    const std::string share = tenths == 0 && ns > 0 ? "<0.1 %" : PrintedShares::text(tenths);
+    const bool last = row.last == (lost.formula ? LostLine::kModel : LostLine::kOtherFlop);
+    const char* words = last && !lost.formula ? "FLOP, no formula known" : row.words;
+    table.rows.push_back({words, marked_text(lost_marks(lost, row), share),
+                          last ? std::string() : printed.left(), lost_note(row, report)});
+  }
+  out.table = std::move(table);
+  if (std::string advice = lost_advice(report); !advice.empty())
+    out.below.emplace_back("  " + std::move(advice));
+  return out;
+}
+
+}  // namespace
+
+const Subject kLost = {{&kLostTable, &kLostWhole, &kLostPhases, &kLostParts, &kLostSteps},
+                       lost_section};
+
+}  // namespace flopinj::reduce
