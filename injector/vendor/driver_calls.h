@@ -1,5 +1,5 @@
-// The driver's functions that we ask CUPTI to report, as data: one table, sorted by CUPTI's
-// callback id. A new function is one line of it, and a reader where its parameter structure is new.
+// The driver's functions that we ask CUPTI to report, as data: one table. A new function is one line
+// of it, and a reader where its parameter structure is new.
 //
 // The parameter structure of a callback id never changes, whatever CUPTI is running: a new
 // structure gets a new id. Functions that differ only in the default stream (_ptsz) share theirs.
@@ -74,7 +74,7 @@ inline CUresult result_of(const CUpti_CallbackData& data) {
   return *static_cast<const CUresult*>(data.functionReturnValue);
 }
 
-std::span<const DriverCall> driver_calls();  // sorted by cbid
+std::span<const DriverCall> driver_calls();
 // Null for a call that is not in the table. Constant time.
 const DriverCall* find_driver_call(uint32_t cbid) noexcept;
 
