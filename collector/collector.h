@@ -30,7 +30,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,8 +43,6 @@ class Collector {
  public:
   Collector(const CollectorConfig&, CollectorHooks);
   ~Collector();  // close(kExit) if that was not done
-  Collector(const Collector&) = delete;
-  Collector& operator=(const Collector&) = delete;
 
   // Takes the sink and starts the writer thread, which writes the header at once. False when the
   // thread cannot be started.

@@ -16,7 +16,6 @@
 #include <dlfcn.h>
 #include <injector/nvtx.h>
 #include <injector/operators.h>
-#include <injector/process/edge.h>
 #include <injector/process/this_thread.h>
 #include <injector/session.h>
 #include <sys/auxv.h>

@@ -21,7 +21,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 namespace flopinj {
 namespace {

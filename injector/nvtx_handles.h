@@ -7,7 +7,6 @@
 #pragma once
 #include <injector/process/edge.h>
 
-#include <string>
 #include <string_view>
 
 // The types of NVTX's tables, without the implementation that a client of NVTX would get with them.

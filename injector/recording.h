@@ -23,8 +23,6 @@ class Recording {
   // Range tables only: nothing is opened, no thread is made. `program_ended` is asked once a second
   // on the writer's thread (CollectorHooks).
   Recording(const Settings&, Begin, std::function<bool()> program_ended);
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
 
   Edge& edge() { return edge_; }
 

@@ -13,19 +13,8 @@ namespace {
 
 using Given = std::span<const std::string>;  // settings, as a request has them
 
-std::string name_of(SessionStatus::State state) {
-  switch (state) {
-    case SessionStatus::State::kDormant:
-      return "dormant";
-    case SessionStatus::State::kRecording:
-      return "recording";
-    case SessionStatus::State::kStopping:
-      return "stopping";
-    case SessionStatus::State::kOff:
-      break;
-  }
-  return "off";
-}
+// By SessionStatus::State.
+constexpr std::array<const char*, 4> kStates{"dormant", "recording", "stopping", "off"};
 
 std::string status(Given) {
   const SessionStatus status = session_status();
@@ -34,7 +23,7 @@ std::string status(Given) {
     text.append(key).append(" ").append(value).append("\n");
   };
   add("pid", std::to_string(getpid()));
-  add("state", name_of(status.state));
+  add("state", kStates[static_cast<size_t>(status.state)]);
   add("recordings", std::to_string(status.recordings));
   add("recordings_kept", std::to_string(status.kept));
   if (status.recordings == 0) return text;

@@ -1,4 +1,3 @@
-#include <injector/nvtx.h>
 #include <injector/process/capture_range.h>
 #include <injector/process/control_server.h>
 #include <injector/process/helper_threads.h>

@@ -17,8 +17,6 @@ class Tracer {
  public:
   explicit Tracer(Edge&);
   ~Tracer();
-  Tracer(const Tracer&) = delete;
-  Tracer& operator=(const Tracer&) = delete;
 
   // False, with one line in `error` that says what to do, when CUPTI refuses.
   bool subscribe(std::string& error);

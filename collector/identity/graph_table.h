@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>

@@ -52,8 +52,6 @@ class FLOPINJ_THREAD_SAFETY(scoped_lockable) MutexLock {
   MutexLock(Mutex& mutex, std::adopt_lock_t held) FLOPINJ_REQUIRES(mutex)
       : lock_(mutex.mutex_, held) {}
   ~MutexLock() FLOPINJ_RELEASE() {}
-  MutexLock(const MutexLock&) = delete;
-  MutexLock& operator=(const MutexLock&) = delete;
   void lock() FLOPINJ_ACQUIRE() { lock_.lock(); }
   void unlock() FLOPINJ_RELEASE() { lock_.unlock(); }
   // For condition variables, which hold it again when they return.
@@ -107,8 +105,6 @@ class FLOPINJ_THREAD_SAFETY(scoped_lockable) ReaderLock {
  public:
   explicit ReaderLock(SharedMutex& mutex) FLOPINJ_ACQUIRE_SHARED(mutex) : lock_(mutex.mutex_) {}
   ~ReaderLock() FLOPINJ_RELEASE_ANY() {}
-  ReaderLock(const ReaderLock&) = delete;
-  ReaderLock& operator=(const ReaderLock&) = delete;
 
  private:
   std::shared_lock<std::shared_mutex> lock_;
@@ -118,8 +114,6 @@ class FLOPINJ_THREAD_SAFETY(scoped_lockable) WriterLock {
  public:
   explicit WriterLock(SharedMutex& mutex) FLOPINJ_ACQUIRE(mutex) : lock_(mutex.mutex_) {}
   ~WriterLock() FLOPINJ_RELEASE() {}
-  WriterLock(const WriterLock&) = delete;
-  WriterLock& operator=(const WriterLock&) = delete;
 
  private:
   std::unique_lock<std::shared_mutex> lock_;

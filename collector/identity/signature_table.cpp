@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstring>
 #include <deque>
-#include <new>
 #include <unordered_map>
 
 namespace flopinj {

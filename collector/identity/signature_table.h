@@ -85,8 +85,6 @@ class SignatureTable {
   using Recorded = std::function<bool(const std::string&)>;
   explicit SignatureTable(NeverMeasured = NeverMeasured{}, Recorded = {});
   ~SignatureTable();
-  SignatureTable(const SignatureTable&) = delete;
-  SignatureTable& operator=(const SignatureTable&) = delete;
 
   // The same name with the same code, parameter layout, registers and static shared memory is the
   // same function, whatever module it came from: compilers at run time give one name to many

@@ -1,7 +1,6 @@
 #include <collector/identity/never_measured.h>
 #include <collector/options/options.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>

@@ -11,7 +11,6 @@
 #pragma once
 #include <collector/identity/ids.h>
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -8,12 +8,10 @@
 #include <collector/identity/ids.h>
 #include <collector/ranges/range_name.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace flopinj {
@@ -47,8 +45,6 @@ class RangePathTable {
  public:
   RangePathTable();
   ~RangePathTable();
-  RangePathTable(const RangePathTable&) = delete;
-  RangePathTable& operator=(const RangePathTable&) = delete;
 
   // `key` as parse_range_name() gives it; what is longer than kMaxNameBytes is cut, and counted.
   // Below an overflow path everything is that path. Where there is no memory: the parent, counted

@@ -3,9 +3,7 @@
 #pragma once
 #include <collector/identity/ids.h>
 
-#include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <unordered_map>
 
 namespace flopinj {

@@ -14,7 +14,6 @@
 #include <collector/writer/writer_control.h>
 
 #include <atomic>
-#include <thread>
 #include <utility>
 
 namespace flopinj {

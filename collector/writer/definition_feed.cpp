@@ -1,6 +1,5 @@
 #include <collector/writer/definition_feed.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace flopinj {

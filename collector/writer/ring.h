@@ -18,9 +18,6 @@ class Ring {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  Ring() = default;
-  Ring(const Ring&) = delete;
-  Ring& operator=(const Ring&) = delete;
   ~Ring() { delete_pages(slots_, (mask_ + 1) * sizeof(T)); }
 
   // Producer. True where the memory for what comes behind the next two records is missing.

@@ -32,8 +32,6 @@ class Activity {
   // The buffers outlive it: CUPTI may give one back, or ask for one, when a recording has ended.
   Activity(Edge&, ActivityBuffers&, Clock = monotonic_ns);
   ~Activity();
-  Activity(const Activity&) = delete;
-  Activity& operator=(const Activity&) = delete;
 
   // False, with one line in `error`, when CUPTI refuses or its records have no known layout.
   bool start(std::string& error);

@@ -37,8 +37,6 @@ class ActivityBuffers {
   // `may_refuse`: CUPTI takes null for an answer.
   ActivityBuffers(Limits limits, bool may_refuse);
   ~ActivityBuffers();
-  ActivityBuffers(const ActivityBuffers&) = delete;
-  ActivityBuffers& operator=(const ActivityBuffers&) = delete;
 
   struct Buffer {
     uint8_t* data = nullptr;

@@ -27,7 +27,6 @@
 
 #include <atomic>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 

@@ -1,4 +1,4 @@
-// The driver's functions that we ask CUPTI to report, as data: one table. A new function is one line
+// The driver's functions that we ask CUPTI to report, as data: one table. A new function is one row
 // of it, and a reader where its parameter structure is new.
 //
 // The parameter structure of a callback id never changes, whatever CUPTI is running: a new

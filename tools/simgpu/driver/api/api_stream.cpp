@@ -5,6 +5,7 @@
 
 #include "driver/api/api.h"
 #include "driver/context.h"
+#include "driver/execution/clock.h"
 #include "driver/execution/stream.h"
 #include "driver/graphs/capture.h"
 #include "driver/observer.h"
