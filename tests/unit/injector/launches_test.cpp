@@ -1,7 +1,9 @@
 // Launches and graphs, behind the library's callback: what is recorded, and what is said.
+#include <map>
 #include <string>
 
 #include "catch.h"
+#include "unit/collector/trace_reader.h"
 #include "unit/injector/played_gpu.h"
 
 using namespace flopinj;
@@ -10,7 +12,9 @@ using test::PlayedGpu;
 namespace {
 
 struct Program {
-  Program() { REQUIRE(gpu.enable()); }
+  explicit Program(const PlayedGpu::Recorded& recorded = {}) : gpu(recorded) {
+    REQUIRE(gpu.enable());
+  }
 
   PlayedGpu::Call launch() {
     gpu.prepare(kernel);
@@ -21,6 +25,12 @@ struct Program {
     gpu.exit(call, result);
   }
   uint64_t recorded() const { return gpu.collector.launches_made(); }
+  // CUPTI's record of a kernel of that call.
+  void ran(const PlayedGpu::Call& call, uint64_t node = 0) {
+    const KernelTime time{call.correlation, node, 1'000, 2'000};
+    gpu.collector.times({&time, 1});
+  }
+  test::Sums sums() { return test::sums(test::read_trace(gpu.trace())); }
   bool said(const std::string& text) { return gpu.trace().find(text) != std::string::npos; }
 
   PlayedGpu gpu;
@@ -28,6 +38,8 @@ struct Program {
 };
 
 const CUgraphExec kExec = reinterpret_cast<CUgraphExec>(uintptr_t{0x3000});
+const CUgraph kGraph = reinterpret_cast<CUgraph>(uintptr_t{0x4000});
+CUfunction kernel_handle(uintptr_t number) { return reinterpret_cast<CUfunction>(number << 8); }
 const CUstream kStream = reinterpret_cast<CUstream>(uintptr_t{0x2000});
 
 }  // namespace
@@ -52,6 +64,94 @@ TEST_CASE("a launch function that calls another one is one launch") {
   program.gpu.exit(inner);
   program.gpu.exit(outer);
   CHECK(program.recorded() == 1);
+  CHECK(program.said("nested_call"));
+}
+
+// The driver refuses larger blocks before it looks at their parameters, which may be unreadable.
+TEST_CASE("a block of as many threads as a GPU takes has a signature, and no larger one") {
+  Program program;
+  uint32_t made = 0;
+  const auto has_signature = [&](unsigned x, unsigned y, unsigned z) {
+    const auto call = program.launch();
+    program.kernel.parameters.blockDimX = x;
+    program.kernel.parameters.blockDimY = y;
+    program.kernel.parameters.blockDimZ = z;
+    program.make(call);
+    const bool has = program.gpu.collector.signature(SignatureId{made + 1}) != nullptr;
+    made += has ? 1 : 0;
+    return has;
+  };
+  CHECK(has_signature(1024, 1, 1));
+  CHECK(has_signature(16, 16, 4));
+  CHECK_FALSE(has_signature(1025, 1, 1));
+  CHECK_FALSE(has_signature(32, 33, 1));
+}
+
+TEST_CASE("the handle of a context that has ended may be that of another device's") {
+  Program program;
+  program.make(program.launch());
+  program.gpu.destroy_context(PlayedGpu::the_context());
+  program.gpu.edge.cupti.GetDeviceId = [](CUcontext, uint32_t* ordinal) {
+    return *ordinal = 1, CUPTI_SUCCESS;
+  };
+  program.make(program.launch());
+  const test::ReadTrace trace = test::read_trace(program.gpu.trace());
+  std::map<uint32_t, uint64_t> launches;  // by device
+  for (const auto& packet : trace.packets)
+    for (const auto& device : packet.ledger().device())
+      launches[device.device()] = device.launches();
+  CHECK(launches == std::map<uint32_t, uint64_t>{{1, 1}, {2, 1}});
+}
+
+TEST_CASE("a launch has the time that CUPTI gives for its call") {
+  Program program({.timed = true});
+  const auto call = program.launch();
+  program.make(call);
+  program.ran(call);
+  CHECK(program.sums().timed == 1);
+}
+
+TEST_CASE("launches on several devices by one call have no time: it may be of any of them") {
+  Program program({.timed = true});
+  CUDA_LAUNCH_PARAMS of_device[2]{};
+  const cuLaunchCooperativeKernelMultiDevice_params parameters{of_device, 2, 0};
+  const auto call =
+      program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice, parameters);
+  program.make(call);
+  program.ran(call);
+  program.ran(call);
+  const test::Sums sums = program.sums();
+  CHECK(sums.launches == 2);
+  CHECK(sums.timed == 0);
+}
+
+// CUPTI gave its nodes no ids, so that a time may be of either.
+TEST_CASE("a kernel has no time that may be of one which is left out of the same graph") {
+  Program program({true, "kernel_1"});
+  program.gpu.edge.cuda.FuncGetName = [](const char** name, CUfunction function) {
+    return *name = function == kernel_handle(1) ? "kernel_1" : "kernel_2", CUDA_SUCCESS;
+  };
+  CUgraphExec exec = kExec;
+  for (const uintptr_t number : {1, 2}) {
+    program.launch();  // gives its handle
+    auto node = reinterpret_cast<CUgraphNode>(number);
+    CUDA_KERNEL_NODE_PARAMS kernel{};
+    kernel.func = kernel_handle(number);
+    kernel.gridDimX = kernel.gridDimY = kernel.gridDimZ = 1;
+    kernel.blockDimX = kernel.blockDimY = kernel.blockDimZ = 1;
+    const cuGraphAddKernelNode_v2_params parameters{&node, kGraph, nullptr, 0, &kernel};
+    program.make(program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuGraphAddKernelNode_v2, parameters));
+  }
+  const cuGraphInstantiateWithFlags_params made{&exec, kGraph, 0};
+  program.make(program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, made));
+  const cuGraphLaunch_params parameters{kExec, kStream};
+  const auto call = program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, parameters);
+  program.make(call);
+  program.ran(call);
+  program.ran(call);
+  const test::Sums sums = program.sums();
+  CHECK(sums.launches == 1);
+  CHECK(sums.timed == 0);
 }
 
 TEST_CASE("a launch into a stream under capture is a node, and no launch") {
@@ -84,8 +184,7 @@ TEST_CASE("a graph that no host launches is said to be in no count") {
   CUgraphExec made = kExec;
   CUDA_GRAPH_INSTANTIATE_PARAMS how{};
   how.flags = CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
-  const cuGraphInstantiateWithParams_params parameters{
-      &made, reinterpret_cast<CUgraph>(uintptr_t{0x4000}), &how};
+  const cuGraphInstantiateWithParams_params parameters{&made, kGraph, &how};
   program.make(program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams, parameters));
   CHECK(program.said("graph.for_device"));
 }
@@ -100,7 +199,7 @@ TEST_CASE("once a graph may wait for the host, launches of graphs hold windows u
   };
   CHECK(measures_beside_graph());
   CUpti_GraphData node{};
-  node.graph = reinterpret_cast<CUgraph>(uintptr_t{0x4000});
+  node.graph = kGraph;
   node.node = reinterpret_cast<CUgraphNode>(uintptr_t{0x5000});
   node.nodeType = CU_GRAPH_NODE_TYPE_HOST;
   program.gpu.reports(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node);

@@ -65,6 +65,21 @@ TEST_CASE("a device that CUPTI does not support has no plan, and waiting for it 
   CHECK(scene.planner.plan(Planner::kMostDevices) == nullptr);
 }
 
+TEST_CASE("groups of several passes are read only where kernels are replayed") {
+  const bool replayed = GENERATE(false, true);
+  Scene scene;
+  if (replayed) scene.gpu.edge.settings.mode = Mode::kFull;
+  scene.gpu.edge.cupti.ProfilerHostGetNumOfPasses =
+      [](CUpti_Profiler_Host_GetNumOfPasses_Params* p) {
+        return p->numOfPasses = 2, CUPTI_SUCCESS;
+      };
+  scene.planner.device_seen(0);
+  scene.planner.wait(0, 20'000);
+  CHECK((scene.planner.plan(0) != nullptr) == replayed);
+  scene.stopped = scene.planner.stop();
+  CHECK((scene.gpu.trace().find("it needs 2 passes") == std::string::npos) == replayed);
+}
+
 TEST_CASE("waiting for a plan has a limit") {
   Scene scene;
   g_slow = true;

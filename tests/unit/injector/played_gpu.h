@@ -33,7 +33,16 @@ class PlayedGpu {
   std::function<void()> disabling;                // while it is being disabled
   std::function<void()> asked_for_device;         // while CUPTI is asked which device a context has
 
-  PlayedGpu() : collector(config(), hooks()) {
+  // Of launches that are recorded: their times are waited for, and only kernels of this name.
+  struct Recorded {
+    bool timed = false;
+    std::string kernel_name{};
+    bool measured = false;  // each of them: mode full
+  };
+  PlayedGpu() : PlayedGpu(Recorded{}) {}
+  explicit PlayedGpu(const Recorded& recorded) : collector(config(recorded), hooks()) {
+    edge.settings.kernel_name = recorded.kernel_name;
+    if (recorded.measured) edge.settings.mode = Mode::kFull;
     played() = this;
     edge.collector = &collector;
     edge.settings.given_plan_wait_ms = 20'000;
@@ -168,9 +177,11 @@ class PlayedGpu {
   std::optional<Tracer> tracer;
 
  private:
-  static CollectorConfig config() {
+  static CollectorConfig config(const Recorded& recorded) {
     CollectorConfig config;
-    config.expect_times = false;
+    config.expect_times = recorded.timed;
+    config.kernel_name = recorded.kernel_name;
+    config.scheduler.every_launch = recorded.measured;
     config.scheduler.budget = 0;
     return config;
   }

@@ -1,8 +1,12 @@
 // Windows and counters beside work that waits, behind the library's callback.
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <thread>
+#include <utility>
 
 #include "catch.h"
+#include "unit/collector/trace_reader.h"
 #include "unit/injector/played_gpu.h"
 
 using namespace flopinj;
@@ -13,7 +17,9 @@ namespace {
 
 // A program whose collectives are in flight whenever `gpu.busy`.
 struct Program {
-  Program() { REQUIRE(gpu.enable()); }
+  explicit Program(const PlayedGpu::Recorded& recorded = {}) : gpu(recorded) {
+    REQUIRE(gpu.enable());
+  }
 
   void collective() { made(gpu.call(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc, host_function)); }
   // A call that waits for the GPU, and returns when all that was in flight has ended.
@@ -25,11 +31,13 @@ struct Program {
     gpu.exit(call);
   }
   // Of a kernel that wants to be measured. Whether it was.
-  bool launch() {
+  bool launch(CUcontext context = PlayedGpu::the_context(), bool loads_module = false) {
     PlayedGpu::Launch launch;
     gpu.prepare(launch);
+    launch.call.context = context;
     const uint32_t before = gpu.measured;
     gpu.enter(launch.call);
+    if (loads_module) gpu.resource(CUPTI_CBID_RESOURCE_MODULE_LOADED, CUstream{}, context);
     gpu.run();
     gpu.exit(launch.call);
     return gpu.measured > before;
@@ -166,6 +174,49 @@ TEST_CASE("what was not measured is said, and how often") {
   const std::string& trace = program.gpu.trace();
   CHECK(trace.find("counters.in_flight") != std::string::npos);
   CHECK(trace.find("(30 times)") != std::string::npos);
+}
+
+TEST_CASE("counters stay with a context that opens windows, whoever else wants them") {
+  Program program;
+  REQUIRE(program.launch());
+  auto last = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::duration pause{};  // between two windows, at most
+  for (int i = 0; i < 200; ++i) {
+    program.launch(PlayedGpu::other_context());
+    CHECK(program.launch());
+    const auto now = std::chrono::steady_clock::now();
+    pause = std::max(pause, now - std::exchange(last, now));
+    std::this_thread::sleep_for(1ms);
+  }
+  if (pause < 90ms) CHECK(program.gpu.disabled == 0);
+  const auto other_has_them = [&] {
+    program.launch(PlayedGpu::other_context());
+    return program.gpu.enabled > 1;
+  };
+  CHECK(comes_true(other_has_them, 10s));
+  CHECK(program.gpu.disabled >= 1);
+}
+
+// CUPTI patches kernels of modules that are there when a window opens.
+TEST_CASE("instructions of a kernel that was not patched are no count; its counters are") {
+  const bool loads_module = GENERATE(false, true);
+  Program program({.measured = true});
+  program.gpu.edge.cupti.ProfilerHostEvaluateToGpuValues =
+      [](CUpti_Profiler_Host_EvaluateToGpuValues_Params* p) {
+        for (size_t i = 0; i < p->numMetrics; ++i) p->pMetricValues[i] = 0;
+        return CUPTI_SUCCESS;
+      };
+  REQUIRE(program.launch(PlayedGpu::the_context(), loads_module));
+  const test::ReadTrace trace = test::read_trace(program.gpu.trace());
+  std::map<uint32_t, bool> instrumented;  // by group
+  std::map<bool, int> samples;            // of instrumented groups
+  for (const auto& packet : trace.packets) {
+    if (packet.has_metric_group())
+      instrumented[packet.metric_group().id()] = packet.metric_group().instrumented();
+    if (packet.has_counter_samples()) ++samples[instrumented.at(packet.counter_samples().group())];
+  }
+  CHECK(samples[false] > 1);
+  CHECK(samples[true] == (loads_module ? 0 : 1));
 }
 
 TEST_CASE("where all was measured nothing is said") {

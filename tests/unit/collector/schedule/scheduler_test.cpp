@@ -1,3 +1,4 @@
+#include <collector/schedule/sampled_signature.h>
 #include <collector/schedule/scheduler.h>
 
 #include <atomic>
@@ -486,6 +487,24 @@ TEST_CASE("scheduler: mode full measures every launch, all groups at once") {
   LaunchProgress seen{kGpu0, s.id, 10, 10};
   scheduler.progress({&seen, 1}, 0, 0, 1);
   CHECK(scheduler.coverage().covered_launches == 10);
+}
+
+TEST_CASE("scheduler: a slow-down is known once all times are, and is of instrumented launches") {
+  SampledSignature s;
+  s.timed = 10;
+  s.gpu_ns = 1'000;
+  s.windowed = 4;
+  s.windowed_timed = 3;
+  s.windowed_gpu_ns = 900;
+  CHECK_FALSE(s.slow_down());
+  s.instrumented = 2;
+  CHECK_FALSE(s.slow_down());
+  s.windowed_timed = 4;
+  s.windowed_gpu_ns = 1'000;  // 600 more than 4 usual ones, by 2 launches of 100
+  REQUIRE(s.slow_down());
+  CHECK(*s.slow_down() == 1 + 600.0 / 200);
+  s.windowed_gpu_ns = 390;
+  CHECK(*s.slow_down() == 1);
 }
 
 // 10 launches of it, of which the trace has no times.
