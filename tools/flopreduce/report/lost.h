@@ -90,5 +90,9 @@ struct LostRow {
 };
 // All of them: groups before their lines. Those without a parent add up to the capacity.
 extern const std::array<LostRow, 19> kLostRows;
+// For people. Without a formula all work that is not done again is in one line.
+inline const char* words_of(const LostRow& row, const LostReport& lost) {
+  return row.last == LostLine::kOtherFlop && !lost.formula ? "FLOP, no formula known" : row.words;
+}
 
 }  // namespace flopinj::reduce

@@ -436,8 +436,7 @@ Section lost_section(const Report& report) {
     if (!lost_shown(row, lost)) continue;
     const std::string share = tenths == 0 && ns > 0 ? "<0.1 %" : PrintedShares::text(tenths);
     const bool last = row.last == (lost.formula ? LostLine::kModel : LostLine::kOtherFlop);
-    const char* words = last && !lost.formula ? "FLOP, no formula known" : row.words;
-    table.rows.push_back({words, marked_text(lost_marks(lost, row), share),
+    table.rows.push_back({words_of(row, lost), marked_text(lost_marks(lost, row), share),
                           last ? std::string() : printed.left(), lost_note(row, report)});
   }
   out.table = std::move(table);

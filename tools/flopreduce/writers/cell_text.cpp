@@ -21,7 +21,8 @@ std::string human_number(u128 value, Kind kind) {
 
 std::string human_number(double value, Kind kind) {
   if (kind == Kind::kRatio || kind == Kind::kText) return fixed(value, 4);
-  return kind == Kind::kShare ? percent_text(value) : human_number(whole(value), kind);
+  if (kind == Kind::kShare) return percent_text(value);
+  return (value <= -0.5 ? "-" : "") + human_number(whole(std::fabs(value)), kind);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Where the peak went, of traces with planted losses: each line is what was planted.
 #include "catch.h"
 #include "reduce_bytes.h"
+#include "sections/parts/cells.h"
+#include "sections/screens/comparison.h"
 #include "support/lost_sums.h"
 
 using namespace flopinj::test;
@@ -435,4 +437,37 @@ TEST_CASE("lost: it is not made where nobody asks for it") {
   Planted p;
   p.run({p.kernel("gemm", {.tensor_ns = 600}), 0, 1000});
   CHECK(reduce_bytes({p.end(1000)}).lost.missing == "not asked for");
+}
+
+TEST_CASE("lost: a comparison has the time of a step by line, and its differences add up") {
+  const auto planted = [](uint64_t kernel_ns, uint64_t gap_ns) {
+    Planted p;
+    const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+    const uint32_t step = p.path("step");
+    std::vector<TraceBuilder::Step> steps;
+    uint64_t at = 0;
+    for (uint32_t number = 1; number <= 4; ++number, at += kernel_ns + gap_ns) {
+      p.run({gemm, at, at + kernel_ns, step, 1, number});
+      steps.push_back({number, kStart + at, kernel_ns});
+    }
+    p.trace().steps(steps, step);
+    return reduce({p.end(at)});
+  };
+  // Each step: 200 ns slower, and 50 ns less idle.
+  const Comparison compared = compare(planted(1000, 100), planted(1200, 50), {});
+  const auto table =
+      std::ranges::find(compared.tables, std::string_view("compared_lost"), &Table::key);
+  REQUIRE(table != compared.tables.end());
+  std::map<std::string, double> difference;
+  for (const TableRow& row : table->rows)
+    difference[std::get<std::string>(row[0].value)] =
+        *figure_of(row[*table->place_of("step_difference_ns")]).number();
+  CHECK(difference["idle"] == Approx(-50));
+  CHECK(difference["matrix"] == Approx(200));
+  CHECK(difference["other_flop"] == Approx(0).margin(1e-9));
+  CHECK(difference["matrix_below_roof"] == Approx(200));
+  double sum = 0;
+  for (const LostRow& row : kLostRows)
+    if (row.parent == nullptr) sum += difference[row.key];
+  CHECK(sum == Approx(150));
 }

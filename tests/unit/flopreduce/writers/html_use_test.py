@@ -125,6 +125,34 @@ class Use(unittest.TestCase):
             self.assertEqual(len(colors), 1, (phase, colors))
         self.assertEqual(len(set.union(*seen.values())), len(phases))  # and no other's
 
+    def test_bars_fall_from_all_to_the_model_and_open(self):
+        self.open("vectors")
+        table = {row["line"]: row for row in report("vectors")["lost"]}
+        capacity = report("vectors")["lost_capacity"][0]["capacity_ns"]
+        falls = self.browser.run(
+            "[...document.querySelectorAll('.fall')].map((f) => { const i = f.querySelector('i'); "
+            "return [f.getAttribute('aria-controls').slice(5), parseFloat(i.style.left), "
+            "parseFloat(i.style.width)]; })")
+        self.assertGreater(len(falls), 1)
+        until = 0
+        for line, left, width in falls:
+            self.assertAlmostEqual(left, until, 6)
+            self.assertAlmostEqual(width, 100 * table[line]["ns"] / capacity, 6)
+            until += width
+        self.assertAlmostEqual(until, 100, 6)
+        # By keyboard: the parts of a line by phase, which add up to it.
+        line = falls[0][0]
+        self.browser.run("document.querySelector('.fall').focus()")
+        self.browser.press("Enter")
+        self.assertEqual(self.browser.run("document.querySelector('.fall').ariaExpanded"), "true")
+        heads = self.browser.run("[...document.querySelectorAll('.fall-parts thead th')]"
+                                 ".map((h) => h.textContent)")
+        parts = [row for row in table.values() if row["parent"] == line] or [table[line]]
+        self.assertEqual(len(heads), 1 + len(parts))
+        self.assertFalse(self.browser.run(f"document.getElementById('lost-{line}').hidden"))
+        self.browser.press("Enter")
+        self.assertTrue(self.browser.run(f"document.getElementById('lost-{line}').hidden"))
+
     def test_a_column_head_says_what_it_means(self):
         self.open("training")
         head = f"{KERNELS} th:nth-child(2)"

@@ -34,6 +34,7 @@ struct ComparedColumn {
   const char* per;  // divided by this column; null: as it is
   const char *key, *heading;
   Worth sides, ratio;
+  bool difference = false;  // KEY_difference too: B - A
 };
 
 constexpr Worth kHidden = Worth::kProgram, kUsual = Worth::kUsual, kMain = Worth::kMain,
@@ -50,6 +51,10 @@ constexpr ComparedColumn kOfLayers[] = {
     {"backward_flop",        nullptr, "backward_flop",     "backward", kUsual, kMain},
     {"forward_gpu_time_ns",  nullptr, "forward_gpu_time",  "time fwd", kDetail, kUsual},
     {"backward_gpu_time_ns", nullptr, "backward_gpu_time", "time bwd", kDetail, kUsual},
+};
+constexpr ComparedColumn kOfLost[] = {
+    {"ns",      nullptr, "time", "time", kHidden, kHidden},
+    {"step_ns", nullptr, "step", "step", kMain, kHidden, true},
 };
 constexpr ComparedColumn kOfSteps[] = {
     {"median_ns", nullptr, "median", "median", kUsual, kMain},
@@ -78,6 +83,7 @@ constexpr ComparedTable kTables[] = {
     {"operators", "Operators that changed", {"operator", "phase"}, kOfLaunches, true, true},
     {"ranges", "Ranges that changed", {"range"}, kOfLaunches, true, true},
     {"steps", "Steps that changed", {"what"}, kOfSteps, true, false},
+    {"lost", "Where the time of a step went", {"line", "parent"}, kOfLost, false, false},
 };
 // clang-format on
 
@@ -111,6 +117,14 @@ Figure quotient_of(const Compared& of) {
   const Figure ratio = of.b / of.a;
   const bool open = has(ratio.marks(), Mark::kAtLeast) && has(ratio.marks(), Mark::kAtMost);
   return ratio.known() && !open ? ratio : Figure();
+}
+
+// Not known where it may be more and may be less.
+Figure difference_of(const Compared& of) {
+  const auto a = of.a.number(), b = of.b.number();
+  const Mark marks = of.b.marks() | inverse(of.a.marks());
+  if (!a || !b || (has(marks, Mark::kAtLeast) && has(marks, Mark::kAtMost))) return {};
+  return {*b - *a, marks};
 }
 
 Compared compared(Figure a, Figure b, Kind kind, const Normalization& n) {
@@ -240,6 +254,10 @@ class Join {
       };
       add("_a", " A");
       add("_b", " B");
+      if (c.difference)
+        table_.columns.push_back({kept(c.key + std::string("_difference") + unit),
+                                  kept(c.heading + std::string(" B - A")), kind, c.sides,
+                                  "B - A, without --normalize"});
       table_.columns.push_back({kept(c.key + std::string("_ratio")),
                                 kept(c.heading + std::string(" B/A")), Kind::kRatio, c.ratio,
                                 "B / A, after --normalize"});
@@ -280,7 +298,9 @@ class Join {
       const Compared c = compared(figure(a, i), figure(b, i), kinds_[i], n_);
       changed = changed || makes_another(c, kinds_[i]);
       distance += moved(c, kinds_[i]);
-      row.insert(row.end(), {c.a, c.b, c.ratio});
+      row.insert(row.end(), {c.a, c.b});
+      if (of_.columns[i].difference) row.emplace_back(difference_of(c));
+      row.emplace_back(c.ratio);
     }
     row.insert(row.begin() + 1, none(a) == none(b) ? (changed ? "changed" : "same")
                                 : none(a)          ? "appeared"
@@ -371,6 +391,36 @@ Table for_people(const Table& all) {
       if (all.columns[i].worth != kHidden) cells.push_back(dashed(row[i]));
   }
   return table;
+}
+
+// Lines that are no part of others, in time of one step of one device; and their sum. They add up,
+// which shares would not: one line's growth makes all others smaller.
+Section lost_comparison(const Table& all, const char* title) {
+  Table table{all.key,
+              {{"name", ""},
+               {"step_a_ns", "A", Kind::kNanoseconds, kMain},
+               {"step_b_ns", "B", Kind::kNanoseconds, kMain},
+               {"step_difference_ns", "B - A", Kind::kNanoseconds, kMain}}};
+  std::array<Figure, 3> sum;
+  for (const LostRow& line : kLostRows) {
+    const auto row = std::ranges::find_if(all.rows, [&](const TableRow& one) {
+      return std::get<std::string>(one[0].value) == line.key;
+    });
+    if (line.parent != nullptr || row == all.rows.end()) continue;
+    TableRow& shown = table.rows.emplace_back(TableRow{line.words});
+    for (size_t i = 0; i < sum.size(); ++i) {
+      const Figure figure = figure_of((*row)[*all.place_of(table.columns[i + 1].key)]);
+      shown.push_back(dashed(figure));
+      sum[i] = table.rows.size() == 1 ? figure : sum[i] += figure;
+    }
+  }
+  if (!sum[0].known() && !sum[1].known()) return {};
+  std::erase_if(table.rows, [](const TableRow& row) {
+    return figure_of(row[1]).number() == 0.0 && figure_of(row[2]).number() == 0.0;
+  });
+  TableRow& whole = table.rows.emplace_back(TableRow{"a step"});
+  for (const Figure& figure : sum) whole.push_back(dashed(figure));
+  return {title, {}, std::move(table), {}};
 }
 
 // "1.2 % more", of a ratio that is not 1.
@@ -501,6 +551,11 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
   head.figures = comparison_figures(c);
   std::vector<Section> sections{std::move(head)};
   for (const ComparedTable& of : kTables) {
+    if (of.columns.data() == kOfLost) {
+      Section lost = lost_comparison(table_of(c, of.key()), of.title);
+      if (!lost.empty()) sections.push_back(std::move(lost));
+      continue;
+    }
     Table table = for_people(table_of(c, of.key()));
     std::erase_if(table.rows, [&](const TableRow& row) {
       const auto none = [&](const char* launches) {

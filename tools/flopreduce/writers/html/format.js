@@ -33,6 +33,7 @@ function withPrefix(amount, unit) {
 }
 
 function time(amount) {
+  if (amount <= -0.5) return `-${time(-amount)}`;
   const ns = Math.floor(amount + 0.5);
   if (ns < 1e3) return `${ns} ns`;
   if (ns < 999.95e3) return `${fourDigits(ns / 1e3)} us`;

@@ -1,4 +1,5 @@
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -248,6 +249,60 @@ Json ranks_json(PageData& page, const Report& report) {
   return list;
 }
 
+// The bars of the ledger, from 1 down, and the parts of each by phase.
+Json lost_json(const Report& report) {
+  const LostReport& lost = report.lost;
+  Json lines = Json::array();
+  std::map<std::string, LostNs> phases;
+  for (const auto& part : lost.parts) {
+    LostNs& of = phases[part.phase];
+    for (size_t line = 0; line < kLostLines; ++line) of[line] += part.ns[line];
+  }
+  double begin = 1;
+  uint64_t until = 0;
+  for (const LostRow& row : kLostRows) {
+    if (row.parent != nullptr) continue;
+    Json parts = Json::array(), of_phases = Json::array();
+    uint64_t ns = 0;
+    bool bound = false;
+    for (const LostRow& part : kLostRows) {
+      const bool own = part.parent != nullptr ? std::string_view(part.parent) == row.key
+                                              : &part == &row && row.first == row.last;
+      if (!own) continue;
+      parts.push_back(part.words);
+      ns += lost.at(part.first);
+      bound = bound || (lost.at(part.first) > 0 && lost.marks[place_of(part.first)] != Mark::kNone);
+    }
+    for (const auto& [phase, of] : phases) {
+      Json cells = Json::array({phase.empty() ? "before and after all kernels" : printable(phase)});
+      bool any = false;
+      for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) {
+        cells.push_back(of[line]);
+        any = any || of[line] > 0;
+      }
+      if (any) of_phases.push_back(std::move(cells));
+    }
+    until += ns;
+    const double end = 1 - lost.share(until);
+    if (ns > 0)
+      lines.push_back({{"key", row.key},
+                       {"words", words_of(row, lost)},
+                       {"begin", begin},
+                       {"end", std::max(0.0, end)},
+                       {"value", percent_text(lost.share(ns))},
+                       {"bound", bound},
+                       {"parts", std::move(parts)},
+                       {"phases", std::move(of_phases)}});
+    begin = std::max(0.0, end);
+  }
+  uint64_t work = 0;
+  for (size_t line = place_of(LostLine::kRecompute); line < kLostLines; ++line)
+    work += lost.ns[line];
+  return {{"lines", std::move(lines)},
+          {"hfu", lost.share(work)},
+          {"mfu", lost.share(lost.formula ? lost.at(LostLine::kModel) : work)}};
+}
+
 // Tables for programs that people want at hand where a figure is doubted.
 void add_processes(Json& sections, PageData& page, const Report& report) {
   for (const TableSource* source : table_sources()) {
@@ -276,6 +331,7 @@ void write_html(std::ostream& out, const Report& report, std::string_view progra
   page["roofs"] = roofs_json(report);
   page["flop_over_time"] = flop_over_time_json(page, report);
   page["ranks"] = ranks_json(page, report);
+  if (report.lost.known()) page["lost"] = lost_json(report);
   page["about"] = "Made by " + std::string(program) + " from " +
                   std::to_string(report.traces.size()) + " recorded process" +
                   (report.traces.size() == 1 ? "" : "es") + "; one fused multiply-add counts " +

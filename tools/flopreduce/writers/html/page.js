@@ -1,6 +1,6 @@
 // Builds the page from the data in it. Every section of a report is a card of lines and a table;
 // some have a picture, and the views of kernels point at each other.
-const kOpen = ["phases", "precisions", "utilization", "ranks", "steps", "flame", "kernels",
+const kOpen = ["lost", "phases", "precisions", "utilization", "ranks", "steps", "flame", "kernels",
                "roofline", "flop-over-time"];
 
 const data = readData(document.getElementById("data").textContent);
@@ -86,6 +86,9 @@ function chooseKernels(view) {
 
 // What is above a section's table.
 const kPictures = {
+  lost(body) {
+    body.append(waterfall(data.lost));
+  },
   phases(body, tools, { table }) {
     body.append(...["flop_share", "gpu_time_ns"].flatMap((key) =>
       shareBar(table, key, (row) => phaseColor(row[0]))));
@@ -187,7 +190,7 @@ function addReportCards() {
       !isReport ||
       (kOpen.includes(key) && !(key === "precisions" && section.table.rows.length < 2)));
   };
-  for (const key of ["phases", "precisions", "ranks", "steps"]) add(key);
+  for (const key of ["lost", "phases", "precisions", "ranks", "steps"]) add(key);
   if (data.tree?.length > 0) addCard("flame", "Flame view: ranges and kernels", fillFlame, true);
   add("kernels");
   if (rest.has("roofline")) add("roofline");

@@ -1,0 +1,38 @@
+// Where the peak went: bars from 100 % down to MFU, each from where the last one ended. A bar opens
+// what its line is made of, by phase.
+const kLostColors = {
+  idle: "var(--neutral)", communication: "var(--c3)", uncounted: "var(--mixed)",
+  other: "var(--c1)", matrix: "var(--c1)", profiler: "var(--neutral)", recompute: "var(--c0)",
+  padding: "var(--c0)", other_flop: "var(--c0)", model: "var(--c2)",
+};
+
+// Phases against the parts of a line, in time.
+function lostParts(line) {
+  const head = el("tr", {}, el("th", { scope: "col" }, "phase"),
+    ...line.parts.map((part) => el("th", { scope: "col" }, part)));
+  const rows = line.phases.map(([phase, ...ns]) => el("tr", {}, el("th", { scope: "row" },
+    name(phase)), ...ns.map((one) => el("td", {}, one > 0 ? time(one) : "-"))));
+  return el("table", { className: "fall-parts" }, el("thead", {}, head), el("tbody", {}, ...rows));
+}
+
+function waterfall({ lines, hfu, mfu }) {
+  const percent = (share) => `${100 * share}%`;
+  const rows = lines.map((line, number) => {
+    const { key, words, begin, end, value, bound } = line;
+    const parts = el("div", { id: `lost-${key}`, hidden: "" });
+    const bar = el("i", { className: bound ? "bound" : "",
+                          style: { left: percent(1 - begin), width: percent(begin - end),
+                                   "--own": kLostColors[key] } });
+    const row = button("", () => {
+      parts.hidden = !parts.hidden;
+      row.setAttribute("aria-expanded", String(!parts.hidden));
+      if (!parts.hidden && !parts.firstChild) parts.append(lostParts(line));
+    }, { className: "fall", "aria-expanded": "false", "aria-controls": parts.id,
+         style: { "--hfu": percent(1 - hfu), "--mfu": percent(1 - mfu) } });
+    row.append(el("span", {}, words), el("span", { className: "fall-track" }, bar),
+      el("span", { className: "fall-value" }, value));
+    if (number === lines.length - 1) row.classList.add("last");
+    return [row, parts];
+  });
+  return el("div", { className: "falls" }, ...rows.flat());
+}
