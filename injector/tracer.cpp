@@ -113,17 +113,7 @@ void Tracer::State::finalize_here(CUpti_CallbackDomain domain, const void* data)
   finalize.store(Finalize::kDone);
 }
 
-CallKind kind_of(const DriverCall& call) {
-  struct Kind {
-    CallKind operator()(const LaunchFunction&) const { return CallKind::kLaunch; }
-    CallKind operator()(const GraphFunction&) const { return CallKind::kGraph; }
-    CallKind operator()(const ModuleFunction&) const { return CallKind::kModule; }
-    CallKind operator()(const WaitFunction&) const { return CallKind::kWait; }
-    CallKind operator()(const StreamEndFunction&) const { return CallKind::kStreamEnd; }
-    CallKind operator()(const SyncFunction&) const { return CallKind::kSync; }
-  };
-  return std::visit(Kind{}, call.function);
-}
+CallKind kind_of(const DriverCall& call) { return static_cast<CallKind>(call.function.index()); }
 
 // At EXIT, whatever happens in between.
 struct EndOfCall {

@@ -23,6 +23,7 @@ namespace flopinj {
 
 struct Context;
 
+// In the order of DriverCall::function.
 enum class CallKind : uint8_t { kLaunch, kGraph, kModule, kWait, kStreamEnd, kSync };
 
 struct CallFrame {

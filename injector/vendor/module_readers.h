@@ -23,10 +23,10 @@ inline CUmodule library_module(const void* parameters) {
 }
 
 inline GivenHandles functions(const CUfunction* first, size_t count = 1) {
-  return {first, nullptr, first != nullptr ? count : 0};
+  return {first, nullptr, count};
 }
 inline GivenHandles kernels(const CUkernel* first, size_t count = 1) {
-  return {nullptr, first, first != nullptr ? count : 0};
+  return {nullptr, first, count};
 }
 
 inline GivenHandles function_of_module(const void* parameters) {

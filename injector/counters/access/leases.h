@@ -53,8 +53,8 @@ class Leases {
   void drop_at_end(Context& context) FLOPINJ_REQUIRES(context.lock);
   // Does what the planner's thread could not. At a launch, with the lock.
   void release_here(Context& context) FLOPINJ_REQUIRES(context.lock);
-  // The same at EXIT of a call that has waited for all that was in flight. What it has taken.
-  uint64_t synchronized(Context&);
+  // The same at EXIT of a call that has waited for all that was in flight.
+  void synchronized(Context&);
 
   // Only its windows can be open; null: no context of the device has the counters.
   Context* holder(uint32_t ordinal) const {
@@ -93,7 +93,7 @@ class Leases {
   Planner& planner_;
   Contexts& contexts_;
   const Captures& captures_;
-  const MeasurementScheduler& scheduler_;
+  MeasurementScheduler& scheduler_;
   const bool keeps_;                    // every launch is to be measured
   std::atomic<bool> by_planner_{true};  // its thread may enable and disable
   std::atomic<bool> ended_{false};      // measuring is over

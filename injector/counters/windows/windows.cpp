@@ -118,8 +118,7 @@ void Windows::synchronized(Context& context, ThreadContext& thread) {
   const uint64_t since = std::exchange(thread.synchronizing_since_ns, 0);
   const uint64_t now = since != 0 ? monotonic_ns() : 0;
   if (context.waiting.any() && in_flight(context, now - since)) return;
-  if (const uint64_t cost_ns = leases_.synchronized(context); cost_ns != 0)
-    scheduler_.add_cost(cost_ns);
+  leases_.synchronized(context);
 }
 
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {

@@ -193,6 +193,36 @@ TEST_CASE("a stream that is destroyed has no question asked about streams of oth
   CHECK(scene.gpu.streams_asked == 0);
 }
 
+// CUPTI ends inside of a call of the program's, and may be called no more; nor may we return.
+TEST_CASE("the end of CUPTI is waited for") {
+  static std::atomic<bool> began, may_end, finalized;
+  began = may_end = finalized = false;
+  Scene scene;
+  scene.gpu.edge.cupti.ours_only = true;
+  scene.gpu.edge.cupti.Finalize = [] {
+    began = true;
+    while (!may_end) std::this_thread::yield();
+    return finalized = true, CUPTI_SUCCESS;
+  };
+  PlayedGpu::publish(nullptr);  // as a recording that ends
+  std::atomic<bool> returned{false}, ended{false};
+  std::thread ends([&] {
+    ended = scene.gpu.tracer->end_and_finalize() && finalized;
+    returned = true;
+  });
+  std::thread program([&] {
+    while (!began && !returned) scene.gpu.exit(scene.modules());
+  });
+  while (!began && !returned) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(began);
+  CHECK_FALSE(returned);
+  may_end = true;
+  ends.join();
+  program.join();
+  CHECK(ended);
+}
+
 TEST_CASE("what a callback says needs no time stamp of CUPTI") {
   Scene scene;
   const cuGraphLaunch_params unknown{reinterpret_cast<CUgraphExec>(uintptr_t{0x3000}), kStream};

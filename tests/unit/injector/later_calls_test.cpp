@@ -99,3 +99,45 @@ TEST_CASE("nodes that are added or changed by the newest functions are followed"
   CHECK(changed.node == made);
   CHECK(changed.kernel_call.function == node.kernel.func);
 }
+
+// Twins (_ptsz) are of programs compiled for a stream of each thread.
+TEST_CASE("of each call the null stream is the one that the program was compiled for") {
+#define TWINS(name) \
+  { CUPTI_DRIVER_TRACE_CBID_##name, CUPTI_DRIVER_TRACE_CBID_##name##_ptsz }
+  constexpr uint32_t kTwins[][2] = {TWINS(cuLaunchKernel),
+                                    TWINS(cuLaunchKernelEx),
+                                    TWINS(cuLaunchCooperativeKernel),
+                                    TWINS(cuGraphLaunch),
+                                    TWINS(cuStreamAddCallback),
+                                    TWINS(cuLaunchHostFunc),
+                                    TWINS(cuStreamWaitValue32),
+                                    TWINS(cuStreamWaitValue32_v2),
+                                    TWINS(cuStreamWaitValue64),
+                                    TWINS(cuStreamWaitValue64_v2),
+                                    TWINS(cuStreamBatchMemOp),
+                                    TWINS(cuStreamBatchMemOp_v2),
+                                    TWINS(cuStreamBeginCapture),
+                                    TWINS(cuStreamBeginCapture_v2),
+                                    TWINS(cuStreamEndCapture),
+                                    TWINS(cuStreamBeginCaptureToGraph)};
+#undef TWINS
+  // The structures of captures begin with the stream.
+  const uint64_t null_stream[8]{};
+  const auto per_thread = [&](uint32_t cbid) {
+    const DriverCall* const call = find_driver_call(cbid);
+    REQUIRE(call != nullptr);
+    CHECK(call->cbid == cbid);
+    if (const auto* const launch = std::get_if<LaunchFunction>(&call->function))
+      return launch->per_thread_stream;
+    if (const auto* const wait = std::get_if<WaitFunction>(&call->function))
+      return wait->per_thread_stream;
+    REQUIRE(std::holds_alternative<GraphFunction>(call->function));
+    return read(std::get<GraphFunction>(call->function), null_stream).stream ==
+           CU_STREAM_PER_THREAD;
+  };
+  for (const auto& [legacy, own] : kTwins) {
+    CAPTURE(legacy);
+    CHECK_FALSE(per_thread(legacy));
+    CHECK(per_thread(own));
+  }
+}

@@ -155,6 +155,31 @@ TEST_CASE("counters that a launch has asked for in vain are kept for it") {
   CHECK(program.gpu.enabled == 1);
 }
 
+TEST_CASE("a launch that has to give counters back does so at the cost of the budget") {
+  static std::thread::id launching;
+  launching = std::this_thread::get_id();
+  Program program;
+  program.gpu.edge.cupti.RangeProfilerDisable = [](CUpti_RangeProfiler_Disable_Params*) {
+    if (std::this_thread::get_id() != launching) return CUPTI_ERROR_INVALID_OPERATION;
+    std::this_thread::sleep_for(20ms);
+    return ++PlayedGpu::played()->disabled, CUPTI_SUCCESS;
+  };
+  REQUIRE(program.launch());
+  uint64_t before = 0;
+  REQUIRE(comes_true(
+      [&] {
+        if (program.gpu.disabled == 1) return true;
+        before = program.gpu.collector.scheduler().spent_ns();
+        const cuGraphLaunch_params unknown{};  // it wants no window
+        const auto launch = program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, unknown);
+        program.gpu.enter(launch);
+        program.gpu.exit(launch);
+        return false;
+      },
+      10s));
+  CHECK(program.gpu.collector.scheduler().spent_ns() - before >= 20'000'000);
+}
+
 TEST_CASE("counters come back to a launch behind a call that waits for the GPU") {
   Program program;
   REQUIRE(program.launch());

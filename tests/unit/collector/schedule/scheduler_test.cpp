@@ -1,3 +1,4 @@
+#include <collector/schedule/measuring_budget.h>
 #include <collector/schedule/sampled_signature.h>
 #include <collector/schedule/scheduler.h>
 
@@ -487,6 +488,16 @@ TEST_CASE("scheduler: mode full measures every launch, all groups at once") {
   LaunchProgress seen{kGpu0, s.id, 10, 10};
   scheduler.progress({&seen, 1}, 0, 0, 1);
   CHECK(scheduler.coverage().covered_launches == 10);
+}
+
+TEST_CASE("scheduler: a budget that is spent affords nothing, even of unknown cost") {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  MeasuringBudget budget(0.01, 0);
+  budget.begin(0);
+  CHECK(budget.affords(true, 0, kSecond));
+  CHECK(budget.predicted_ns(false, 0, 0) == 0);
+  budget.overhead(1'000 * kSecond);
+  for (const bool incomplete : {false, true}) CHECK_FALSE(budget.affords(incomplete, 0, kSecond));
 }
 
 TEST_CASE("scheduler: a slow-down is known once all times are, and is of instrumented launches") {
