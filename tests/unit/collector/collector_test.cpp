@@ -637,6 +637,7 @@ TEST_CASE("training steps are in the trace with their times, and launches with t
     CHECK(sums.max_ns() == 1'000 * kSteps);
     CHECK(sums.first_start_ns() == 1'000'000);
     CHECK(sums.last_end_ns() == clock - 77);
+    CHECK(sums.range_path() != 0);  // first_fault() has looked whether it is defined
     uint64_t counted = 0;
     for (const uint64_t steps : sums.bucket_steps()) counted += steps;
     CHECK(counted == kSteps);

@@ -84,3 +84,15 @@ TEST_CASE("an update pairs nodes, and changes nothing where they do not pair") {
   CHECK(nodes.drop_executable(executable(1)));
   CHECK_FALSE(nodes.drop_executable(executable(1)));
 }
+
+TEST_CASE("so many executable graphs are followed and no more, until one is destroyed") {
+  GraphNodes nodes;
+  for (uintptr_t n = 1; n <= GraphNodes::kMostExecutables; ++n)
+    REQUIRE(nodes.put_executable(executable(n), {}));
+  constexpr uintptr_t kNext = GraphNodes::kMostExecutables + 1;
+  CHECK_FALSE(nodes.put_executable(executable(kNext), {}));
+  CHECK(nodes.executable(executable(kNext)) == nullptr);
+  CHECK(nodes.put_executable(executable(7), {}));  // in its own place
+  CHECK(nodes.drop_executable(executable(1)));
+  CHECK(nodes.put_executable(executable(kNext), {}));
+}
