@@ -1,5 +1,7 @@
-// What is learned of handles, without a driver: handles are numbers here.
+// What is learned of handles, and how parameters are handed over, without a driver: handles are
+// numbers here.
 #include <injector/handles/kernel_handles.h>
+#include <injector/vendor/launch_calls.h>
 
 #include <vector>
 
@@ -48,4 +50,31 @@ TEST_CASE("handles beyond the bound are told, and what comes then is known") {
   CHECK_FALSE(handles.learn({more, nullptr, 1}));
   CHECK(handles.kind(more[0]) == Kind::kFunction);
   CHECK(handles.kind(many[0]) == Kind::kUnknown);
+}
+
+TEST_CASE("parameters that are handed over as one buffer are found in any order, with their size") {
+  char buffer[24];
+  size_t size = sizeof buffer;
+  void* const pointer_first[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer,
+                                 CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+  void* const size_first[] = {CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_BUFFER_POINTER,
+                              buffer, CU_LAUNCH_PARAM_END};
+  for (void* const* extra : {pointer_first, size_first}) {
+    const ParameterValues values = parameter_values(nullptr, extra);
+    CHECK(values.pointers == nullptr);
+    CHECK(values.packed == buffer);
+    CHECK(values.packed_bytes == sizeof buffer);
+  }
+}
+
+TEST_CASE("a buffer of unknown size is not read, and a list without an end is not followed on") {
+  char buffer[24];
+  void* const without_size[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_END};
+  CHECK(parameter_values(nullptr, without_size).packed == nullptr);
+  void* endless[16];
+  for (void*& entry : endless) entry = buffer;
+  CHECK(parameter_values(nullptr, endless).packed == nullptr);
+  CHECK(parameter_values(nullptr, nullptr).packed == nullptr);
+  void* const parameters[] = {buffer};
+  CHECK(parameter_values(parameters, without_size).pointers == parameters);
 }

@@ -67,6 +67,16 @@ TEST_CASE("a launch function that calls another one is one launch") {
   CHECK(program.said("nested_call"));
 }
 
+TEST_CASE("of a kernel whose handle no call was seen to give the parameters are not known") {
+  Program program;
+  const cuLaunchKernel_params parameters{kernel_handle(9), 1, 1, 1, 32, 1, 1, 0, kStream, {}, {}};
+  program.make(program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, parameters, "unseen"));
+  const Signature* const made = program.gpu.collector.signature(SignatureId{1});
+  REQUIRE(made != nullptr);
+  CHECK(made->parameter_class == ParameterClass::kUnknown);
+  CHECK(program.said("function.unknown_handle"));
+}
+
 // The driver refuses larger blocks before it looks at their parameters, which may be unreadable.
 TEST_CASE("a block of as many threads as a GPU takes has a signature, and no larger one") {
   Program program;
