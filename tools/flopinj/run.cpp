@@ -1,25 +1,20 @@
 #include <collector/options/options.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <string_view>
 #include <system_error>
 
 #include "commands.h"
 #include "output.h"
+#include "parent.h"
 #include "process.h"
 #include "run_notice.h"
 #include "shell_word.h"
@@ -153,50 +148,6 @@ int exec_program(const std::vector<std::string>& program, const std::string& wat
 // may end a job's processes as soon as the program has gone. To make summaries then, it
 // stays the program's parent: it hands signals on, and ends as the program did.
 
-constexpr std::array kHandedOn = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM};
-// A terminal sends these to the program, too.
-constexpr std::array kFromTerminal = {SIGINT, SIGQUIT};
-
-std::atomic<pid_t> g_program{0};
-static_assert(std::atomic<pid_t>::is_always_lock_free);
-
-void hand_on(int signal) {
-  const int before = errno;
-  if (const pid_t program = g_program; program > 0) ::kill(program, signal);
-  errno = before;
-}
-
-// The program is started with the signals as we were.
-pid_t start(const std::function<int()>& become_program) {
-  struct sigaction handler {};
-  handler.sa_handler = hand_on;
-  handler.sa_flags = SA_RESTART;
-  sigset_t all, before;
-  sigfillset(&all);
-  ::sigprocmask(SIG_BLOCK, &all, &before);  // none is lost between here and the program's start
-  const pid_t program = ::fork();
-  if (program == 0) {
-    ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    ::_exit(become_program());
-  }
-  g_program = program;
-  for (const int signal : kHandedOn) ::sigaction(signal, &handler, nullptr);
-  handler.sa_handler = SIG_IGN;
-  for (const int signal : kFromTerminal) ::sigaction(signal, &handler, nullptr);
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  return program;
-}
-
-int wait_and_listen(pid_t program, RunSocket& socket, RunRecord& record) {
-  const auto program_fd = static_cast<int>(::syscall(SYS_pidfd_open, program, 0));
-  socket.receive_to_the_end(program, program_fd, record);
-  if (program_fd >= 0) ::close(program_fd);
-  const int status = wait_for(program);
-  g_program = 0;
-  socket.receive(record);  // of threads that went on without the first one
-  return status;
-}
-
 // Whether flopreduce has written the summary. What is wrong it says itself.
 bool merge(const std::string& trace, const std::string& summary, bool force) {
   std::vector<std::string> words = {install_tree().reducer.string(), "merge", "-o", summary, trace};
@@ -242,21 +193,6 @@ void condense(const RunRecord& record, bool force, bool quiet) {
         ". Next: flopreduce" + names_text(made));
 }
 
-// As the program ended.
-int end_as(int status) {
-  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  const int signal = WTERMSIG(status);
-  const rlimit no_core{0, 0};  // the program's own is enough
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  std::signal(signal, SIG_DFL);
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, signal);
-  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
-  ::raise(signal);
-  return 128 + signal;
-}
-
 // Its summaries say what was recorded, so that the library need not. The traces are condensed when
 // the program has ended, and the processes of the run have said so to the socket.
 int run_with_summary(const Options& options, std::vector<Variable> environment) {
@@ -271,7 +207,7 @@ int run_with_summary(const Options& options, std::vector<Variable> environment) 
     throw std::runtime_error("no socket can be opened, which --summary needs");
   const std::string name = prepare_recording(options, output, &socket);
   environment.push_back({std::string(kQuiet), "1"});
-  const pid_t program = start([&] {
+  const pid_t program = start_program([&] {
     apply(environment);
     return exec_program(options.program, name);
   });
