@@ -391,5 +391,54 @@ class Summary(RunCase):
             self.assertIn("--summary needs traces in files", done.stderr)
 
 
+class Page(RunCase):
+    """flopinj run --report."""
+
+    STEPS = 3
+
+    def paged(self, *arguments, program=None, expect=0):
+        program = program or [TRAINER, "--model", "mlp", "--steps", self.STEPS, "--print-shapes"]
+        return self.flopinj_run("--simulate", "--report", "page.html", *arguments, "--", *program,
+                                expect=expect)
+
+    def check_page(self):
+        page = self.folder / "page.html"
+        self.assertRegex(page.read_text(), r"(?s)<!DOCTYPE html>.*trainer.*</html>")
+
+    def test_it_is_written_when_the_program_has_ended(self):
+        done = self.paged("-o", "t.pb")
+        self.check_page()
+        self.assertEqual((self.folder / "page.html").stat().st_mode & 0o777, 0o600)  # as a trace
+        self.assertEqual(self.traces(), ["t.pb"])
+        self.assertIn("flopinj: the report as a page: page.html", self.ours(done.stderr))
+        flop = sum(value for *_, value in step_launches(json.loads(done.stdout))) * self.STEPS
+        self.assertIn(f"{flop:,}", (self.folder / "page.html").read_text())
+
+    def test_the_exit_code_is_the_programs(self):
+        self.paged(program=["sh", "-c", f"{TRAINER} --steps 1; exit 7"], expect=7)
+        self.check_page()
+
+    def test_all_processes_are_in_it_and_summaries_too(self):
+        both = f"for r in 0 1; do RANK=$r WORLD_SIZE=2 {TRAINER} --steps 1 & done; wait"
+        done = self.paged("--summary", "-o", "r%r.pb", program=["sh", "-c", both])
+        self.check_page()
+        self.assertEqual(sorted(path.name for path in self.folder.glob("r*")), ["r0.sum", "r1.sum"])
+        self.assertIn("the report as a page", done.stderr)
+
+    def test_a_page_that_is_there_is_kept(self):
+        (self.folder / "page.html").write_text("mine")
+        done = self.paged(program=["touch", "started"], expect=2)
+        self.assertIn("page.html exists; name another file, or give --force", done.stderr)
+        self.assertFalse((self.folder / "started").exists())
+        self.assertEqual((self.folder / "page.html").read_text(), "mine")
+        self.paged("--force")
+        self.check_page()
+
+    def test_without_a_recording_there_is_none(self):
+        done = self.paged(program=["true"])
+        self.assertFalse((self.folder / "page.html").exists())
+        self.assertIn("no page was written: nothing was recorded", done.stderr)
+
+
 if __name__ == "__main__":
     harness.main()

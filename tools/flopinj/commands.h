@@ -29,6 +29,7 @@ struct Options {
   std::map<std::string, std::vector<std::string>> given;
   // Of run.
   bool preload = false, torch = false, simulate = false, summary = false, print_env = false;
+  std::string page;  // of the traces' report; empty: none
   std::optional<unsigned> sim_devices;
   std::string sim_chip;
   std::vector<std::string> program;  // and its arguments
@@ -55,6 +56,7 @@ struct InstallTree {
   std::filesystem::path simgpu;   // folder of the simulated libcuda.so.1 and libcupti.so.13
   std::filesystem::path torch;    // folder for PYTHONPATH
   std::filesystem::path known_kernels;
+  std::filesystem::path trainer;  // a program to try flopinj with
 };
 // Throws std::runtime_error if /proc/self/exe cannot be read.
 const InstallTree& install_tree();
@@ -72,6 +74,10 @@ std::vector<std::pair<std::string, std::string>> recording_variables(const Optio
 // of ours if it cannot be started or if only the environment was to be printed. Throws CannotRecord
 // before anything is started, std::invalid_argument as above.
 int run(const Options&);
+
+// Trains the trainer's GPT on a simulated GPU, prints its report and writes it as a page, in the
+// current folder. The exit code of the first step that fails.
+int demo(const Options&);
 
 // Says what a profiled program would find on this machine, one line for each check. Loads the
 // driver library into this process and initialises it, without injection.

@@ -1,15 +1,23 @@
 #include <collector/options/options.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "commands.h"
 #include "manual/command_line.h"
 #include "option_help.h"
+#include "printable_text.h"
+#include "reducer.h"
+#include "reducer_commands.h"
+#include "shell_word.h"
 #include "simgpu/driver/chip.h"
 
 namespace {
@@ -78,6 +86,11 @@ void add_run_options(CommandLine& run, Options& options) {
       "When the program has ended, put a summary (NAME.sum), which hardly grows with the "
       "run, in the place of each trace. Until then flopinj stays, as the program's parent; "
       "a trace without a whole summary is kept");
+  run.add_option(
+         "--report", options.page,
+         "When the program has ended, write the report of its traces to FILE, as a page for "
+         "any browser. Until then flopinj stays, as the program's parent")
+      ->type_name("FILE");
   CLI::Option* simulate =
       run.add_flag("--simulate", options.simulate, "Run on a simulated GPU, on the CPU");
   run.add_option("--sim-devices", options.sim_devices, "Number of simulated GPUs")
@@ -155,6 +168,8 @@ void add_doctor_options(CommandLine& doctor, Options& options) {
       "written to a file, which recordings read and which names nothing of the machine");
 }
 
+void add_no_options(CommandLine&, Options&) {}
+
 void add_fleet_options(CommandLine& fleet, Options&) {
   fleet.prefix_command();
   fleet.operands = "COMMAND [ARGUMENT...]";
@@ -182,9 +197,19 @@ const Command kCommands[] = {
      add_run_options,
      flopinj::run,
      {{"flopinj run -- python train.py", "profile a training script; the trace is flop-PID.pb"},
+      {"flopinj run --report train.html -- python train.py", "with its report as a page"},
       {"flopinj run -o job-%r.pb -- python train.py", "one trace for each rank of a job"},
-      {"flopinj run --simulate -- ./trainer", "try it without a GPU"},
       {"flopinj run --print-env -o job-%r.pb > env.sh", "the same as variables for a job script"}}},
+    {"demo",
+     "show what a report looks like, without a GPU",
+     "Trains a small GPT on a simulated GPU under the profiler, prints its report, and writes it "
+     "as "
+     "a page. The trace is flopinj-demo.pb, the page flopinj-demo.html, both in the current "
+     "folder; "
+     "those of a demo before are replaced.",
+     add_no_options,
+     flopinj::demo,
+     {{"flopinj demo", "a minute at most"}}},
     {"attach",
      "record a program that runs already",
      "Begins to record a program that runs already. One that was started with flopinj run "
@@ -246,6 +271,40 @@ int usage_error(const std::string& problem) {
   return flopinj::kExitUsage;
 }
 
+bool is_reducers(const std::string& command) {
+  return std::ranges::any_of(flopinj::kReducerCommands,
+                             [&](const auto& one) { return command == one.name; });
+}
+
+bool is_none(const std::string& word) {
+  return !word.starts_with("-") &&
+         std::ranges::none_of(kCommands, [&](const Command& one) { return word == one.name; });
+}
+
+// As a shell would find it: a program by its path, or in a folder of PATH.
+bool is_program(const std::string& word) {
+  const auto may_run = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+  };
+  if (word.find('/') != std::string::npos) return may_run(word);
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (may_run(folder + "/" + word)) return true;
+  return false;
+}
+
+// For words that are no command, but that one can see the purpose of. Empty: for others.
+std::string right_spelling(const std::vector<std::string>& words) {
+  std::string said;
+  for (const std::string& word : words) said += " " + flopinj::shell_quoted(word);
+  std::error_code error;
+  if (is_program(words.front())) return "flopinj run --" + said;
+  if (std::filesystem::is_regular_file(words.front(), error)) return "flopinj report" + said;
+  return "";
+}
+
 flopinj::manual::Program about(CommandLine& line) {
   flopinj::manual::Program program{
       .line = line,
@@ -254,6 +313,7 @@ flopinj::manual::Program about(CommandLine& line) {
       .purpose = "profile the floating-point operations of a CUDA program",
       .exit_status =
           {{"the program's", "run: its exit code, or its signal, as without flopinj"},
+           {"0", "demo: the report and the page are there"},
            {"0", "doctor: all is well"},
            {"0", "attach, detach, status, top, metrics: it is done"},
            {"1", "doctor: something is missing; with --count, or a count is wrong or lacks"},
@@ -328,11 +388,27 @@ int flopinj_main(std::vector<std::string> arguments) {
     one.action = [&command, &given] { return command.action(given); };
     one.examples = command.examples;
   }
+  for (const flopinj::ReducerCommand& command : flopinj::kReducerCommands) {
+    const std::string name = command.name;
+    line.add_command(name, command.purpose, "The same as flopreduce " + name + ".").operands =
+        "[ARGUMENT...]";
+  }
   const flopinj::manual::Program program = about(line);
   if (arguments == std::vector<std::string>{"--generate", "options"}) return write_option_table();
+  arguments = flopinj::manual::help_last(std::move(arguments));
+  const size_t first = !arguments.empty() && arguments.front() == "--complete" ? 1 : 0;
+  const bool more = arguments.size() > first + 1;  // of a word alone, the shell may want the rest
+  if (arguments.size() > first && is_reducers(arguments[first]) && (first == 0 || more))
+    return flopinj::become_reducer(arguments);
   if (const auto done = flopinj::manual::answer(std::cout, program, arguments))
     return *done ? flopinj::kExitOk : flopinj::kExitUsage;
 
+  if (!arguments.empty() && is_none(arguments.front()))
+    if (const std::string spelling = right_spelling(arguments); !spelling.empty()) {
+      std::cerr << "flopinj: '" << flopinj::printable(arguments.front()) << "' is no command of "
+                << "flopinj. Did you mean: " << spelling << "\n";
+      return flopinj::kExitUsage;
+    }
   const auto separator = std::ranges::find(arguments, "--");
   const bool has_separator = separator != arguments.end();
   const std::vector<std::string> behind(has_separator ? separator + 1 : separator, arguments.end());

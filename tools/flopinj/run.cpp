@@ -16,6 +16,7 @@
 #include "output.h"
 #include "parent.h"
 #include "process.h"
+#include "reducer.h"
 #include "run_notice.h"
 #include "shell_word.h"
 #include "watch.h"
@@ -139,30 +140,14 @@ int exec_program(const std::vector<std::string>& program, const std::string& wat
   return kExitNotExecutable;
 }
 
-// --- With a summary ------------------------------------------------------------------------------
+// --- With a summary, or a page -------------------------------------------------------------------
 
-// `flopinj run --summary`: the program as a child, and at its end a summary in the place of each
-// trace.
+// `flopinj run --summary`, `--report`: the program as a child, and at its end a summary in the place
+// of each trace, or the report of all as a page.
 //
-// Without it `flopinj run` becomes the program, so that nothing of ours outlives it; a scheduler
-// may end a job's processes as soon as the program has gone. To make summaries then, it
-// stays the program's parent: it hands signals on, and ends as the program did.
-
-// Whether flopreduce has written the summary. What is wrong it says itself.
-bool merge(const std::string& trace, const std::string& summary, bool force) {
-  std::vector<std::string> words = {install_tree().reducer.string(), "merge", "-o", summary, trace};
-  if (force) words.emplace_back("--force");
-  const pid_t reducer = ::fork();
-  if (reducer < 0) return false;
-  if (reducer == 0) {
-    ::umask(077);  // a summary is its owner's, as a trace is
-    ::execv(words.front().c_str(), exec_words(words).data());
-    say("cannot run " + words.front() + ": " + std::strerror(errno));
-    ::_exit(127);
-  }
-  const int status = wait_for(reducer);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
+// Without them `flopinj run` becomes the program, so that nothing of ours outlives it; a scheduler
+// may end a job's processes as soon as the program has gone. To make either then, it stays the
+// program's parent: it hands signals on, and ends as the program did.
 
 // "job/rank0.sum" of "job/rank0.pb".
 std::string summary_name(const std::string& trace) {
@@ -171,13 +156,15 @@ std::string summary_name(const std::string& trace) {
   return trace.substr(0, trace.size() - (usual ? kTrace.size() : 0)) + ".sum";
 }
 
-// A trace is removed when its summary is whole, and else is kept.
-void condense(const RunRecord& record, bool force, bool quiet) {
+// A trace is removed when its summary is whole, and else is kept. The files that there are then.
+std::vector<std::string> condense(const std::vector<std::string>& traces, bool force, bool quiet) {
   std::vector<std::string> made, kept;
-  for (const std::string& trace : record.traces(process_runs)) {
+  for (const std::string& trace : traces) {
     const std::string summary = summary_name(trace);
     std::error_code error;
-    if (!fs::is_regular_file(trace, error) || !merge(trace, summary, force)) {
+    std::vector<std::string> words = {"merge", "-o", summary, trace};
+    if (force) words.emplace_back("--force");
+    if (!fs::is_regular_file(trace, error) || reduce(words) != 0) {
       kept.push_back(trace);
       continue;
     }
@@ -191,22 +178,30 @@ void condense(const RunRecord& record, bool force, bool quiet) {
     say((made.size() == 1 ? "condensed the trace"
                           : "condensed " + std::to_string(made.size()) + " traces") +
         ". Next: flopreduce" + names_text(made));
+  made.insert(made.end(), kept.begin(), kept.end());
+  return made;
 }
 
-// Its summaries say what was recorded, so that the library need not. The traces are condensed when
-// the program has ended, and the processes of the run have said so to the socket.
-int run_with_summary(const Options& options, std::vector<Variable> environment) {
-  const std::string output = output_name(options);
+// What is made says what was recorded, so that the library need not. It is made when the program
+// has ended, and the processes of the run have said so to the socket.
+int run_to_the_end(const Options& options, std::vector<Variable> environment) {
+  const std::string output = output_name(options), page = options.page;
+  const char* const option = options.summary ? "--summary" : "--report";
+  const bool force = setting(options, kForce) == "1";
   std::error_code error;
   if (output == "-" || output.starts_with("unix:") || fs::is_fifo(output, error) ||
       fs::is_character_file(output, error))
-    throw std::invalid_argument("--summary needs traces in files, and -o " + output + " is none");
-  require_file(install_tree().reducer, "--summary");
+    throw std::invalid_argument(std::string(option) + " needs traces in files, and -o " + output +
+                                " is none");
+  if (!page.empty() && !force && fs::exists(page, error))
+    throw CannotRecord("--report: " + page +
+                       " exists; name another file, or give --force. Nothing was started");
+  require_file(install_tree().reducer, option);
   RunSocket socket;
   if (socket.name().empty())
-    throw std::runtime_error("no socket can be opened, which --summary needs");
+    throw std::runtime_error(std::string("no socket can be opened, which ") + option + " needs");
   const std::string name = prepare_recording(options, output, &socket);
-  environment.push_back({std::string(kQuiet), "1"});
+  if (options.summary) environment.push_back({std::string(kQuiet), "1"});
   const pid_t program = start_program([&] {
     apply(environment);
     return exec_program(options.program, name);
@@ -215,8 +210,14 @@ int run_with_summary(const Options& options, std::vector<Variable> environment) 
     throw std::system_error(errno, std::generic_category(), "cannot start a process");
   RunRecord record;
   const int status = wait_and_listen(program, socket, record);
-  condense(record, setting(options, kForce) == "1", quiet(options));
-  if (!quiet(options))
+  const bool silent = quiet(options);
+  std::vector<std::string> files = record.traces(process_runs);
+  if (options.summary) files = condense(files, force, silent);
+  if (!page.empty() && files.empty())
+    say("no page was written: nothing was recorded");
+  else if (!page.empty() && write_page(page, files, force) && !silent)
+    say("the report as a page: " + page);
+  if (!silent)
     for (const std::string& line : record.last_words(process_runs, false)) say(line);
   return end_as(status);
 }
@@ -265,7 +266,8 @@ const InstallTree& install_tree() {
         .reducer = root / "bin" / "flopreduce",
         .simgpu = fs::weakly_canonical(root / "lib" / "flopinj" / "simgpu"),
         .torch = fs::weakly_canonical(root / "lib" / "flopinj" / "torch"),
-        .known_kernels = root / "lib" / "flopinj" / "known_kernels" / "known_kernels"};
+        .known_kernels = root / "lib" / "flopinj" / "known_kernels" / "known_kernels",
+        .trainer = root / "lib" / "flopinj" / "trainer" / "trainer"};
   }();
   return tree;
 }
@@ -296,8 +298,8 @@ int run(const Options& options) {
   }
   warn_if_taken(kCudaInjection, install_tree().library);
   warn_if_taken(kNvtxInjection, install_tree().library);
-  if (options.summary && setting(options, kMode) != "off")
-    return run_with_summary(options, environment);
+  if ((options.summary || !options.page.empty()) && setting(options, kMode) != "off")
+    return run_to_the_end(options, environment);
   apply(environment);
   return exec_program(options.program, prepare_recording(options, output_name(options), nullptr));
 }

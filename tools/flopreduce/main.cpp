@@ -87,6 +87,7 @@ int run(std::vector<std::string> arguments) {
   for (const Command* command : kCommands) add(line, *command);
   line.get_subcommand(kReport.name)->set_version_flag("--version", kProgram, "Show the version");
   const manual::Program program = about(line);
+  arguments = manual::help_last(std::move(arguments));
   if (const auto done = manual::answer(std::cout, program, arguments))
     return *done ? kExitFine : kExitUsage;
   put_command_first(line, arguments);

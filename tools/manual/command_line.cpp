@@ -469,6 +469,13 @@ CLI::Validator such_as(const std::vector<std::string>& words) {
   return CLI::Validator([](std::string&) { return std::string(); }, "{" + joined(words, ",") + "}");
 }
 
+std::vector<std::string> help_last(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
 Parsed parse(const Program& program, std::vector<std::string> arguments, int usage_code) {
   std::string name, problem;
   std::ranges::reverse(arguments);  // CLI11 takes them so

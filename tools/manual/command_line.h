@@ -50,6 +50,9 @@ CLI::Validator one_of(std::vector<std::string> words);
 // Takes every word; these are the usual ones, for help and completion.
 CLI::Validator such_as(const std::vector<std::string>& words);
 
+// `help COMMAND` as `COMMAND --help`; other words as they are.
+std::vector<std::string> help_last(std::vector<std::string> arguments);
+
 struct Parsed {
   std::optional<int> exit_code;  // the program ends: after --help or --version, or with an error
   std::string error;             // one line; empty where there is none

@@ -56,6 +56,14 @@ TEST_CASE("Wrong options are usage errors, told in one line, and nothing runs") 
   check_one_error_line(tree.run({"doctor", "--", "echo", "x"}), 2, "only run takes");
 }
 
+TEST_CASE("Words that lack their command are told it") {
+  const InstalledTree tree;
+  check_one_error_line(tree.run({"echo", "a b"}), 2, "Did you mean: flopinj run -- echo 'a b'");
+  check_one_error_line(tree.run({"/bin/sh", "-c", "x"}), 2, "flopinj run -- /bin/sh -c x");
+  std::ofstream(tree.temporary() / "t.pb") << "a trace\n";
+  check_one_error_line(tree.run({"t.pb"}), 2, "Did you mean: flopinj report t.pb");
+}
+
 TEST_CASE("An incomplete installation is named") {
   const InstalledTree tree;
   fs::remove(tree.simgpu() / "libcuda.so.1");

@@ -103,7 +103,7 @@ Action define_anonymize(manual::CommandLine& app) {
 }  // namespace
 
 extern const Command kAnonymize = {
-    "anonymize", "a trace without names, for others to look at",
+    reducer_command("anonymize"),
     "Writes a trace or summary anew without what says whose it is, to be sent to others. Program, "
     "host, job, and names of ranges, threads and kernels become pseudonyms, identifier by "
     "identifier, but for a list of names of public frameworks and libraries and for words that "

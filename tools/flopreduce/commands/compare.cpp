@@ -67,7 +67,7 @@ Action define_compare(manual::CommandLine& app) {
 }  // namespace
 
 extern const Command kCompare = {
-    "compare", "what changed between two recordings",
+    reducer_command("compare"),
     "Compares two recordings: which kernels appeared, vanished, or changed in FLOP or launches. "
     "Times are shown for information only: they differ from run to run.",
     define_compare};

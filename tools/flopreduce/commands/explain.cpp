@@ -79,7 +79,7 @@ Action define_explain(manual::CommandLine& app) {
 }  // namespace
 
 extern const Command kExplain = {
-    "explain", "where one figure comes from",
+    reducer_command("explain"),
     "Explains one figure of the report: signatures, phase rules, samples, metrics, weights, "
     "extrapolation, interval, and the peaks it is measured against.",
     define_explain};

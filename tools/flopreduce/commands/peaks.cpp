@@ -171,7 +171,7 @@ Action define_peaks(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kPeaks = {"peaks", "the table of GPUs' peaks, with sources",
+extern const Command kPeaks = {reducer_command("peaks"),
                                "Peaks that utilization is measured against, with their sources.",
                                define_peaks};
 

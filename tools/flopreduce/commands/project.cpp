@@ -498,7 +498,7 @@ constexpr const Command* kWords[] = {&kTrain, &kInfer};
 
 }  // namespace
 
-extern const Command kProject = {"project", "compute of a whole training run, time of an inference",
+extern const Command kProject = {reducer_command("project"),
                                  "What a whole training run or an inference takes.", nullptr,
                                  kWords};
 

@@ -68,7 +68,7 @@ Action define_query(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kQuery = {"query", "one SELECT on the tables of a report",
+extern const Command kQuery = {reducer_command("query"),
                                "Runs one SELECT on the tables of a report, in memory.",
                                define_query};
 

@@ -89,7 +89,7 @@ Action define_report(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kReport = {"report", "what the traces hold; the default",
+extern const Command kReport = {reducer_command("report"),
                                 "Turns traces of libflopinj.so into a FLOP report.", define_report};
 
 }  // namespace flopinj::reduce

@@ -32,7 +32,7 @@ Action define_rules(manual::CommandLine& app) {
 }  // namespace
 
 extern const Command kRules = {
-    "rules", "the rules that tell phases apart, as a rule file",
+    reducer_command("rules"),
     "Prints the rules that tell phases apart, in the order in which they are tried: those of "
     "--phase and --rules, then the built-in ones. The output is a rule file.",
     define_rules};

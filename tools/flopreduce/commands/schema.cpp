@@ -21,7 +21,7 @@ Action define_schema(manual::CommandLine& app) {
 }  // namespace
 
 extern const Command kSchema = {
-    "schema", "the JSON schema of a report",
+    reducer_command("schema"),
     "Prints the JSON schema of what flopreduce writes with --format json: every table, and its "
     "columns with their types and meanings, which are those of the CSV and SQLite forms too. "
     "The file in share/flopinj is the same.",

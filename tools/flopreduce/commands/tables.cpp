@@ -103,7 +103,7 @@ Action define_tables(manual::CommandLine& app) {
 }  // namespace
 
 extern const Command kTables = {
-    "tables", "the tables of a report, and their columns",
+    reducer_command("tables"),
     "Lists the tables that a report has in CSV, JSON and SQLite, for `flopreduce query` and for "
     "gates; with KEYs, their columns with units and meanings.",
     define_tables};

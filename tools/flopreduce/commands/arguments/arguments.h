@@ -12,6 +12,7 @@
 #include "gates/gate.h"
 #include "manual/command_line.h"
 #include "passes/reducer.h"
+#include "reducer_commands.h"
 #include "report/report.h"
 #include "sections/parts/table.h"
 #include "writers/writers.h"
@@ -56,9 +57,7 @@ class Failure : public std::runtime_error {
 // after parsing, and gives the exit code; it owns what the options write to. Errors are thrown as
 // Failure, or were said. Any other exception ends the program with kExitNothing and one line.
 using Action = std::function<int()>;
-struct Command {
-  const char* name;
-  const char* purpose;  // one line
+struct Command : ReducerCommand {
   const char* text;     // what its help begins with
   Action (*define)(manual::CommandLine&);
   std::span<const Command* const> words = {};  // commands below it; then `define` is null

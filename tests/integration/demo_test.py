@@ -1,0 +1,65 @@
+"""flopinj demo, and the commands of flopreduce as flopinj's."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import harness
+from theory import Expected
+
+TRACE = Path(__file__).resolve().parents[1] / "golden" / "training.pb"
+MODEL = ("--model", "gpt", "--checkpoint")
+
+
+class Case(harness.TestCase):
+    def flopinj(self, *words, expect=0):
+        done = harness.run([harness.FLOPINJ, *words], harness.clean_environment(), cwd=self.folder)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        return done
+
+
+class Demo(Case):
+    def test_its_figures_are_those_of_theory_and_it_may_run_again(self):
+        for _ in range(2):
+            done = self.flopinj("demo")
+            self.assertEqual(sorted(path.name for path in self.folder.iterdir()),
+                             ["flopinj-demo.html", "flopinj-demo.pb"])
+        shapes = subprocess.run([harness.TRAINER, *MODEL, "--steps", "0", "--print-shapes"],
+                                capture_output=True, check=True).stdout
+        shapes = json.loads(shapes) | {"steps": 20}
+        flop = Expected(shapes).flop
+        self.assertIn(f"{flop:,} in ", done.stdout)
+        page = (self.folder / "flopinj-demo.html").read_text()
+        self.assertIn(f"{flop:,}", page)
+        figures = harness.reduce(self.folder / "flopinj-demo.pb")["figures"]
+        # A share of peak that one can see, and recomputed work between HFU and MFU.
+        self.assertGreater(figures["mfu"], 0.2)
+        self.assertGreater(figures["hfu"], figures["mfu"])
+        self.assertIn(f"a page: {self.folder}/flopinj-demo.html", done.stderr)
+
+
+class ReducersCommands(Case):
+    def test_they_are_the_same(self):
+        for words in (("report", TRACE), ("report", "--format", "json", TRACE),
+                      ("compare", TRACE, TRACE), ("query", TRACE, "select count(*) from kernels"),
+                      ("report", "--help"), ("merge",), ("--complete", "merge", "--")):
+            with self.subTest(words):
+                here, there = (subprocess.run([program, *words], capture_output=True, check=False)
+                               for program in (harness.FLOPINJ, harness.FLOPREDUCE))
+                self.assertEqual((here.returncode, here.stdout, here.stderr),
+                                 (there.returncode, there.stdout, there.stderr))
+
+    def test_help_names_all(self):
+        shown = self.flopinj("help").stdout
+        there = subprocess.run([harness.FLOPREDUCE, "--complete", ""], capture_output=True,
+                               check=True, text=True).stdout
+        commands = [line.split("\t")[0] for line in there.splitlines()[1:] if "\t" in line]
+        self.assertGreater(len(commands), 8)
+        for command in commands:
+            self.assertRegex(shown, rf"(?m)^  {command} ")
+        self.assertEqual(self.flopinj("help", "compare").stdout,
+                         self.flopinj("compare", "--help").stdout)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,47 @@
+#include "reducer.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "commands.h"
+#include "process.h"
+
+namespace flopinj {
+
+int become_reducer(const std::vector<std::string>& words) {
+  std::vector<std::string> all = {install_tree().reducer.string()};
+  all.insert(all.end(), words.begin(), words.end());
+  ::execv(all.front().c_str(), exec_words(all).data());
+  say("cannot run " + all.front() + ": " + std::strerror(errno) +
+      "; build or install all of flopinj");
+  return kExitCannotRun;
+}
+
+int reduce(const std::vector<std::string>& words) {
+  const pid_t reducer = ::fork();
+  if (reducer < 0) return kExitCannotRun;
+  if (reducer == 0) {
+    ::umask(077);
+    ::_exit(become_reducer(words));
+  }
+  const int status = wait_for(reducer);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kExitCannotRun;
+}
+
+bool write_page(const std::string& page, const std::vector<std::string>& traces, bool force) {
+  std::vector<std::string> words = {"report", "--quiet", "--format", "html", "-o", page};
+  if (force) words.emplace_back("--force");
+  for (const std::string& trace : traces)  // a name may begin with "-"
+    words.push_back(std::filesystem::absolute(trace).string());
+  // Of a damaged trace there is a page, too, which says what is missing.
+  constexpr int kFine = 0, kPartial = 3;
+  const int code = reduce(words);
+  return code == kFine || code == kPartial;
+}
+
+}  // namespace flopinj
