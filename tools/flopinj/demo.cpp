@@ -25,8 +25,14 @@ int demo(const Options& given) {
   options.simulate = true;
   options.sim_chip = kDemoChip;
   options.given = {{"FLOPINJ_OUTPUT", {kDemoTrace}}, {"FLOPINJ_FORCE", {"1"}}};
-  options.program = {
-      install_tree().trainer.string(), "--model", "gpt", "--ranges", "pytorch", "--checkpoint"};
+  options.program = {install_tree().trainer.string(),
+                     "--model",
+                     "gpt",
+                     "--ranges",
+                     "pytorch",
+                     "--checkpoint",
+                     "--log-every",
+                     "20"};
   const pid_t program = ::fork();
   if (program < 0) throw std::runtime_error("no process can be started");
   if (program == 0) {
