@@ -142,8 +142,8 @@ int exec_program(const std::vector<std::string>& program, const std::string& wat
 
 // --- With a summary, or a page -------------------------------------------------------------------
 
-// `flopinj run --summary`, `--report`: the program as a child, and at its end a summary in the place
-// of each trace, or the report of all as a page.
+// `flopinj run --summary`, `--report`: the program as a child, and at its end a summary in the
+// place of each trace, or the report of all as a page.
 //
 // Without them `flopinj run` becomes the program, so that nothing of ours outlives it; a scheduler
 // may end a job's processes as soon as the program has gone. To make either then, it stays the

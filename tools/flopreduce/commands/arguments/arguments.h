@@ -58,7 +58,7 @@ class Failure : public std::runtime_error {
 // Failure, or were said. Any other exception ends the program with kExitNothing and one line.
 using Action = std::function<int()>;
 struct Command : ReducerCommand {
-  const char* text;     // what its help begins with
+  const char* text;  // what its help begins with
   Action (*define)(manual::CommandLine&);
   std::span<const Command* const> words = {};  // commands below it; then `define` is null
 };
