@@ -605,6 +605,7 @@ TEST_CASE("training steps are in the trace with their times, and launches with t
   const StreamId stream = r.collector.add_stream(DeviceId{1}, 1, 7);
   ThreadState* program = r.collector.add_thread(1);
   ThreadState* autograd = r.collector.add_thread(2);
+  REQUIRE(stream);
   constexpr uint32_t kSteps = 20;
   for (uint32_t n = 1; n <= kSteps; ++n) {
     program->ranges.push({}, "train_step " + std::to_string(n));
