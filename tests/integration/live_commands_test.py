@@ -54,6 +54,17 @@ class Commands(Attach):
         self.assert_balanced(report)
         self.assertEqual(report["ledger"][-1]["launches"], launches)
 
+    def test_without_a_process_those_that_there_are_are_named(self):
+        both = [self.endless(), self.endless()]
+        for command in ("status", "top"):
+            done = flopinj(command)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            for client in both:
+                self.assertIn(f" {client.pid} (", done.stderr)
+        done = flopinj("top", 2 ** 30)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn(f"there is no process {2 ** 30}", done.stderr)
+
     def test_top_shows_the_report_so_far(self):
         client = self.endless()
         self.assertIn("nothing was recorded yet", flopinj("top", "--once", client.pid).stdout)

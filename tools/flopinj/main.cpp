@@ -119,6 +119,14 @@ void add_process(CommandLine& line, Options& options) {
   line.get_option("PID")->expected(1);
 }
 
+// For commands that only look.
+void add_any_process(CommandLine& line, Options& options) {
+  add_processes(line, options,
+                "The process; without it the only one that may be looked at, and of several their "
+                "names are given");
+  line.get_option("PID")->required(false)->expected(0, 1);
+}
+
 void add_attach_options(CommandLine& attach, Options& options) {
   add_process(attach, options);
   add_recording_options(attach, options, true);
@@ -127,7 +135,7 @@ void add_attach_options(CommandLine& attach, Options& options) {
 }
 
 void add_status_options(CommandLine& status, Options& options) {
-  add_process(status, options);
+  add_any_process(status, options);
   status.add_flag("--json", options.json, "As one JSON object");
 }
 
@@ -140,7 +148,7 @@ void add_every(CommandLine& line, Options& options, double usual) {
 }
 
 void add_top_options(CommandLine& top, Options& options) {
-  add_process(top, options);
+  add_any_process(top, options);
   add_every(top, options, 2);
   top.add_flag("--once", options.once, "Show it once");
   top.add_flag("--json", options.json,

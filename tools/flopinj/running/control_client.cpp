@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -114,6 +115,16 @@ std::string connect_to(Socket& connection, pid_t pid, Clock::time_point give_up)
                      "told not to listen (--no-control)");
 }
 
+bool listens(pid_t pid) {
+  try {
+    Socket connection;
+    connect_to(connection, pid, Clock::now() + kAnswerTime);
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
 std::string received(int fd, pid_t pid, Clock::time_point give_up) {
   std::string text;
   char bytes[4'096];
@@ -169,6 +180,20 @@ Json parse_answer(pid_t pid, const std::string& text) {
 }
 
 }  // namespace
+
+std::vector<pid_t> listening_processes() {
+  std::vector<pid_t> found;
+  std::error_code error;
+  fs::directory_iterator process("/proc", error);
+  for (; !error && process != fs::directory_iterator(); process.increment(error)) {
+    const std::string name = process->path().filename();
+    pid_t pid = 0;
+    const auto end = std::from_chars(name.data(), name.data() + name.size(), pid).ptr;
+    if (end == name.data() + name.size() && pid > 0 && listens(pid)) found.push_back(pid);
+  }
+  std::ranges::sort(found);
+  return found;
+}
 
 std::string shown(const Json& answer, const char* key) {
   return printable(answer.value(key, std::string()));

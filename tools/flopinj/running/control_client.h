@@ -21,6 +21,10 @@ struct NotListening : std::runtime_error {
 // answer within 30 s, answers too much or what is not understood.
 nlohmann::json ask(pid_t, const std::vector<std::string>& request);
 
+// The processes that ask() would reach, in the order of their ids. A process that this user may not
+// read is left out.
+std::vector<pid_t> listening_processes();
+
 // A text of an answer, fit to be shown: the process may be hostile. Empty where it is not there.
 std::string shown(const nlohmann::json& answer, const char* key);
 

@@ -312,10 +312,30 @@ void pause_after(double work_s, double every_s) {
   std::this_thread::sleep_for(Seconds(std::max(every_s - work_s, work_s / kMostShare)));
 }
 
+// The process that was named. Else the only one that there is, or an error that names all.
+pid_t chosen(const Options& options) {
+  if (!options.processes.empty()) return options.pid();
+  const std::vector<pid_t> found = listening_processes();
+  if (found.size() == 1) return found.front();
+  if (found.empty())
+    throw std::runtime_error(
+        "no process that you may read is recorded, or could be: start one with flopinj run");
+  constexpr size_t kNamed = 10, kShown = 60;
+  std::string text = "which process?";
+  for (size_t i = 0; i < std::min(kNamed, found.size()); ++i) {
+    std::string command = proc_text(found[i], "cmdline");
+    std::ranges::replace(command, '\0', ' ');
+    text += (i > 0 ? ", " : " ") + std::to_string(found[i]) + " (" +
+            command.substr(0, std::min(kShown, command.find_last_not_of(' ') + 1)) + ")";
+  }
+  if (found.size() > kNamed) text += ", and " + std::to_string(found.size() - kNamed) + " more";
+  throw std::runtime_error(text);
+}
+
 }  // namespace
 
 int status(const Options& options) {
-  const pid_t pid = options.pid();
+  const pid_t pid = chosen(options);
   const LiveReport live = live_report(pid, {"--format", "json", "--table", "figures"});
   const auto report = Json::parse(live.text, nullptr, false);
   Json flop, hfu, hfu_at_least;
@@ -342,7 +362,8 @@ int status(const Options& options) {
 }
 
 int top(const Options& options) {
-  const pid_t pid = options.pid();
+  const pid_t pid = chosen(options);
+  bool drawn = false;
   if (options.json) {
     const LiveReport live = live_report(pid, {"--format", "json"});
     Json both{{"status", live.status}, {"report", nullptr}};
@@ -358,8 +379,9 @@ int top(const Options& options) {
     const auto began = Clock::now();
     try {
       draw(live_report(pid, form), pid, screen);
+      drawn = true;
     } catch (const std::exception&) {
-      if (process_runs(pid)) throw;
+      if (!drawn || process_runs(pid)) throw;
       std::cout << process_name(pid) << " has ended\n" << std::flush;
       return kExitOk;
     }

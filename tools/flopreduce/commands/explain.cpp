@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "commands/forms.h"
+#include "sections/parts/terms.h"
 #include "sections/screens/explanation.h"
+#include "sections/sections.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -21,11 +23,19 @@ std::string listed(const std::vector<NamedFigure>& figures) {
   return text;
 }
 
+// A figure of the first screen, by the name that it has there.
+const Term* term_named(std::string_view asked) {
+  const auto terms = figure_terms();
+  const auto found = std::ranges::find_if(
+      terms, [&](const Term& term) { return lower(term.key) == lower(asked); });
+  return found == terms.end() ? nullptr : &*found;
+}
+
 // What is asked for in full, or with its kind in front: "kernel:NAME".
 std::vector<NamedFigure> find(const Report& report, const std::string& asked) {
   auto figures = figures_named(report, asked);
-  if (figures.empty() && (asked == "HFU" || asked == "MFU"))
-    return figures_named(report, "utilization", FigureKind::kShareOfPeak);
+  if (const Term* term = term_named(asked); term != nullptr && figures.empty())
+    return figures_named(report, std::string(term->figure));
   const size_t colon = asked.find(':');
   const auto kind = figure_kind(std::string_view(asked).substr(0, colon));
   if (!kind || colon == asked.npos) return figures;
@@ -46,6 +56,15 @@ int run_explain(ExplainArguments& a) {
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   const Report& report = *reduced.report;
+  const Term* const term = term_named(a.asked);
+  if (term != nullptr && !term->sections.empty()) {
+    Result result;
+    result.sections = chosen_sections(report, CLI::detail::split(std::string(term->sections), ','));
+    result.sections[0].above.emplace_back(std::string(term->key) + ": " +
+                                          std::string(term->meaning));
+    const int code = write_result(result, a.output);
+    return code != kExitFine ? code : reduced.exit_code;
+  }
   const auto figures = find(report, a.asked);
   if (figures.size() != 1)
     throw Failure(figures.empty() ? "nothing is named '" + printable(a.asked) +
@@ -61,8 +80,9 @@ int run_explain(ExplainArguments& a) {
 Action define_explain(manual::CommandLine& app) {
   app.notes =
       "NAME is a kernel, a layer, an operator, a range path, a phase, a precision, 'total', "
-      "'ratio' (backward / forward) or 'utilization' (HFU and MFU); a part of a name will do "
-      "where it is the only one. kernel:NAME, layer:NAME, operator:NAME, range:NAME, phase:NAME "
+      "'ratio' (backward / forward), 'utilization' (HFU and MFU), or a figure of the first screen, "
+      "such as 'Coverage'; a part of a name will do where it is the only one. kernel:NAME, "
+      "layer:NAME, operator:NAME, range:NAME, phase:NAME "
       "and precision:NAME say which is meant. An operator or a layer has the backward work that "
       "belongs to it.";
   app.examples = {{"flopreduce explain conv2d_forward trace.pb", "where a kernel's FLOP come from"},

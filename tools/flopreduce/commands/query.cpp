@@ -1,6 +1,5 @@
 // flopreduce query SQL TRACE...: one SELECT on the tables of a report.
 #include <algorithm>
-#include <cctype>
 #include <memory>
 
 #include "commands/forms.h"
@@ -19,8 +18,8 @@ struct QueryArguments {
 
 // Some tables take one more pass through the traces. It is made where the statement may name them,
 // or asks which tables there are.
-void read_what_is_needed(std::string sql, ReduceOptions& reduce) {
-  std::ranges::transform(sql, sql.begin(), [](unsigned char c) { return std::tolower(c); });
+void read_what_is_needed(const std::string& statement, ReduceOptions& reduce) {
+  const std::string sql = lower(statement);
   const auto may_name = [&](const char* table) {
     return sql.find(table) != std::string::npos || sql.find("sqlite_") != std::string::npos;
   };
@@ -30,7 +29,19 @@ void read_what_is_needed(std::string sql, ReduceOptions& reduce) {
   reduce.lost = may_name("lost");
 }
 
+// The statement may be behind the traces, too.
+void put_statement_first(QueryArguments& a) {
+  const auto is_statement = [](const std::string& word) {
+    const std::string text =
+        lower(word.substr(std::min(word.size(), word.find_first_not_of(" \n"))));
+    return text.starts_with("select ") || text.starts_with("with ");
+  };
+  for (std::string& trace : a.input.traces)
+    if (!is_statement(a.sql) && is_statement(trace)) std::swap(a.sql, trace);
+}
+
 int run_query(QueryArguments& a) {
+  put_statement_first(a);
   a.input.finish();
   a.output.finish(a.input.files());
   read_what_is_needed(a.sql, a.input.reduce);

@@ -843,6 +843,23 @@ class Program(unittest.TestCase):
             for word in words:
                 self.assertIn(word, done.stderr.decode())
 
+    def test_explaining_the_words_of_the_screen(self):
+        trace = self.trace["training"]
+        screen = run(trace).stdout.decode().split("\n\n")[1]
+        names = re.findall(r"^  (\S+(?: \S+)*)  ", screen, re.M)
+        self.assertLessEqual({"Executed", "HFU", "Coverage"}, set(names))
+        for name in (*names, "Per step"):  # which this trace has none of
+            for word in (name, name.lower()):
+                done = run("explain", word, trace)
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertIn("Ledger", run("explain", "Coverage", trace).stdout.decode())
+
+    def test_a_statement_may_be_behind_the_traces(self):
+        trace = self.trace["training"]
+        for sql in ("select 1 + 1", "WITH a AS (SELECT 2) SELECT * FROM a"):
+            first, last = run("query", sql, trace), run("query", trace, sql)
+            self.assertEqual((last.returncode, last.stdout), (0, first.stdout), last.stderr)
+
     def test_every_command_ends_with_5_where_nothing_can_be_used(self):
         missing = self.folder / "missing.pb"
         for words in ((), ("--format", "json"), ("merge",), ("explain", "total"), ("anonymize",),

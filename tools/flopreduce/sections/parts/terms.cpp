@@ -8,18 +8,25 @@ namespace flopinj::reduce {
 namespace {
 
 constexpr std::array kFigures = {
-    Term{"Executed", "floating-point operations that the GPU executed, padding of tiles included"},
-    Term{"HFU", "hardware FLOP utilization: executed FLOP / (wall time x peak)"},
+    Term{"Executed", "floating-point operations that the GPU executed, padding of tiles included",
+         "total"},
+    Term{"Per step", "median time of a step, and its FLOP and kernel time", "", "steps"},
+    Term{"HFU", "hardware FLOP utilization: executed FLOP / (wall time x peak)", "utilization"},
     Term{"MFU",
          "model FLOP utilization: FLOP that the model needs by formula / (wall time x peak); work "
-         "that is done twice (recomputation) counts once"},
-    Term{"Kernel time", "sum of the durations of all kernels; kernels that overlap count each"},
+         "that is done twice (recomputation) counts once",
+         "utilization"},
+    Term{"Kernel time", "sum of the durations of all kernels; kernels that overlap count each",
+         "utilization"},
     Term{"Backward/fwd",
          "executed FLOP of backward / those of forward; about 2, and less where the first layer "
-         "needs no gradient of its input"},
-    Term{"Coverage", "share of launches that have a FLOP count, measured or extrapolated"},
+         "needs no gradient of its input",
+         "ratio"},
+    Term{"Coverage", "share of launches that have a FLOP count, measured or extrapolated", "",
+         "ledger,coverage"},
     Term{"Profiler cost",
-         "time that the profiler took from the program: callbacks, reading counters, start"},
+         "time that the profiler took from the program: callbacks, reading counters, start", "",
+         "measuring"},
 };
 
 }  // namespace

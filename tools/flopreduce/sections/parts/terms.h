@@ -9,6 +9,8 @@ namespace flopinj::reduce {
 struct Term {
   std::string_view key;      // the figure's name: "HFU"
   std::string_view meaning;  // ASCII, without an end mark
+  // Where `flopreduce explain` finds it: a figure by its name there, or sections.
+  std::string_view figure, sections = {};  // "steps", "ledger,coverage"
 };
 std::span<const Term> figure_terms();  // of the first screen, in its order
 
