@@ -89,6 +89,31 @@ class Golden(unittest.TestCase):
                     for title in titles:
                         self.assertIn(title, text.splitlines())
 
+    def test_where_the_peak_went_adds_up(self):
+        """In every recorded trace, with peaks for what has none; or the report says why not."""
+        peaks = [f"--peak={precision}=10T" for precision in
+                 ("fp64", "fp32", "fp16", "tensor_fp16", "tensor_bf16", "memory")]
+        known = 0
+        for trace in sorted(HERE.glob("*.pb")) + sorted((HERE.parent / "data").glob("**/*.pb")):
+            with self.subTest(trace=trace.name):
+                done = subprocess.run([FLOPREDUCE, "--format", "json", *peaks, trace],
+                                      capture_output=True, text=True, timeout=60)
+                report = json.loads(done.stdout)
+                whole = report["lost_capacity"][0]
+                ns = {line["line"]: line["ns"] for line in report["lost"]}
+                if whole["missing"]:
+                    self.assertEqual(set(ns.values()), {None})
+                    continue
+                known += 1
+                self.assertEqual(sum(ns[line["line"]] for line in report["lost"]
+                                     if line["parent"] is None), whole["capacity_ns"])
+                for line in report["lost"]:
+                    parts = [row["ns"] for row in report["lost_phases"]
+                             if row["line"] == line["line"]]
+                    if line["line"] not in {row["parent"] for row in report["lost"]}:
+                        self.assertEqual(sum(parts), line["ns"])
+        self.assertGreater(known, 1)
+
     def test_a_table_says_what_it_has_no_room_for(self):
         wide, narrow = (section(reduce("training", "--all", width=w), "By phase") for w in (80, 60))
         self.assertEqual(wide[0].split(), "phase FLOP exact share launches GPU time".split())

@@ -34,6 +34,16 @@ bool share_a_device(const TraceTables& tables, const Report& report) {
          }) != uses.end();
 }
 
+// In a summary, of which it is not known when they did.
+bool kernels_at_once(const TraceTables& tables, const Totals& totals) {
+  for (size_t i = 0; i < tables.devices.size(); ++i) {
+    const DeviceTime& time = totals.devices[i];
+    if (tables.devices[i].times && (time.kernel_ns != time.busy.busy_ns || time.busy.late > 0))
+      return true;
+  }
+  return false;
+}
+
 class Builder {
  public:
   Builder(const ReportSources& from, const LostPass& pass, Report& report)
@@ -102,11 +112,29 @@ class Builder {
     for (const TimeSplit::Step& step : split.steps())
       out.steps.push_back({step.first, step.steps, step.time});
     add_parts(found->second, out);
+    if (device.times) add_summed(from_.totals.devices[number], out);
     hidden_fs_ += split.hidden_fs();
     report_.lost.hidden_ns =
         static_cast<uint64_t>(std::min<u128>(hidden_fs_ / kFsInNs, UINT64_MAX));
-    unplaced_ = unplaced_ || split.unplaced_fs() > 0;
+    unplaced_ = unplaced_ || out.unplaced_fs > 0;
     return out;
+  }
+
+  // A summary has when its device was busy, and gaps by length. No kernel ran beside another there
+  // (kernels_at_once()), so all launches that had a time have their part of it.
+  static void add_summed(const DeviceTime& time, LostDevice& out) {
+    out.span_fs = u128{time.busy.end_ns - time.busy.begin_ns} * kFsInNs;
+    out.unplaced_fs -= std::min(out.unplaced_fs, time.kernel_ns * kFsInNs);
+    LostTime idle;
+    uint64_t below_ns = 1;
+    for (const BusyTime::Decade& decade : time.busy.idle) {
+      below_ns *= 10;
+      const bool is_long = below_ns > TimeSplit::kLongGapNs;
+      idle[is_long ? LostLine::kIdleLongGaps : LostLine::kIdleShortGaps] +=
+          u128{decade.ns} * kFsInNs;
+    }
+    out.parts.push_back({"", "", idle});
+    out.steps.push_back({0, 0, idle});
   }
 
   void add_parts(const LostPass::OfDevice& of, LostDevice& out) {
@@ -165,7 +193,8 @@ struct WorkMarks {
 
 // How the lines are to be read. Work that nobody counted was done in the lines of its own class, so
 // it makes no line of kernels with a count smaller.
-void mark_lines(const LaunchWorths::Unknown& unknown, bool unplaced, Report& report) {
+void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown, bool unplaced,
+                Report& report) {
   using enum LostLine;
   LostReport& lost = report.lost;
   const WorkMarks work(report);
@@ -187,6 +216,11 @@ void mark_lines(const LaunchWorths::Unknown& unknown, bool unplaced, Report& rep
   const bool slowed = report.total.time.windowed > 0;
   mark({kProfiler}, slowed, Mark::kAtLeast);
   mark({kMatrixBelowRoof, kOtherBelowRoof, kUncounted}, slowed, Mark::kAtMost);
+  // Nor does a summary say which gaps are between steps, or beside those kernels.
+  const bool summed = std::any_of(tables.devices.begin(), tables.devices.end(),
+                                  [](const Device& device) { return device.times.has_value(); });
+  mark({kIdleBetweenSteps, kProfiler}, summed, Mark::kAtLeast);
+  mark({kIdleLongGaps, kIdleShortGaps}, summed, Mark::kAtMost);
   const bool at_most = report.operators.formula_at_most && !report.utilization.given_formula_ns;
   mark({kModel}, at_most, Mark::kAtMost);
   mark({kPadding}, at_most, Mark::kAtLeast);
@@ -209,7 +243,7 @@ double saved_ns(const Report& report) {
 
 }  // namespace
 
-std::string no_ledger(const TraceTables& tables, const Report& report) {
+std::string no_ledger(const TraceTables& tables, const Totals& totals, const Report& report) {
   const UtilizationReport& u = report.utilization;
   const Work& total = report.total;
   if (total.launches == 0) return "no launches";
@@ -218,9 +252,8 @@ std::string no_ledger(const TraceTables& tables, const Report& report) {
   if (report.ledger.total.dropped > 0) return "launches are lost";
   if (total.time.unknown > 0) return "GPU time unknown";
   if (!report.clocks_differ() && !u.wall_ns.known()) return u.wall_ns.why();
-  for (const TraceState& trace : tables.traces)
-    if (trace.has_summary)
-      return "a summary does not say which kernels ran at once: read its traces";
+  if (kernels_at_once(tables, totals))
+    return "a summary does not say which kernels ran at once: read its traces";
   if (!report.simulated.value_or(false) && share_a_device(tables, report))
     return "several processes used one GPU at once";
   return "";
@@ -242,11 +275,10 @@ void build_lost(const ReportSources& from, const LostPass& pass,
   lost.formula = u.mfu() != nullptr && u.mfu()->flop.known();
   lost.given_formula = u.given_formula_ns.has_value();
   lost.saved_ns = static_cast<uint64_t>(std::clamp(saved_ns(report) + 0.5, 0.0, 1e19));
-  for (const TraceReport& trace : report.traces)
-    add_saturating(
-        lost.device_steps,
-        trace.devices * from.tables.traces[&trace - report.traces.data()].steps.sums().steps);
-  mark_lines(unknown, builder.unplaced_, report);
+  for (size_t i = 0; i < report.traces.size(); ++i)
+    add_saturating(lost.device_steps,
+                   report.traces[i].devices * from.tables.traces[i].steps.sums().steps);
+  mark_lines(from.tables, unknown, builder.unplaced_, report);
 }
 
 }  // namespace flopinj::reduce

@@ -226,7 +226,7 @@ void Reducer::step_pass(SharedTables& shared, Totals& totals, Formulas& formulas
 }
 
 void Reducer::lost_pass(SharedTables& shared, const ReportSources& sources, Report& report) {
-  report.lost.missing = no_ledger(sources.tables, report);
+  report.lost.missing = no_ledger(sources.tables, sources.totals, report);
   if (!report.lost.known()) return;
   LaunchWorths worths(sources, report);
   SecondPass pass = pass_over(shared);

@@ -81,7 +81,8 @@ class Settlement {
       if (!take_unplaced())
         return "launches of which nothing says when they ran took longer than the idle time";
     }
-    return take_excess() ? "" : "above peak: FLOP, times or peaks are wrong";
+    if (!take_excess()) return "above peak: FLOP, times or peaks are wrong";
+    return adds_up() ? "" : "times contradict each other";
   }
 
  private:
@@ -102,6 +103,15 @@ class Settlement {
       (*cut[i])[from] -= shares[i];
       if (to) add_saturating((*cut[i])[*to], shares[i]);
     }
+  }
+
+  // Times of a damaged summary need not.
+  bool adds_up() const {
+    std::array<u128, 2> all{};
+    for (size_t i = 0; i < cuts_.size(); ++i)
+      for (const LostTime* time : cuts_[i])
+        for (const u128 fs : time->fs) add_saturating(all[i], fs);
+    return all[0] == all[1] && all[0] == device_.wall_fs.value_or(all[0]);
   }
 
   bool add_edges() {

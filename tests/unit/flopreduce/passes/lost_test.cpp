@@ -428,9 +428,51 @@ TEST_CASE("lost: no ledger, and why") {
   Planted uncounted;
   uncounted.run({uncounted.kernel("sort", {.counted = false}), 0, 1000});
   CHECK(reduce({uncounted.end(1000)}).lost.missing == "FLOP not measured");
-  const std::string summary = merge_bytes({{"t", planted("").end(1000)}}).bytes;
+  Planted at_once = planted("");
+  at_once.run({1, 500, 1500, 0, 2});
+  const std::string summary = merge_bytes({{"t", at_once.end(2000)}}).bytes;
   CHECK(reduce({summary}).lost.missing ==
         "a summary does not say which kernels ran at once: read its traces");
+}
+
+TEST_CASE("lost: of a summary, where kernels ran one after another") {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  const uint32_t sort = p.kernel("sort", {.counted = false});
+  const uint32_t forward = p.path("forward");
+  p.run({gemm, 100, 1100, forward});
+  p.run({sort, 1200, 1500, forward, 1, 1});
+  p.run({gemm, 201'500, 202'500, forward, 1, 2});
+  p.run({gemm, 202'500, 204'000, forward, 1, 2, true});
+  const std::string bytes = p.end(204'100, 50);
+  const LostReport trace = reduce({bytes}).lost;
+  const LostReport summary = reduce({merge_bytes({{"t", bytes}}).bytes}).lost;
+  CHECK(lines(trace.ns) == Lines{{kIdleStartEnd, 200},
+                                 {kIdleBetweenSteps, 200'100},
+                                 {kUncounted, 300},
+                                 {kMatrixBelowRoof, 1200},
+                                 {kProfiler, 500},
+                                 {kOtherFlop, 1800}});
+  // Which steps gaps are between it does not say.
+  CHECK(lines(summary.ns) == Lines{{kIdleStartEnd, 200},
+                                   {kIdleLongGaps, 200'000},
+                                   {kIdleShortGaps, 100},
+                                   {kUncounted, 300},
+                                   {kMatrixBelowRoof, 1200},
+                                   {kProfiler, 500},
+                                   {kOtherFlop, 1800}});
+  CHECK(has(summary.marks[place_of(kIdleLongGaps)], Mark::kAtMost));
+  CHECK(has(summary.marks[place_of(kIdleBetweenSteps)], Mark::kAtLeast));
+}
+
+TEST_CASE("lost: of a recording that has no starts, with all idle time as one") {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  p.trace().tally({{.signature = gemm, .launches = 4, .timed = 3, .gpu_time_ns = 3000}});
+  const LostReport lost = reduce({p.end(10'000)}).lost;
+  CHECK(lines(lost.ns) ==
+        Lines{{kIdleStartEnd, 6000}, {kMatrixBelowRoof, 1600}, {kOtherFlop, 2400}});
+  CHECK(has(lost.marks[place_of(kIdleStartEnd)], Mark::kEstimate));
 }
 
 TEST_CASE("lost: it is not made where nobody asks for it") {

@@ -8,6 +8,8 @@ namespace {
 // Of `whole` that is spread over `length`: what lies in [from, to). Parts add up to the whole.
 u128 part_of(uint64_t whole, uint64_t from, uint64_t to, uint64_t length) {
   if (whole == 0 || (from == 0 && to == length)) return whole;
+  uint64_t small = 0;
+  if (!__builtin_mul_overflow(whole, to, &small)) return small / length - whole * from / length;
   return u128{whole} * to / length - u128{whole} * from / length;
 }
 
@@ -63,6 +65,10 @@ void TimeSplit::lose(KernelClass of, u128 fs, u128 work, u128 memory, u128 block
     size_t number = 0;
     for (const Running& running : running_) {
       if (running.of() != of) continue;
+      if (kernels == 1) {  // most of the time
+        add(*running.launch.place, line, amount);
+        break;
+      }
       const u128 up_to = amount * ++number / kernels;
       add(*running.launch.place, line, up_to - given);
       given = up_to;

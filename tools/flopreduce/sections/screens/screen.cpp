@@ -145,7 +145,7 @@ Section kernels_part(const Report& report, size_t most, KernelOrder order) {
 
 Section more_part() {
   return {"",
-          {{"More: --all; --sections roofline,layers,ranges,ledger,time; --format html -o FILE",
+          {{"More: --all; --sections lost,roofline,layers,ranges,time; --format html -o FILE",
             Tone::kDim}},
           std::nullopt,
           {}};
