@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -145,6 +146,51 @@ class Links(unittest.TestCase):
                         self.assertIn(heading, headings_of(file.read_text()))
 
 
+class Sample(unittest.TestCase):
+    """docs/sample-report.html is the page that flopinj demo writes."""
+
+    def test_it_is_what_the_demo_writes(self):
+        self.maxDiff = None
+        then, now = parts_of(SAMPLE.read_text()), parts_of(sample())
+        self.assertEqual(then.pop("page"), now.pop("page"), "written anew by --write")
+        for part in now:
+            self.assertEqual(then[part], now[part], f"{part}: written anew by --write")
+
+
+SAMPLE = ROOT / "docs/sample-report.html"
+
+
+def sample():
+    """The demo's page, as on any machine."""
+    with tempfile.TemporaryDirectory(prefix="flopinj-documents-") as folder:
+        environment = {k: v for k, v in os.environ.items() if not re.match("FLOPINJ_|SIMGPU_", k)}
+        subprocess.run([BUILD / "bin/flopinj", "demo"], cwd=folder, check=True, timeout=250,
+                       env=environment | {"FLOPINJ_PLAN_WAIT_MS": "60000"}, capture_output=True)
+        text = (Path(folder) / "flopinj-demo.html").read_text()
+    text = text.replace(str(BUILD), "/opt/flopinj").replace(folder, "/tmp/d")
+    return re.sub(rf"\b{re.escape(socket.gethostname())}\b", "node1", text)
+
+
+def parts_of(text):
+    """The page without its data, and of these the names: figures differ from run to run."""
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    names = set()
+
+    def walk(value, path):
+        if isinstance(value, dict):
+            for key, below in value.items():
+                walk(below, f"{path}.{key}")
+        elif isinstance(value, list):
+            for below in value:
+                walk(below, path)
+        names.add(path)
+        if path.endswith((".title", ".heading", ".key")) and isinstance(value, str):
+            names.add(f"{path} = {re.sub('[0-9.,]+', '#', value)}")
+
+    walk(json.loads(data[1]), "")
+    return {"page": text[:data.start(1)] + text[data.end(1):], "names": sorted(names)}
+
+
 def headings_of(text):
     """Headings as GitHub makes links of them."""
     return {
@@ -231,10 +277,12 @@ def write(names):
             at = command.output_line - 1
             lines[at:at + len(command.output)] = printed
         path.write_text("\n".join(lines) + "\n")
+    if not names or name_of(SAMPLE) in names:
+        SAMPLE.write_text(sample())
 
 
 if __name__ == "__main__":
     if sys.argv[2:3] == ["--write"]:
         write(sys.argv[3:])
     else:
-        unittest.main(argv=sys.argv[:1])
+        unittest.main(argv=sys.argv[:1] + sys.argv[2:])
