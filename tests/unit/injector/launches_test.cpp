@@ -67,6 +67,23 @@ TEST_CASE("a launch function that calls another one is one launch") {
   CHECK(program.said("nested_call"));
 }
 
+TEST_CASE("a CUPTI that does not report launches is of no use; one that lacks other calls is") {
+  static CUpti_CallbackId unknown;
+  const auto can_be_enabled = [](CUpti_CallbackId id) {
+    unknown = id;
+    PlayedGpu gpu;
+    gpu.edge.cupti.EnableCallback = [](uint32_t, CUpti_SubscriberHandle,
+                                       CUpti_CallbackDomain domain, CUpti_CallbackId asked) {
+      return domain == CUPTI_CB_DOMAIN_DRIVER_API && asked == unknown
+                 ? CUPTI_ERROR_INVALID_PARAMETER
+                 : CUPTI_SUCCESS;
+    };
+    return gpu.enable();
+  };
+  CHECK_FALSE(can_be_enabled(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+  CHECK(can_be_enabled(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx));
+}
+
 TEST_CASE("of a kernel whose handle no call was seen to give the parameters are not known") {
   Program program;
   const cuLaunchKernel_params parameters{kernel_handle(9), 1, 1, 1, 32, 1, 1, 0, kStream, {}, {}};
