@@ -24,6 +24,7 @@ namespace flopinj {
   f(CUpti_Profiler_DeviceSupported_Params, api, 52)                               \
   f(CUpti_Profiler_Host_Initialize_Params, pHostObject, 48)                       \
   f(CUpti_Profiler_Host_Deinitialize_Params, pHostObject, 24)                     \
+  f(CUpti_Profiler_Host_GetSupportedChips_Params, ppChipNames, 32)                \
   f(CUpti_Profiler_Host_GetBaseMetrics_Params, numMetrics, 48)                    \
   f(CUpti_Profiler_Host_ConfigAddMetrics_Params, numMetrics, 40)                  \
   f(CUpti_Profiler_Host_GetConfigImageSize_Params, configImageSize, 32)           \
@@ -35,6 +36,8 @@ namespace flopinj {
   f(CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel, 90)                 \
   f(CUpti_RangeProfiler_Start_Params, pRangeProfilerObject, 24)                   \
   f(CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted, 41)                      \
+  f(CUpti_RangeProfiler_PushRange_Params, pRangeName, 32)                         \
+  f(CUpti_RangeProfiler_PopRange_Params, pRangeProfilerObject, 24)                \
   f(CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped, 32)                 \
   f(CUpti_RangeProfiler_GetCounterDataSize_Params, counterDataSize, 64)           \
   f(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, pCounterData, 40)     \
