@@ -219,10 +219,13 @@ std::string kernels_advice(const Report& report, bool products) {
   if (blocks >= below) return name + ": its blocks fill the multiprocessors unevenly.";
   const Figure of_peak = utilization_of(kernel->work);
   if (!of_peak.known()) return "";
+  const std::string explained = memory + blocks == 0 ? ": use ncu to see why."
+                                                     : "; bytes and blocks explain " +
+                                                           lost_share_words(lost, memory + blocks) +
+                                                           " % of the peak: use ncu for the rest.";
   return name + " takes " +
          percent_text(quotient(kernel->work.time.ns, std::max<uint64_t>(1, lost.capacity_ns))) +
-         " of the time, at " + share_text(of_peak) + " of peak; bytes and blocks explain " +
-         lost_share_words(lost, memory + blocks) + " of the loss: use ncu for the rest.";
+         " of the time, at " + share_text(of_peak) + " of peak" + explained;
 }
 
 // Before which kernel the longest gap is.
@@ -249,6 +252,9 @@ std::string advice_on(const LostRow& row, const Report& report) {
   const uint64_t ns = ns_of(lost.ns, row);
   using enum LostLine;
   switch (row.last) {
+    case kIdleStartEnd:
+    case kProfiler:
+      return "Record longer: it is of the start.";
     case kIdleBetweenSteps:
       return "No kernel runs for " + to_human_time(ns) +
              " between steps: look at the loader (workers, pinned memory) and at what the loop "

@@ -204,6 +204,9 @@ TEST_CASE("lost: one kernel of each kind, one after another") {
                                 {kMatrixBelowRoof, 3750},
                                 {kOtherFlop, 4100}});
   CHECK(has(lost.marks[place_of(kMatrixBlocks)], Mark::kEstimate));
+  CHECK(json_of(report)["lost_capacity"][0]["advice"] ==
+        "Largest: long gaps. The longest is before ncclDevKernel_AllReduce: look for a "
+        "synchronization.");
   // A gap belongs to the kernel after it.
   CHECK(lines_of(lost, [](const auto& part) { return part.phase == "communication"; }) ==
         Lines{{kIdleLongGaps, 200'000}, {kCommunication, 3000}});
@@ -367,6 +370,20 @@ TEST_CASE("lost: steps last from their first kernel to the next one's") {
   CHECK(lines(lost.steps[3].ns) ==
         Lines{{kIdleShortGaps, 200}, {kMatrixBelowRoof, 800}, {kOtherFlop, 1200}});
   CHECK(lost.device_steps == 3);
+  CHECK(json_of(report)["lost_capacity"][0]["advice"] ==
+        "Largest: products below peak. gemm takes 65.4 % of the time, at 60.0 % of peak: use ncu "
+        "to see why.");
+}
+
+TEST_CASE("lost: communication that nothing hides is said to be so, with what is hidden") {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 950});
+  const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+  p.run({gemm, 0, 1000});
+  p.run({reduction, 500, 2500, 0, 2});
+  CHECK(json_of(reduce({p.end(2500)}))["lost_capacity"][0]["advice"] ==
+        "Largest: communication alone. 1.500 us of 2.000 us is not hidden: overlap or prefetch. "
+        "Waiting for other ranks is in it.");
 }
 
 TEST_CASE("lost: devices and ranks add up, each with its wall time") {
