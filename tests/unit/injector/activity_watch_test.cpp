@@ -68,3 +68,9 @@ TEST_CASE("a profiler that comes and goes takes 10 s of times each time it comes
   }
   CHECK(lost == 10 * 11);  // the first look that finds nothing, and 10 s
 }
+
+TEST_CASE("a silence from the first launch on is said, too") {
+  ActivityWatch watch;
+  CHECK(watch.look(10, 0, kSecond) == Advice::kNothing);
+  CHECK(watch.look(20, 0, 7 * kSecond) == Advice::kSayIt);
+}
