@@ -149,15 +149,15 @@ class Gpu:
 
     def push(self, range_, name=None):
         text = name or range_.name
-        if range_.op is not None:
+        if is_operator(range_):
             self.functions.append(text.split(", ", 1)[0])
-            if self.settings:
+            if self.settings and range_.op is not None:
                 text = observed(range_, text)
         self.lines.append(
             f"push\t{self.thread}\t{range_.domain}\t{self.renumbered(text, range_)}")
 
     def pop(self, range_):
-        if range_.op is not None:
+        if is_operator(range_):
             self.functions.pop()
         self.lines.append(f"pop\t{self.thread}\t{range_.domain}")
 
@@ -196,8 +196,10 @@ class Gpu:
             outer_function = ("node", node.sequence if node else None, name.rstrip("0123456789"))
         if range_.op is None:
             self.push(range_, self.exchanged_node(range_))
+            # An operator that an exception ended did what ran inside of it.
+            inner = operator if is_operator(range_) and outer_function is None else outer_function
             for item in range_.inside:
-                self.emit(item, outer_function)
+                self.emit(item, inner)
             self.pop(range_)
             return
         self.operator(range_, outer_function, operator)
@@ -232,7 +234,7 @@ class Gpu:
     def operator(self, range_, outer, operator):
         function, sizes = range_.function, range_.sizes or []
         name = function.removeprefix("aten::")
-        inner = [r for r in range_.ranges() if r.op is not None]
+        inner = list(range_.operators())
 
         def run(work):
             if self.phase == "other" and range_.sequence is not None:

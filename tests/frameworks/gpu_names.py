@@ -81,10 +81,9 @@ OWN_TOO = {"silu_", "mul_", "abs", "mse_loss", "binary_cross_entropy", "hardtanh
 def starts_kernels(range_):
     """Whether any operator inside does."""
     return any(
-        r.op is not None and
-        (r.function.removeprefix("aten::") not in NO_KERNEL if not r.ranges() else
-         r.function.removeprefix("aten::") in WHOLE | OWN_TOO or own_kernel(r) or starts_kernels(r))
-        for r in range_.ranges())
+        r.function.removeprefix("aten::") not in NO_KERNEL if not r.ranges() else
+        r.function.removeprefix("aten::") in WHOLE | OWN_TOO or own_kernel(r) or starts_kernels(r)
+        for r in range_.operators())
 
 
 def own_kernel(range_):

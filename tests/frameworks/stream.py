@@ -72,6 +72,14 @@ class Range:
     def ranges(self):
         return [child for child in self.inside if isinstance(child, Range)]
 
+    def operators(self):
+        """Operators of the dispatcher that it calls, also through its modes."""
+        for child in self.ranges():
+            if child.op is not None:
+                yield child
+            elif child.function == "PythonDispatchMode":
+                yield from child.operators()
+
 
 @dataclass
 class Note:

@@ -17,10 +17,10 @@ def program(function):
     return function
 
 
-def checkpointed(recorder, module, reentrant):
+def checkpointed(recorder, module, reentrant, **options):
     """The module's forward under torch.utils.checkpoint."""
     inner = recorder.forward(module.forward)
-    module.forward = lambda *a: checkpoint(inner, *a, use_reentrant=reentrant)
+    module.forward = lambda *a: checkpoint(inner, *a, use_reentrant=reentrant, **options)
 
 
 def train(recorder, model, loss, inputs, steps=1, optimizer=None, autocast=False, micro_batches=1,
@@ -215,8 +215,9 @@ def mlp_adamw_fused(recorder):
           optimizer=torch.optim.AdamW(model.parameters(), fused=True))
 
 
-def with_closure(recorder, optimizer_of):
-    model, loss, x = recorder.watch(perceptron()), cross_entropy(), torch.randn(16, 32)
+def with_closure(recorder, optimizer_of, model=None, x=None):
+    model, loss = recorder.watch(model or perceptron()), cross_entropy()
+    x = torch.randn(16, 32) if x is None else x
     optimizer = optimizer_of(model)
     with recorder.recording():
 
@@ -236,6 +237,34 @@ def with_closure(recorder, optimizer_of):
 def mlp_closure(recorder):
     """optimizer.step(closure): forward and backward run inside Optimizer.step."""
     with_closure(recorder, lambda model: torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True))
+
+
+@program
+def cnn_closure_images(recorder):
+    """The same, and in the closure images are worked on before the first autograd node."""
+    with_closure(recorder, lambda model: torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True),
+                 nn.Sequential(nn.Dropout(0.1), nn.Tanh(), nn.Softplus(), small()),
+                 torch.rand(IMAGES))
+
+
+class OldAdagrad(torch.optim.Optimizer):
+    """Updates parameters' data with gradients on, as optimizers did before torch.no_grad."""
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    def step(self, closure=None):
+        for parameter in self.param_groups[0]["params"]:
+            sum_ = self.state[parameter].setdefault("sum", torch.zeros_like(parameter.data))
+            sum_.addcmul_(parameter.grad.data, parameter.grad.data)
+            parameter.data.addcdiv_(parameter.grad.data, sum_.sqrt().add_(1e-9), value=-1e-3)
+
+
+@program
+def mlp_old_optimizer(recorder):
+    """An optimizer whose operators carry sequence numbers, as data before a pass does."""
+    model = perceptron()
+    train(recorder, model, cross_entropy(), [torch.randn(16, 32)], steps=2,
+          optimizer=OldAdagrad(model.parameters()))
 
 
 @program

@@ -1,9 +1,12 @@
 """Networks made up by a seed: random operators, shapes, strides, groups, types, frozen layers,
-checkpointing, micro-batches. A network is a description (plain dicts and lists), so that a
-failure can be made smaller piece by piece and be recorded again later."""
+adapters, recurrent cells, sparse and vmapped parts; and random ways to train them: checkpointing
+with and without policies, micro-batches, teachers, target networks, graphs that are kept for
+several backward passes. A network is a description (plain dicts and lists), so that a failure can
+be made smaller piece by piece and be recorded again later."""
 
 import contextlib
 import copy
+import functools
 import random
 
 import torch
@@ -11,6 +14,7 @@ from networks import Attention
 from programs import checkpointed
 from torch import nn
 from torch.nn import functional
+from torch.utils import checkpoint
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
 
@@ -21,7 +25,7 @@ def image_layer(pick, depth=0):
     kind = pick.choice(["conv"] * 6 + [
         "transposed", "depthwise", "batch_norm", "batch_norm", "group_norm", "activation",
         "activation", "max_pool", "average_pool", "dropout", "upsample", "gate", "twins"
-    ] + ["residual", "branches"] * (depth < 2))
+    ] + ["residual", "branches", "adapted", "teacher"] * (depth < 2))
     layer = {"kind": kind}
     if kind in ("conv", "transposed", "twins"):
         layer |= {
@@ -43,19 +47,21 @@ def image_layer(pick, depth=0):
             "Softplus"
         ])
         layer["inplace"] = pick.random() < 0.3
-    if kind in ("residual", "branches"):
+    if kind in ("residual", "branches", "adapted", "teacher"):
         layer["inside"] = [[image_layer(pick, depth + 1) for _ in range(pick.randint(1, 3))]
-                           for _ in range(1 if kind == "residual" else pick.randint(2, 3))]
+                           for _ in range(pick.randint(2, 3) if kind == "branches" else 1)]
     return layer
 
 
 def sequence_layer(pick, depth=0):
     kind = pick.choice(["linear"] * 4 + [
         "layer_norm", "rms_norm", "activation", "attention", "attention", "mha", "mlp", "product",
-        "einsum", "line", "dropout", "lstm", "softmax"
-    ] + ["residual"] * 2 * (depth < 2))
+        "einsum", "line", "dropout", "lstm", "softmax", "lora", "lora", "recurrent", "cells",
+        "packed", "sparse", "vmapped"
+    ] + ["residual", "residual", "adapted", "teacher"] * (depth < 2))
     layer = {"kind": kind}
-    if kind in ("linear", "product", "einsum", "line", "lstm"):
+    if kind in ("linear", "product", "einsum", "line", "lstm", "lora", "recurrent", "cells",
+                "packed", "vmapped"):
         layer |= {
             "out": pick.choice([4, 8, 12, 16]), "bias": pick.random() < 0.6,
             "kernel": pick.choice([1, 3])
@@ -65,9 +71,11 @@ def sequence_layer(pick, depth=0):
             "heads": pick.choice([1, 2]), "fused": pick.random() < 0.6, "causal": pick.random()
             < 0.5
         }
+    if kind in ("recurrent", "cells"):
+        layer["name"] = pick.choice(["LSTM", "GRU", "RNN"])
     if kind == "activation":
         layer["name"] = pick.choice(["ReLU", "GELU", "SiLU", "Tanh"])
-    if kind == "residual":
+    if kind in ("residual", "adapted", "teacher"):
         layer["inside"] = [[sequence_layer(pick, depth + 1) for _ in range(pick.randint(1, 3))]]
     return layer
 
@@ -77,7 +85,8 @@ def describe(seed):
     images = pick.random() < 0.6
     make = image_layer if images else sequence_layer
     inputs = ["plain", "plain", "gradient"] + (["normalised", "uint8"] if images else ["tokens"])
-    part = [pick.randint(0, 3), pick.randint(1, 3), pick.random() < 0.3]  # first, how many, way
+    # First, how many, and whether it is reentrant or has a policy.
+    part = [pick.randint(0, 3), pick.randint(1, 3), pick.choice([False, True, "policy"])]
     return {
         "images": images, "batch": pick.choice([1, 2, 3]), "side": pick.choice([7, 8, 12]),
         "channels": pick.choice([1, 3, 4]),
@@ -88,14 +97,19 @@ def describe(seed):
         "autocast": pick.random() < 0.25, "micro_batches": pick.choice([1, 1, 1, 2]),
         "optimizer": pick.choice(["SGD", "Adam", "AdamW fused", "closure"]),
         "input": pick.choice(inputs), "channels_last": pick.random() < 0.15,
-        "steps": pick.choice([1, 1, 2]), "ranges": pick.random() < 0.5}
+        "steps": pick.choice([1, 1, 2]), "ranges": pick.random() < 0.5,
+        "stem": pick.choice([0, 0, 0, 1, 2]),
+        "other": pick.choice([None, None, None, "teacher", "target", "byol"]),
+        "outside": pick.random() < 0.5,
+        "passes": pick.choice(["one", "one", "one", "twice", "losses", "gradients"])}
 
 
 # The least: a linear layer.
 PLAIN = {
     "images": False, "layers": [], "batch": 1, "side": 8, "channels": 3, "frozen": [],
     "checkpoint": None, "dtype": "float32", "autocast": False, "micro_batches": 1,
-    "optimizer": "SGD", "input": "plain", "channels_last": False, "steps": 1, "ranges": True}
+    "optimizer": "SGD", "input": "plain", "channels_last": False, "steps": 1, "ranges": True,
+    "stem": 0, "other": None, "outside": False, "passes": "one"}
 
 
 def smaller(description):
@@ -165,6 +179,102 @@ class Beside(nn.Module):
         return torch.cat([branch(x) for branch in self.branches], 1)
 
 
+class Adapted(nn.Module):
+    """Frozen layers with a trained one beside them."""
+    def __init__(self, inside, x):
+        super().__init__()
+        self.inside = inside.requires_grad_(False)
+        with torch.no_grad():
+            out = inside(x.clone())
+        sizes = [(a.shape[1] if a.dim() == 4 else a.shape[-1]) for a in (x, out)]
+        made = functools.partial(nn.Conv2d, kernel_size=1) if x.dim() == 4 else nn.Linear
+        self.beside = made(*sizes, bias=False)
+
+    def forward(self, x):
+        out, beside = self.inside(x), self.beside(x)
+        return out + (beside.mean((2, 3), keepdim=True) if out.dim() == 4 else beside)
+
+
+class Lora(nn.Module):
+    def __init__(self, width, layer):
+        super().__init__()
+        self.base = nn.Linear(width, layer["out"], layer["bias"]).requires_grad_(False)
+        self.down, self.up = nn.Linear(width, 2, bias=False), nn.Linear(2, layer["out"], bias=False)
+
+    def forward(self, x):
+        return self.base(x) + self.up(self.down(x))
+
+
+class Taught(nn.Module):
+    """Its input beside what another network makes of it without gradients."""
+    phase = contextlib.nullcontext
+
+    def __init__(self, inside):
+        super().__init__()
+        self.inside = inside
+
+    def forward(self, x):
+        with torch.no_grad(), self.phase():
+            wanted = self.inside(x)
+        return x * wanted.float().square().sum().to(x.dtype)
+
+
+class Recurrent(nn.Module):
+    """Without a library's own: a product a step."""
+    def __init__(self, width, layer):
+        super().__init__()
+        self.inside = getattr(nn, layer["name"])(width, layer["out"], bias=layer["bias"],
+                                                 batch_first=True)
+
+    def forward(self, x):
+        with torch.backends.mkldnn.flags(enabled=False):
+            return self.inside(x)[0]
+
+
+class Cells(nn.Module):
+    def __init__(self, width, layer):
+        super().__init__()
+        self.cell = getattr(nn, layer["name"] + "Cell")(width, layer["out"], layer["bias"])
+
+    def forward(self, x):
+        state, out = None, []
+        for step in x.unbind(1):
+            state = self.cell(step, state)
+            out.append(state[0] if isinstance(state, tuple) else state)
+        return torch.stack(out, 1)
+
+
+class Packed(nn.Module):
+    """Sequences of different lengths."""
+    def __init__(self, width, layer):
+        super().__init__()
+        self.inside = nn.LSTM(width, layer["out"], batch_first=True)
+
+    def forward(self, x):
+        lengths = torch.arange(x.shape[1], x.shape[1] - len(x), -1).clamp(min=1)
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+        return nn.utils.rnn.pad_packed_sequence(self.inside(packed)[0], batch_first=True)[0]
+
+
+class Graph(nn.Module):
+    """Each position meets others by a sparse adjacency."""
+    def forward(self, x):
+        count = x.shape[0] * x.shape[1]
+        edges = torch.stack([torch.arange(count), (torch.arange(count) * 7 + 1) % count])
+        graph = torch.sparse_coo_tensor(edges, torch.ones(count, dtype=x.dtype),
+                                        (count, count)).coalesce()
+        return torch.sparse.mm(graph, x.reshape(count, -1)).reshape(x.shape)
+
+
+class Vmapped(nn.Module):
+    def __init__(self, width, layer):
+        super().__init__()
+        self.inside = nn.Linear(width, layer["out"], layer["bias"])
+
+    def forward(self, x):
+        return torch.vmap(self.inside)(x)
+
+
 class Product(nn.Module):
     """A product with a parameter, as people write it by hand."""
     def __init__(self, width, out, einsum):
@@ -221,9 +331,12 @@ def module(layer, x):
         return made(
             inplace=True) if layer.get("inplace") and layer["name"] in ("ReLU", "SiLU", "ReLU6",
                                                                         "LeakyReLU") else made()
-    if kind in ("residual", "branches"):
+    if kind in ("residual", "branches", "adapted", "teacher"):
         inside = [sequential(branch, x) for branch in layer["inside"]]
-        return Residual(inside[0]) if kind == "residual" else Beside(inside)
+        if kind == "adapted":
+            return Adapted(inside[0], x)
+        return {"residual": Residual, "teacher": Taught}.get(kind, lambda _: Beside(inside))(
+            inside[0])
     return {
         "twins": lambda: Twins(width, layer),
         "batch_norm": lambda: nn.BatchNorm2d(width),
@@ -245,6 +358,12 @@ def module(layer, x):
         "einsum": lambda: Product(width, layer["out"], True),
         "line": lambda: Line(width, layer),
         "lstm": lambda: First(nn.LSTM(width, layer["out"], batch_first=True)),
+        "lora": lambda: Lora(width, layer),
+        "recurrent": lambda: Recurrent(width, layer),
+        "cells": lambda: Cells(width, layer),
+        "packed": lambda: Packed(width, layer),
+        "sparse": Graph,
+        "vmapped": lambda: Vmapped(width, layer),
     }[kind]()
 
 
@@ -288,9 +407,12 @@ class Network(nn.Module):
         if description["channels_last"] and description["images"]:
             self.to(memory_format=torch.channels_last)
             self.x = self.x.detach().to(memory_format=torch.channels_last)
+        layers = list(self.layers)
         for number in description["frozen"]:
-            for part in list(self.layers)[number:number + 1]:
+            for part in layers[number:number + 1]:
                 part.requires_grad_(False)
+        for part in layers[:description["stem"]]:
+            part.requires_grad_(False)
 
     def prepared(self, x):
         if self.kind == "normalised":
@@ -306,17 +428,90 @@ class Network(nn.Module):
         return self.head(out.mean((2, 3)) if out.dim() == 4 else out.mean(1))
 
 
+def saved(_, operator, *args, **kwargs):
+    """A policy of selective checkpointing: products are kept."""
+    products = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default,
+                torch.ops.aten.convolution.default)
+    return (checkpoint.CheckpointPolicy.MUST_SAVE
+            if operator in products else checkpoint.CheckpointPolicy.PREFER_RECOMPUTE)
+
+
+def checkpoint_parts(recorder, model, first, number, way):
+    options = {"context_fn": functools.partial(checkpoint.create_selective_checkpoint_contexts,
+                                               saved)} if way == "policy" else {}
+    for part in list(model.layers)[first:first + number]:
+        checkpointed(recorder, part, way is True, **options)
+
+
+class Losses:
+    """What is trained, by whichever other network."""
+    def __init__(self, description, recorder):
+        self.other, self.ranges = description["other"], description["ranges"]
+        # What a closure runs without gradients before its forward pass is told by names alone.
+        self.outside = description["outside"] and description["optimizer"] != "closure"
+        self.recorder = recorder
+        self.model = Network(description)
+        if description["checkpoint"]:
+            checkpoint_parts(recorder, self.model, *description["checkpoint"])
+        self.another = copy.deepcopy(self.model).requires_grad_(False) if self.other else None
+        for part in self.model.modules():
+            # Without ranges no report can know that it belongs to the forward pass.
+            if isinstance(part, Taught) and not self.ranges:
+                part.phase = functools.partial(recorder.phase, "other")
+        recorder.watch(self.model)
+
+    def wanted(self):
+        """What the other network makes of the same; a target network has gradients on."""
+        part_of_forward = not self.outside and (self.ranges or self.other == "target")
+        phase = self.recorder.phase("forward" if part_of_forward else "other")
+        gradients = contextlib.nullcontext() if self.other == "target" else torch.no_grad()
+        with phase, gradients:
+            return self.another(self.another.x.detach()).detach()
+
+    def before(self):
+        """What runs before the forward pass."""
+        return self.wanted() if self.other and self.outside else None
+
+    def forward(self, wanted, several):
+        """Losses that share most of a graph, or their sum."""
+        out = self.model(self.model.x)
+        if self.other and not self.outside:
+            wanted = self.wanted()
+        if self.other == "byol":  # the other view, too
+            with self.recorder.phase("forward"):
+                out = out + self.model(self.model.x.detach())
+        with self.recorder.phase("loss"):
+            first = functional.cross_entropy(out.float(), torch.arange(len(out)) % 5)
+            second = out.float().square().mean() if wanted is None else functional.mse_loss(
+                out.float(), wanted.float())
+            return [first, second] if several else [first + second]
+
+    def after(self):
+        """Of a step."""
+        if self.other == "byol":
+            with torch.no_grad():
+                torch._foreach_lerp_(list(self.another.parameters()),
+                                     list(self.model.parameters()), 0.1)
+
+
+def backward(passes, losses, parameters):
+    if passes == "gradients":
+        gradients = torch.autograd.grad(losses[0], parameters, allow_unused=True)
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = gradient
+        return
+    for loss in losses * (2 if passes == "twice" else 1):
+        loss.backward(retain_graph=passes != "one")
+
+
 def program(description):
     """Trains it, under a recorder."""
+    description = PLAIN | description
+
     def run(recorder):
         torch.manual_seed(7)
-        model = Network(description)
-        if description["checkpoint"]:
-            first, number, reentrant = description["checkpoint"]
-            for part in list(model.layers)[first:first + number]:
-                checkpointed(recorder, part, reentrant)
-        recorder.watch(model)
-        parameters = [p for p in model.parameters() if p.requires_grad]
+        trained = Losses(description, recorder)
+        parameters = [p for p in trained.model.parameters() if p.requires_grad]
         name, _, fused = description["optimizer"].partition(" ")
         optimizer = (torch.optim.AdamW(parameters, fused=True)
                      if fused else torch.optim.Adam(parameters, foreach=True)
@@ -330,12 +525,12 @@ def program(description):
 
         def passes():
             for _ in range(description["micro_batches"]):
-                with cast, named("forward"):
-                    out = model(model.x)
-                    with recorder.phase("loss"):
-                        value = functional.cross_entropy(out.float(), torch.arange(len(out)) % 5)
-                value.backward()
-            return value
+                with cast:
+                    wanted = trained.before()
+                    with named("forward"):
+                        losses = trained.forward(wanted, description["passes"] == "losses")
+                backward(description["passes"], losses, parameters)
+            return losses[0]
 
         with recorder.recording():
             for _ in range(description["steps"]):
@@ -345,5 +540,6 @@ def program(description):
                 else:
                     passes()
                     optimizer.step()
+                trained.after()
 
     return run

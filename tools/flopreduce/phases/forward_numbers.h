@@ -78,7 +78,7 @@ class NumberReader {
   template <class IsOf>
   NumberTells tells(uint64_t number, IsOf&& is_of) {
     if (number == 0 || passes_ == nullptr) return NumberTells::kNothing;
-    if (number < pass_.first || number >= next_first_) find(number);
+    if (number < pass_.first || number >= next_.first) find(number);
     if (number > pass_.last) return NumberTells::kUnclear;
     if (number > pass_.first) return NumberTells::kBetween;
     return number == pass_.first && is_of(pass_) ? NumberTells::kBetween : NumberTells::kUnclear;
@@ -86,17 +86,19 @@ class NumberReader {
 
   // The last one that begins at or before the number that was asked for; all 0 where none does.
   const ForwardNumbers::Pass& pass() const { return pass_; }
+  // The one after it, if any.
+  const ForwardNumbers::Pass& next() const { return next_; }
 
  private:
   void find(uint64_t number) {
     const auto after = std::ranges::upper_bound(*passes_, number, {}, &ForwardNumbers::Pass::first);
     pass_ = after == passes_->begin() ? ForwardNumbers::Pass{} : *(after - 1);
-    next_first_ = after == passes_->end() ? UINT64_MAX : after->first;
+    next_ = after == passes_->end() ? ForwardNumbers::Pass{.first = UINT64_MAX} : *after;
   }
 
   const ForwardNumbers::Passes* passes_;
   ForwardNumbers::Pass pass_;  // the last one that does not begin after the number
-  uint64_t next_first_ = 0;
+  ForwardNumbers::Pass next_;
 };
 
 }  // namespace flopinj::reduce

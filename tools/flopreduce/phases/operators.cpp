@@ -166,6 +166,8 @@ bool OperatorMap::is_call(uint32_t path) const {
   return true;
 }
 
+uint32_t OperatorMap::rule_around(uint32_t path) const { return phases_.path_rule(layer_[path]); }
+
 uint32_t OperatorMap::parent_of(uint32_t path) const {
   const uint32_t parent = tables_.paths[path].parent;
   return parent <= PathTable::kLost ? kNoIndex : parent;

@@ -178,9 +178,11 @@ uint32_t PhaseMap::rule_inside(uint32_t path, uint32_t thread_rule) const {
 
 uint32_t PhaseMap::rule_of_number(uint32_t rule, NumberTells tells) const {
   if (tells == NumberTells::kNothing) return rule;
-  const bool decided = rule != rules_.default_rule();
-  const uint32_t found = rules_.match(Subject::kNumber, PhaseRules::number_name(tells),
-                                      decided ? std::string_view(phase(rule)) : std::string_view{});
+  const PhaseRules::Rule& r = rules_.rules()[rule];
+  const std::string_view within = !r.within.empty()               ? r.within
+                                  : rule != rules_.default_rule() ? r.phase
+                                                                  : std::string_view{};
+  const uint32_t found = rules_.match(Subject::kNumber, PhaseRules::number_name(tells), within);
   const bool users = rule < rules_.user_rules() && found >= rules_.user_rules();
   return found == kNoIndex || users ? rule : found;
 }

@@ -353,6 +353,7 @@ struct OperatorsReport {
   // Of all products with theory together: forward matrix FLOP, and what backward should be.
   u128 products_matrix_flop = 0;
   std::optional<ExpectedRatio> products_expected;
+  std::string products_missing;  // why nothing is expected of some
   // Backward launches of gradients that are differentiated again (create_graph=True): they have
   // numbers of their own, and no number leads to their forward operator.
   uint64_t differentiated_again = 0;

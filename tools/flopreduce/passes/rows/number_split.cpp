@@ -22,6 +22,20 @@ bool is_of(const NumberSource& source, uint32_t trace, const ForwardNumbers::Pas
   return path == pass.first_function;
 }
 
+// Whether a launch that is in no pass may be of the last one or the next: where ranges decide for
+// its phase, only if these are around the pass too. Optimizers that change parameters with
+// gradients on have numbers as data has.
+bool may_be_of_pass(const NumberSource& source, uint32_t trace, const NumberReader& reader,
+                    uint32_t path_id) {
+  const uint32_t path = path_of(source, trace, path_id);
+  const uint32_t around = path == kNoIndex ? kNoIndex : source.operators.rule_around(path);
+  const auto is_around = [&](const ForwardNumbers::Pass& pass) {
+    return pass.first_operator != kNoIndex &&
+           source.operators.rule_around(pass.first_operator) == around;
+  };
+  return around == kNoIndex || is_around(reader.pass()) || is_around(reader.next());
+}
+
 // The last numbered launch of a batch.
 struct Before {
   uint64_t number = 0;  // none yet
@@ -101,6 +115,8 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
       return is_of(*source_, trace, pass, call.path);
     });
     now.pass = reader.pass();
+    if (now.tells == NumberTells::kUnclear && !may_be_of_pass(*source_, trace, reader, call.path))
+      now.tells = NumberTells::kNothing;
     if (waiting != SIZE_MAX) settle(between(before, now, weights));
     before = now;
     add({end, now.tells, true});

@@ -179,6 +179,7 @@ void ForwardBackwardBuilder::Sum::add(const Sum& other) {
   most += other.most;
   known = known && other.known;
   assumed = assumed || other.assumed;
+  again = again || other.again;
   for (const std::string& text : other.basis)
     if (std::find(basis.begin(), basis.end(), text) == basis.end()) basis.push_back(text);
 }
@@ -215,6 +216,7 @@ ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
     const std::string place = theory.layer.empty() ? theory.type : theory.layer;
     sum.basis.push_back(place + ": " + what + " (" + backward.text + ")");
   };
+  sum.again = backward.again;
   if (backward.found == ExpectedBackward::Found::kKnown) {
     sum.least = sum.matrix * backward.least;
     sum.most = sum.matrix * backward.most;
@@ -222,6 +224,7 @@ ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
     if (!backward.text.empty()) because(backward.what);
   } else if (backward.found == ExpectedBackward::Found::kMixed) {
     sum.known = false;
+    because("not known");
   } else if (gradients.first(path) || (!gradients.any() && path == first_product())) {
     sum.least = theory.gradients - theory.by_input;
     because("with or without input gradient");
@@ -240,7 +243,10 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
     if (theory.matrix == 0) continue;
     const Sum sum = expected_of(path, theory, gradients);
     types[theory.type].add(sum);
-    if (!sum.known) continue;
+    if (!sum.known) {
+      report.products_missing = sum.basis.empty() ? theory.type + ": no theory" : sum.basis.front();
+      continue;
+    }
     layers[theory.layer].add(sum);
     all.add(sum);
     add_saturating(report.products_matrix_flop, theory.matrix);
@@ -254,7 +260,10 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
     const auto matrix = static_cast<double>(layer.forward.matrix_flop);
     if (found->second.matrix >= 0.5 * matrix) layer.expected = found->second.ratio();
   }
-  report.products_expected = all.ratio();
+  if (all.again && all.assumed)
+    report.products_missing = "gradients are computed again, and not of all products is it known";
+  else
+    report.products_expected = all.ratio();
 }
 
 // Of layers in the order of forward whose ranges name no operators.

@@ -82,6 +82,7 @@ class ForwardBackwardBuilder {
   struct Sum {
     double matrix = 0, least = 0, most = 0;
     bool known = true, assumed = false;
+    bool again = false;  // several backward passes went over one graph
     std::vector<std::string> basis;
     void add(const Sum& other);
     std::optional<ExpectedRatio> ratio() const;

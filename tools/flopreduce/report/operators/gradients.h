@@ -63,6 +63,7 @@ struct ExpectedBackward {
   Found found = Found::kUnknown;
   double least = 0, most = 0;
   bool assumed = false;
+  bool again = false;  // several backward passes went over its graph
   std::string what{},
       text{};  // in words, and the evidence; no evidence where all gradients are there
 };

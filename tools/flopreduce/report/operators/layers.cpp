@@ -117,6 +117,7 @@ std::optional<ExpectedRatio> expected_of(const RatioReport& report, const Work& 
       2 * operators.products_matrix_flop >= std::max<u128>(1, forward.matrix_flop))
     return of_a_part(*operators.products_expected, operators.products_matrix_flop,
                      forward.matrix_flop);
+  if (!operators.products_missing.empty()) return std::nullopt;
   if (auto expected = expected_of_layers(forward, operators)) return expected;
   return expected_of_whole(report);
 }
@@ -146,8 +147,8 @@ RatioReport backward_forward(const ReportSources& from, const Work& forward, con
   find_layers(from, forward_matrix, report);
   if (operators.differentiated_again > 0)
     report.expected_missing = "gradients are differentiated again: theory is of one backward pass";
-  else
-    report.expected = expected_of(report, forward, operators);
+  else if (report.expected = expected_of(report, forward, operators); !report.expected)
+    report.expected_missing = operators.products_missing;
   report.verdict = verdict_of(report);
   return report;
 }
