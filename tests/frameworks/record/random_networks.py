@@ -209,9 +209,12 @@ class Taught(nn.Module):
     """Its input beside what another network makes of it without gradients."""
     phase = contextlib.nullcontext
 
-    def __init__(self, inside):
+    def __init__(self, inside, x):
         super().__init__()
-        self.inside = inside
+        # Only products tell a network from what is computed for this one.
+        width = x.shape[1] if x.dim() == 4 else x.shape[-1]
+        first = nn.Conv2d(width, width, 1) if x.dim() == 4 else nn.Linear(width, width)
+        self.inside = nn.Sequential(first, inside)
 
     def forward(self, x):
         with torch.no_grad(), self.phase():
@@ -333,10 +336,9 @@ def module(layer, x):
                                                                         "LeakyReLU") else made()
     if kind in ("residual", "branches", "adapted", "teacher"):
         inside = [sequential(branch, x) for branch in layer["inside"]]
-        if kind == "adapted":
-            return Adapted(inside[0], x)
-        return {"residual": Residual, "teacher": Taught}.get(kind, lambda _: Beside(inside))(
-            inside[0])
+        if kind in ("adapted", "teacher"):
+            return {"adapted": Adapted, "teacher": Taught}[kind](inside[0], x)
+        return Residual(inside[0]) if kind == "residual" else Beside(inside)
     return {
         "twins": lambda: Twins(width, layer),
         "batch_norm": lambda: nn.BatchNorm2d(width),
@@ -451,13 +453,13 @@ class Losses:
         self.outside = description["outside"] and description["optimizer"] != "closure"
         self.recorder = recorder
         self.model = Network(description)
+        self.another = copy.deepcopy(self.model).requires_grad_(False) if self.other else None
         if description["checkpoint"]:
             checkpoint_parts(recorder, self.model, *description["checkpoint"])
-        self.another = copy.deepcopy(self.model).requires_grad_(False) if self.other else None
         for part in self.model.modules():
             # Without ranges no report can know that it belongs to the forward pass.
             if isinstance(part, Taught) and not self.ranges:
-                part.phase = functools.partial(recorder.phase, "other")
+                part.phase = lambda: recorder.phase("recompute" if recorder.engines else "other")
         recorder.watch(self.model)
 
     def wanted(self):

@@ -146,7 +146,8 @@ std::string ratio_missing(const Report& report) {
   }
   if (forward.flop_complete() && backward.flop_complete() && report.ratio.ratio_partial)
     return "not known, at most " + fixed(*report.ratio.ratio_partial, 4) +
-           ": matrix work of other may have run forward, see By phase";
+           ": matrix work of other may have run forward; a range named forward around the model "
+           "tells, in PyTorch: with torch.cuda.nvtx.range(\"forward\")";
   if (forward.flop_complete() && backward.flop_complete())
     return "not known: the forward pass executed no FLOP";
   std::string text = "not known: ";

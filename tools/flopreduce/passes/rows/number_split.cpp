@@ -67,14 +67,16 @@ void NumberSplit::add(const Cut& cut) {
     cuts_.push_back(cut);
 }
 
-// Whether the operator's product has an operand that may be weights.
+// Whether a product that the path is inside of has an operand that may be weights.
 bool NumberSplit::has_weights(uint32_t trace, uint32_t path_id) {
-  const uint32_t path = path_of(*source_, trace, path_id);
-  const uint32_t at = path == kNoIndex ? kNoIndex : source_->operators.operator_of(path);
-  if (at == kNoIndex) return false;
-  const auto [known, fresh] = weights_.try_emplace(at, false);
-  if (fresh) {
-    const auto gradients = operator_gradients(*source_->operators.name_of(at));
+  uint32_t path = path_of(*source_, trace, path_id);
+  if (path == kNoIndex) return false;
+  const auto [known, fresh] = weights_.try_emplace(path, false);
+  if (!fresh) return known->second;
+  for (; path != kNoIndex && !known->second; path = source_->operators.parent_of(path)) {
+    const OperatorName* const name = source_->operators.name_of(path);
+    if (name == nullptr) break;
+    const auto gradients = operator_gradients(*name);
     known->second = gradients && gradients->by_input > 0;
   }
   return known->second;

@@ -43,7 +43,7 @@ class NumberSplit {
   bool has_weights(uint32_t trace, uint32_t path_id);
 
   const NumberSource* source_;
-  std::unordered_map<uint32_t, bool> weights_;  // by operator's path
+  std::unordered_map<uint32_t, bool> weights_;  // by path
   std::vector<LaunchCall> calls_;
   std::vector<Cut> cuts_;
 };

@@ -138,13 +138,15 @@ constexpr PossibleCause kBefore[] = {
     // Algorithms that need other numbers of operations than the formula.
     {"Winograd", [](auto&, u128) -> Ratio { return 1; }, 1, 1, "", {"winograd", "winogrand"}},
     {"FFT", [](auto&, u128) -> Ratio { return 1; }, 1, 1, "", {"fft2d", "fft_"}},
-    {"causal mask", attention_once, kHalfLow, kHalfHigh,
-     "* of the products without a mask: a causal mask is likely; no name says so"},
-    {"causal mask, recompute inside the fused backward", attention_again, kHalfLow, kHalfHigh,
-     "* of the products without a mask: a causal mask is likely; no name says so; "
-     "the scores are computed again: five products for the formula's four"},
+    // Only the operator's algorithm is known, by its name; of a mask nothing is.
+    {"about half of the products", attention_once, kHalfLow, kHalfHigh,
+     "* of the products without a mask, as under a causal one; no name says which mask"},
+    {"about half of the products, recompute inside the fused backward", attention_again, kHalfLow,
+     kHalfHigh,
+     "* of the products without a mask, as under a causal one; no name says which mask; "
+     "this operator computes the scores again: five products for the formula's four"},
     {"recompute inside the fused backward", attention_again, 0.98, 1.1,
-     "the scores are computed again: five products for the formula's four"},
+     "this operator computes the scores again: five products for the formula's four"},
     {"softmax", attention_once, 0.98, 1.1, "* of the products: the formula has no softmax"},
     {"complex numbers", [](auto& facts, u128) -> Ratio { return products(facts); }, 3.92, 4.08,
      "a complex multiply-add is four real ones", {"cgemm", "zgemm", "complex<"}},

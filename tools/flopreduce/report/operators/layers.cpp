@@ -103,11 +103,11 @@ RatioVerdict verdict_of(const RatioReport& report) {
 
 // Theory may be lacking of some products.
 ExpectedRatio of_a_part(ExpectedRatio expected, u128 part, u128 whole) {
-  const double share = whole == 0 ? 1 : quotient(part, whole);
-  if (share >= 1 - kRatioTolerance) return expected;
+  if (part >= whole) return expected;
   expected.assumed = true;
   expected.basis += (expected.basis.empty() ? "of " : "; of ") +
-                    std::to_string(static_cast<int>(share * 100)) + " % of forward's matrix work";
+                    std::to_string(static_cast<int>(quotient(part, whole) * 100)) +
+                    " % of forward's matrix work";
   return expected;
 }
 
