@@ -244,7 +244,12 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
     const Sum sum = expected_of(path, theory, gradients);
     types[theory.type].add(sum);
     if (!sum.known) {
-      report.products_missing = sum.basis.empty() ? theory.type + ": no theory" : sum.basis.front();
+      const bool product =
+          is_matrix_work(operators_.name_of(path)->name) || operators_.sparse(path);
+      if (!sum.basis.empty())
+        report.products_missing = sum.basis.front();
+      else if (product)
+        report.products_missing = theory.type + ": no theory";
       continue;
     }
     layers[theory.layer].add(sum);

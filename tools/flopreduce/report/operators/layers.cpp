@@ -101,13 +101,13 @@ RatioVerdict verdict_of(const RatioReport& report) {
                                                   : RatioVerdict::kUndecided;
 }
 
-// Theory may be lacking of some products.
-ExpectedRatio of_a_part(ExpectedRatio expected, u128 part, u128 whole) {
-  if (part >= whole) return expected;
+// Theory may be lacking of some products; multiply-adds outside of products are few.
+ExpectedRatio of_a_part(ExpectedRatio expected, const OperatorsReport& operators, u128 whole) {
+  const double share = whole == 0 ? 1 : quotient(operators.products_matrix_flop, whole);
+  if (share >= 1 - kRatioTolerance && operators.products_missing.empty()) return expected;
   expected.assumed = true;
   expected.basis += (expected.basis.empty() ? "of " : "; of ") +
-                    std::to_string(static_cast<int>(quotient(part, whole) * 100)) +
-                    " % of forward's matrix work";
+                    std::to_string(static_cast<int>(share * 100)) + " % of forward's matrix work";
   return expected;
 }
 
@@ -115,8 +115,7 @@ std::optional<ExpectedRatio> expected_of(const RatioReport& report, const Work& 
                                          const OperatorsReport& operators) {
   if (operators.products_expected &&
       2 * operators.products_matrix_flop >= std::max<u128>(1, forward.matrix_flop))
-    return of_a_part(*operators.products_expected, operators.products_matrix_flop,
-                     forward.matrix_flop);
+    return of_a_part(*operators.products_expected, operators, forward.matrix_flop);
   if (!operators.products_missing.empty()) return std::nullopt;
   if (auto expected = expected_of_layers(forward, operators)) return expected;
   return expected_of_whole(report);
