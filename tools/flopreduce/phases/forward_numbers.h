@@ -29,6 +29,8 @@ class ForwardNumbers {
     uint64_t first = 0, last = 0;
     // Of the first node's operator: OperatorMap::operator_of(), and function_of() or kNoIndex.
     uint32_t first_operator = kNoIndex, first_function = kNoIndex;
+    // Several calls of that operator have the number: a target network's layer before it, too.
+    bool several = false;
   };
   // Of one thread: in order, and none lies inside of another.
   using Passes = std::vector<Pass>;

@@ -14,7 +14,7 @@ uint32_t path_of(const NumberSource& source, uint32_t trace, uint32_t id) {
 bool is_of(const NumberSource& source, uint32_t trace, const ForwardNumbers::Pass& pass,
            uint32_t path_id) {
   uint32_t path = path_of(source, trace, path_id);
-  if (path == kNoIndex) return false;
+  if (path == kNoIndex || pass.several) return false;
   if (source.operators.operator_of(path) == pass.first_operator) return true;
   // Paths have higher numbers than what is around them.
   if (pass.first_function == kNoIndex) return false;

@@ -14,7 +14,8 @@ void BackwardPasses::begin(Lane& lane, uint64_t number) {
 void BackwardPasses::begins(Found& found, uint64_t number, const Own& own) {
   found.several = found.several || (found.pass.last != 0 && found.thread != own.thread);
   found.thread = own.thread;
-  if (number < found.pass.first) found.pass = {number, found.pass.last, own.of, own.function};
+  if (number < found.pass.first)
+    found.pass = {number, found.pass.last, own.of, own.function, own.several};
 }
 
 ForwardNumbers BackwardPasses::take() {

@@ -41,6 +41,7 @@ class BackwardPasses {
     uint32_t of = kNoIndex;  // none
     uint32_t function = kNoIndex;
     bool known = false;
+    bool several = false;  // calls of that operator have the node's number
   };
   void joined(uint32_t pass, uint64_t number, const Own& own) {
     if (pass == kNone || own.of == kNoIndex) return;

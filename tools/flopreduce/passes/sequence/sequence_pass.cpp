@@ -231,9 +231,12 @@ BackwardPasses::Own SequencePass::own_of(const SequenceWindow& window, uint32_t 
     const AutogradNode& node = *operators_.node_of(l.path);
     if (l.again || node.inside != PathTable::kRoot) continue;
     const Home home = among_operators(group, node);
-    if (home.path != kNoIndex)
-      return {home.thread, operators_.operator_of(home.path),
-              operators_.function_of(home.path, node), true};
+    if (home.path == kNoIndex) continue;
+    const uint32_t at = operators_.operator_of(home.path);
+    uint64_t calls = 0;
+    for (const SequenceWindow::Launches& of_call : window.group(of))
+      if (operators_.operator_of(places_[of_call.place].path) == at) calls += of_call.calls;
+    return {home.thread, at, operators_.function_of(home.path, node), true, calls > 1};
   }
   return {.known = true};
 }
