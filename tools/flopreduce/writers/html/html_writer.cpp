@@ -289,7 +289,6 @@ Json lost_json(const Report& report) {
                        {"words", words_of(row, lost)},
                        {"begin", begin},
                        {"end", std::max(0.0, end)},
-                       {"value", percent_text(lost.share(ns))},
                        {"bound", bound},
                        {"parts", std::move(parts)},
                        {"phases", std::move(of_phases)}});

@@ -15,10 +15,12 @@ function lostParts(line) {
   return el("table", { className: "fall-parts" }, el("thead", {}, head), el("tbody", {}, ...rows));
 }
 
-function waterfall({ lines, hfu, mfu }) {
+// `table` has the lines' shares, as they add up when they are rounded.
+function waterfall({ lines, hfu, mfu }, table) {
+  const shares = new Map(table.rows.map(([words, share]) => [words, share]));
   const percent = (share) => `${100 * share}%`;
   const rows = lines.map((line, number) => {
-    const { key, words, begin, end, value, bound } = line;
+    const { key, words, begin, end, bound } = line;
     const parts = el("div", { id: `lost-${key}`, hidden: "" });
     const bar = el("i", { className: bound ? "bound" : "",
                           style: { left: percent(1 - begin), width: percent(begin - end),
@@ -30,7 +32,7 @@ function waterfall({ lines, hfu, mfu }) {
     }, { className: "fall", "aria-expanded": "false", "aria-controls": parts.id,
          style: { "--hfu": percent(1 - hfu), "--mfu": percent(1 - mfu) } });
     row.append(el("span", {}, words), el("span", { className: "fall-track" }, bar),
-      el("span", { className: "fall-value" }, value));
+      el("span", { className: "fall-value" }, shares.get(words)));
     if (number === lines.length - 1) row.classList.add("last");
     return [row, parts];
   });

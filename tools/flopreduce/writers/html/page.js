@@ -86,8 +86,8 @@ function chooseKernels(view) {
 
 // What is above a section's table.
 const kPictures = {
-  lost(body) {
-    body.append(waterfall(data.lost));
+  lost(body, tools, { table }) {
+    body.append(waterfall(data.lost, table));
   },
   phases(body, tools, { table }) {
     body.append(...["flop_share", "gpu_time_ns"].flatMap((key) =>
