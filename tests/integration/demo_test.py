@@ -9,11 +9,14 @@ from theory import Expected
 
 TRACE = Path(__file__).resolve().parents[1] / "golden" / "training.pb"
 MODEL = ("--model", "gpt", "--checkpoint")
+# All is measured, on a busy machine too.
+PATIENT = {"FLOPINJ_PLAN_WAIT_MS": "60000", "FLOPINJ_BUDGET": "100"}
 
 
 class Case(harness.TestCase):
     def flopinj(self, *words, expect=0):
-        done = harness.run([harness.FLOPINJ, *words], harness.clean_environment(), cwd=self.folder)
+        done = harness.run([harness.FLOPINJ, *words], harness.clean_environment() | PATIENT,
+                           cwd=self.folder)
         self.assertEqual(done.returncode, expect, done.stderr)
         return done
 

@@ -398,8 +398,8 @@ class Page(RunCase):
 
     def paged(self, *arguments, program=None, expect=0):
         program = program or [TRAINER, "--model", "mlp", "--steps", self.STEPS, "--print-shapes"]
-        return self.flopinj_run("--simulate", "--report", "page.html", *arguments, "--", *program,
-                                expect=expect)
+        return self.flopinj_run("--simulate", "--budget", "100", "--plan-wait-ms", "20000",
+                                "--report", "page.html", *arguments, "--", *program, expect=expect)
 
     def check_page(self):
         page = self.folder / "page.html"
