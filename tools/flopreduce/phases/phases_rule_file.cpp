@@ -60,6 +60,12 @@ std::string_view word(std::string_view& rest) {
   return found;
 }
 
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 // Of phases, and of NVTX domains in rules.
 bool is_name(std::string_view name) {
   constexpr size_t kLongest = 64;
@@ -97,8 +103,7 @@ std::string complete(Rule& rule) {
 }  // namespace
 
 std::vector<Rule> PhaseRules::parse_line(std::string_view line, std::string& error) {
-  std::string_view rest = line;
-  while (!rest.empty() && is_space(rest.back())) rest.remove_suffix(1);
+  std::string_view rest = trimmed(line);
   const std::string_view phase = word(rest);
   if (phase.empty() || phase[0] == '#') return {};
   Rule rule;
@@ -130,9 +135,9 @@ std::vector<Rule> PhaseRules::parse_line(std::string_view line, std::string& err
   std::vector<Rule> rules;
   constexpr std::string_view kBetween = " | ";
   do {
-    const bool several = rule.match != Match::kRegex && rest.find(kBetween) != rest.npos;
-    rule.pattern = rest.substr(0, several ? rest.find(kBetween) : rest.npos);
-    rest.remove_prefix(rule.pattern.size() + (several ? kBetween.size() : 0));
+    const size_t end = rule.match == Match::kRegex ? rest.npos : rest.find(kBetween);
+    rule.pattern = trimmed(rest.substr(0, end));
+    rest.remove_prefix(end == rest.npos ? rest.size() : end + kBetween.size());
     if (rule.pattern.empty()) return fail("the pattern is missing");
     if (error = complete(rule); !error.empty()) return {};
     rules.push_back(rule);

@@ -478,6 +478,19 @@ TEST_CASE("a wrong rule file is refused as a whole, with the line") {
   CHECK(has(error(many), "more than 4096 rules"));
 }
 
+TEST_CASE("several patterns of a line may have any blanks between") {
+  std::string error;
+  const auto parsed = PhaseRules::parse_line("eval thread word  a  |   b c  |  d \t", error);
+  REQUIRE(parsed.size() == 3);
+  for (const auto& [rule, pattern] : {std::pair(0, "a"), {1, "b c"}, {2, "d"}}) {
+    CHECK(parsed[static_cast<size_t>(rule)].pattern == pattern);
+    CHECK(PhaseRules::line_of(parsed[static_cast<size_t>(rule)]) ==
+          std::string("eval thread word ") + pattern);
+  }
+  CHECK(PhaseRules::parse_line("eval thread word a |  | b", error).empty());
+  CHECK(error.find("the pattern is missing") != std::string::npos);
+}
+
 TEST_CASE("the built-in rules are a rule file, and every line says itself") {
   PhaseRules built_in, again;
   REQUIRE_FALSE(again.add_rule_file("built-in", PhaseRules::built_in()));
