@@ -1,7 +1,6 @@
 #include <injector/operators.h>
 #include <injector/process/contained.h>
 
-
 namespace flopinj {
 namespace {
 

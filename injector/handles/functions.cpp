@@ -4,7 +4,6 @@
 #include <injector/process/thread_context.h>
 #include <injector/vendor/relaxed_capture.h>
 
-
 namespace flopinj {
 namespace {
 
