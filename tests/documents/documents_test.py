@@ -154,8 +154,11 @@ class Sample(unittest.TestCase):
 
     def test_it_is_what_the_demo_writes(self):
         self.maxDiff = None
-        then, now = parts_of(SAMPLE.read_text()), parts_of(sample(PATIENT))
-        self.assertEqual(then.pop("page"), now.pop("page"), "written anew by --write")
+        then = parts_of(SAMPLE.read_text())
+        for _ in range(3):  # a report of a busy machine may have one more diagnostic
+            now = parts_of(sample(PATIENT))
+            if now == then:
+                break
         for part in now:
             self.assertEqual(then[part], now[part], f"{part}: written anew by --write")
 
