@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <sstream>
 
 #include "abstract_socket.h"
@@ -191,7 +192,7 @@ std::vector<pid_t> listening_processes() {
     const auto end = std::from_chars(name.data(), name.data() + name.size(), pid).ptr;
     if (end == name.data() + name.size() && pid > 0 && listens(pid)) found.push_back(pid);
   }
-  std::ranges::sort(found);
+  std::ranges::sort(found, std::greater<>());
   return found;
 }
 

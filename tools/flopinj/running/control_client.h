@@ -21,7 +21,7 @@ struct NotListening : std::runtime_error {
 // answer within 30 s, answers too much or what is not understood.
 nlohmann::json ask(pid_t, const std::vector<std::string>& request);
 
-// The processes that ask() would reach, in the order of their ids. A process that this user may not
+// The processes that ask() would reach, the last ids first. A process that this user may not
 // read is left out.
 std::vector<pid_t> listening_processes();
 
