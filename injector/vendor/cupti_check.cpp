@@ -7,8 +7,8 @@ namespace flopinj {
 namespace {
 
 // By number, without "CUPTI_ERROR_", as in the headers of CUPTI 13.5, which have all that those of
-// earlier ones have. The first is no error. CUPTI's own cuptiGetResultString is not asked: in 13.2
-// it calls cuptiGetVersion, which calls it, for ever where CUPTI cannot initialise itself.
+// earlier ones have. The first is no error. CUPTI's own cuptiGetResultString is not asked: where
+// CUPTI 13.2 cannot initialise itself, it and cuptiGetVersion call each other without end.
 // clang-format off
 constexpr std::array kNames{
     "", "INVALID_PARAMETER", "INVALID_DEVICE", "INVALID_CONTEXT", "INVALID_EVENT_DOMAIN_ID",

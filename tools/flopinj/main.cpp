@@ -284,7 +284,7 @@ bool is_reducers(const std::string& command) {
                              [&](const auto& one) { return command == one.name; });
 }
 
-bool is_none(const std::string& word) {
+bool is_no_command(const std::string& word) {
   return !word.starts_with("-") &&
          std::ranges::none_of(kCommands, [&](const Command& one) { return word == one.name; });
 }
@@ -405,13 +405,14 @@ int flopinj_main(std::vector<std::string> arguments) {
   if (arguments == std::vector<std::string>{"--generate", "options"}) return write_option_table();
   arguments = flopinj::manual::help_last(std::move(arguments));
   const size_t first = !arguments.empty() && arguments.front() == "--complete" ? 1 : 0;
-  const bool more = arguments.size() > first + 1;  // of a word alone, the shell may want the rest
+  // A shell that asks about one word may want the rest of that word.
+  const bool more = arguments.size() > first + 1;
   if (arguments.size() > first && is_reducers(arguments[first]) && (first == 0 || more))
     return flopinj::become_reducer(arguments);
   if (const auto done = flopinj::manual::answer(std::cout, program, arguments))
     return *done ? flopinj::kExitOk : flopinj::kExitUsage;
 
-  if (!arguments.empty() && is_none(arguments.front()))
+  if (!arguments.empty() && is_no_command(arguments.front()))
     if (const std::string spelling = right_spelling(arguments); !spelling.empty()) {
       std::cerr << "flopinj: '" << flopinj::printable(arguments.front()) << "' is no command of "
                 << "flopinj. Did you mean: " << spelling << "\n";

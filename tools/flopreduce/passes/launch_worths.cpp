@@ -24,15 +24,20 @@ double fullest_share(const Signature& signature, uint32_t multiprocessors) {
 
 }  // namespace
 
+double work_done_once_ns(const Report& report) {
+  double ns = 0;
+  for (const PhaseReport& phase : report.phases)
+    if (phase.name != "recompute") ns += phase.work.roof.compute_ns;
+  return ns;
+}
+
 LaunchWorths::LaunchWorths(const ReportSources& from, const Report& report)
     : from_(from),
       work_(from.tables, from.totals, from.formulas),
       roofs_(from.tables, from.totals, from.formulas, from.utilization.peaks),
       classes_(from.tables) {
   if (const auto given = report.utilization.given_formula_ns) {
-    double work_ns = 0;
-    for (const PhaseReport& phase : report.phases)
-      if (phase.name != "recompute") work_ns += phase.work.roof.compute_ns;
+    const double work_ns = work_done_once_ns(report);
     share_of_all_ = work_ns > 0 ? std::min(1.0, *given / work_ns) : 0;
     return;
   }

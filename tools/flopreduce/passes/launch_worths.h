@@ -16,6 +16,9 @@
 
 namespace flopinj::reduce {
 
+// Work at peak of all phases but recomputation: FLOP by formula that were given are a share of it.
+double work_done_once_ns(const Report& report);
+
 class LaunchWorths {
  public:
   // All must outlive this.
@@ -27,7 +30,7 @@ class LaunchWorths {
   struct Worth : LaunchWorth {
     // The mean of launches in the same range that were not slowed, else of the signature's.
     std::optional<uint64_t> mean_ns;
-    std::optional<uint64_t> slowed_mean_ns;  // where there is none: of those that were
+    std::optional<uint64_t> slowed_mean_ns;  // of the signature's launches that were slowed
   };
   Worth of(const Place& place);
 

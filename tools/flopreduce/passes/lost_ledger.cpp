@@ -228,12 +228,8 @@ void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
 
 // What the model's FLOP by formula are more than operators executed, at peak.
 double saved_ns(const Report& report) {
-  if (const auto given = report.utilization.given_formula_ns) {
-    double work_ns = 0;
-    for (const PhaseReport& phase : report.phases)
-      if (phase.name != "recompute") work_ns += phase.work.roof.compute_ns;
-    return std::max(0.0, *given - work_ns);
-  }
+  if (const auto given = report.utilization.given_formula_ns)
+    return std::max(0.0, *given - work_done_once_ns(report));
   double ns = 0;
   for (const OperatorReport& place : report.operators.places)
     if (place.counts_for_model() && place.work.flop > 0 && *place.model_flop > place.work.flop)

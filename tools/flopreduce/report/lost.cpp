@@ -251,4 +251,13 @@ void add_up(const std::vector<LostDevice>& devices, LostReport& report) {
   std::erase_if(report.steps, nothing);
 }
 
+std::map<std::string, LostNs> ns_by_phase(const LostReport& lost) {
+  std::map<std::string, LostNs> phases;
+  for (const LostReport::Part& part : lost.parts) {
+    LostNs& of = phases[part.phase];
+    for (size_t line = 0; line < kLostLines; ++line) of[line] += part.ns[line];
+  }
+  return phases;
+}
+
 }  // namespace flopinj::reduce

@@ -6,6 +6,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -90,6 +91,13 @@ struct LostRow {
 };
 // All of them: groups before their lines. Those without a parent add up to the capacity.
 extern const std::array<LostRow, 19> kLostRows;
+inline uint64_t ns_of(const LostNs& ns, const LostRow& row) {
+  uint64_t sum = 0;
+  for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) sum += ns[line];
+  return sum;
+}
+// Of each phase, all devices and layers together.
+std::map<std::string, LostNs> ns_by_phase(const LostReport& lost);
 // For people. Without a formula all work that is not done again is in one line.
 inline const char* words_of(const LostRow& row, const LostReport& lost) {
   return row.last == LostLine::kOtherFlop && !lost.formula ? "FLOP, no formula known" : row.words;

@@ -12,12 +12,6 @@
 namespace flopinj::reduce {
 namespace {
 
-uint64_t ns_of(const LostNs& ns, const LostRow& row) {
-  uint64_t sum = 0;
-  for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) sum += ns[line];
-  return sum;
-}
-
 // Of a group that has parts of opposite marks its sum has neither.
 Mark lost_marks(const LostReport& lost, const LostRow& row) {
   Mark marks = Mark::kNone;
@@ -40,7 +34,7 @@ Columns<LostRow> lost_columns() {
   Columns<LostRow> c;
   c.text("line", "line", &LostRow::key,
          "what device time went to; those without a parent add up to all of it. The last four "
-         "are HFU, model alone is MFU");
+         "are HFU, the line model is MFU");
   c.text(
       "parent", "parent",
       [](const LostRow& row) {
@@ -121,7 +115,7 @@ Columns<LostPartLine> lost_part_columns() {
   add_lost_device(c, &LostPartLine::part);
   c.text(
       "phase", "phase", [](const LostPartLine& row) { return text_or_null(row.part->phase); },
-      "of the kernels; idle time is that of the kernel after it");
+      "phase of the kernels; idle time has the phase of the kernel after it");
   c.text("layer", "layer", [](const LostPartLine& row) { return text_or_null(row.part->layer); });
   add_lost_line(c);
   return c;
@@ -148,12 +142,7 @@ struct LostPhaseLine {
 };
 std::vector<LostPhaseLine> lost_phase_lines(const Report& report) {
   std::vector<LostPhaseLine> lines;
-  std::map<std::string, LostNs> phases;
-  for (const auto& part : report.lost.parts) {
-    LostNs& of = phases[part.phase];
-    for (size_t line = 0; line < kLostLines; ++line) of[line] += part.ns[line];
-  }
-  for (const auto& [phase, ns] : phases)
+  for (const auto& [phase, ns] : ns_by_phase(report.lost))
     for (const LostRow& row : kLostRows)
       if (row.first == row.last && ns[place_of(row.first)] > 0)
         lines.push_back({phase, &row, ns[place_of(row.first)]});
@@ -162,7 +151,7 @@ std::vector<LostPhaseLine> lost_phase_lines(const Report& report) {
 Columns<LostPhaseLine> lost_phase_columns() {
   Columns<LostPhaseLine> c;
   c.text("phase", "phase", or_null(&LostPhaseLine::phase),
-         "of the kernels; idle time is that of the kernel after it");
+         "phase of the kernels; idle time has the phase of the kernel after it");
   add_lost_line(c);
   return c;
 }

@@ -253,24 +253,18 @@ Json ranks_json(PageData& page, const Report& report) {
 Json lost_json(const Report& report) {
   const LostReport& lost = report.lost;
   Json lines = Json::array();
-  std::map<std::string, LostNs> phases;
-  for (const auto& part : lost.parts) {
-    LostNs& of = phases[part.phase];
-    for (size_t line = 0; line < kLostLines; ++line) of[line] += part.ns[line];
-  }
+  const std::map<std::string, LostNs> phases = ns_by_phase(lost);
   double begin = 1;
   uint64_t until = 0;
   for (const LostRow& row : kLostRows) {
     if (row.parent != nullptr) continue;
     Json parts = Json::array(), of_phases = Json::array();
-    uint64_t ns = 0;
     bool bound = false;
     for (const LostRow& part : kLostRows) {
       const bool own = part.parent != nullptr ? std::string_view(part.parent) == row.key
                                               : &part == &row && row.first == row.last;
       if (!own) continue;
       parts.push_back(part.words);
-      ns += lost.at(part.first);
       bound = bound || (lost.at(part.first) > 0 && lost.marks[place_of(part.first)] != Mark::kNone);
     }
     for (const auto& [phase, of] : phases) {
@@ -282,6 +276,7 @@ Json lost_json(const Report& report) {
       }
       if (any) of_phases.push_back(std::move(cells));
     }
+    const uint64_t ns = ns_of(lost.ns, row);
     until += ns;
     const double end = 1 - lost.share(until);
     if (ns > 0)
