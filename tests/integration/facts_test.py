@@ -8,6 +8,7 @@ import sqlite3
 from collections import Counter
 
 import harness
+from harness import read_varint
 from theory import step_launches
 
 STEPS = 12
@@ -29,15 +30,6 @@ def varint(value):
         out.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes(out) + bytes([value])
-
-
-def read_varint(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if data[at - 1] < 0x80:
-            return value, at
 
 
 def as_rank(trace, rank):

@@ -76,6 +76,16 @@ def kill_session(process):
     process.communicate()
 
 
+def read_varint(data, at):
+    """A varint of protobuf, and the offset after it."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 0x80:
+            return value, at
+
+
 def reduce(*traces, options=(), check=0):
     """flopreduce's JSON. `check` is the exit code that is expected; None takes any."""
     done = run([FLOPREDUCE, "--format", "json", *options, *traces], clean_environment())
