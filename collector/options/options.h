@@ -1,6 +1,6 @@
 // The settings of a recording, as one table. From it the library reads its environment; `flopinj
 // run` has its options and their checks from it (their help: tools/flopinj/option_help.h), and with
-// these the manual page, the shell completions and the table of docs/options.md.
+// these the manual page and the shell completions.
 #pragma once
 #include <collector/options/settings.h>
 

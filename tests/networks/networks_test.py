@@ -178,6 +178,8 @@ class Table(unittest.TestCase):
                              strict=True))
             self.assertEqual([cells[name] for name in table.HEAD if name.startswith("hw")],
                              ["-"] * 4)
+            self.assertEqual((cells["images"], cells["executed"], cells["batch"]),
+                             ("64", "50.00 %", "50.00 %"))
             # Not of hardware at all, but as many steps as are run there; the device has no peak in
             # flopreduce's table.
             made_trace.training(Network("alexnet"), 64, TRAINING_STEPS).write(

@@ -2,8 +2,8 @@
 """The table of thirteen networks at three batch sizes, of flopreduce's reports: FLOP of forward and
 backward for one image (one fused multiply-add is two), their ratio in matrix work beside 2 - f1,
 and utilization over GPU time by each method. All that is by formula, of traces that made_trace.py
-writes. The columns "hw" are of traces that tests/gpu/run recorded on a GPU (pytorch.NAME.batchN.pb
-of its data.tar.gz, in the folder --traces), and "-" where there is none."""
+writes. With --traces there are columns "hw", of traces that tests/gpu/run recorded on a GPU
+(pytorch.NAME.batchN.pb of its data.tar.gz, in that folder), and "-" where there is none."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ from report_tables import by  # noqa: E402
 BATCHES = (1, 64, 128)
 METHODS = ("executed", "formula", "theory", "one", "batch", "epoch")
 HARDWARE = ("hw forward", "hw backward", "hw ratio", "hw executed")
-HEAD = ("network", "batch", "forward", "backward", "ratio", "2 - f1", *METHODS, *HARDWARE)
+HEAD = ("network", "images", "forward", "backward", "ratio", "2 - f1", *METHODS, *HARDWARE)
 
 
 def report(build, trace, batch, *options):
@@ -71,7 +71,7 @@ def row(build, name, batch, traces):
 
 def text(rows, columns):
     """A table of these columns."""
-    places = [HEAD.index(column) for column in ("network", "batch", *columns)]
+    places = [HEAD.index(column) for column in ("network", "images", *columns)]
     cells = [[r[place] for place in places] for r in (HEAD, *rows)]
     width = [max(map(len, column)) for column in zip(*cells)]
     return "\n".join(
@@ -85,16 +85,15 @@ def main():
     parser.add_argument("--traces", type=Path, metavar="FOLDER", help="traces recorded on hardware")
     options = parser.parse_args()
     print(
-        "BY FORMULA but for the columns 'hw': nothing ran; all work takes the time of half a "
-        "made-up peak."
+        "BY FORMULA but for columns 'hw': nothing ran; all work takes the time of half a made-up "
+        "peak."
     )
     rows = [row(options.build, name, batch, options.traces) for name in TABLES for batch in BATCHES]
+    hardware = HARDWARE if options.traces else ()
     print("\nFLOP for one image")
-    print(text(rows, ("forward", "backward", "ratio", "2 - f1", *HARDWARE[:3])))
+    print(text(rows, ("forward", "backward", "ratio", "2 - f1", *hardware[:3])))
     print("\nUtilization by method")
-    print(text(rows, (*METHODS, *HARDWARE[3:])))
-    if all(cell == "-" for cells in rows for cell in cells[-4:]):
-        print("\nhw: nothing was read on hardware.")
+    print(text(rows, (*METHODS, *hardware[3:])))
 
 
 if __name__ == "__main__":

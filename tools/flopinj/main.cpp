@@ -352,18 +352,6 @@ flopinj::manual::Program about(CommandLine& line) {
   return program;
 }
 
-// The table of options and variables in docs/options.md.
-int write_option_table() {
-  std::cout << "| option | variable |\n|---|---|\n";
-  for (const RecordingOption& setting : flopinj::recording_options()) {
-    std::string names(setting.option);
-    if (names.empty()) continue;
-    if (const size_t comma = names.find(','); comma != names.npos) names.replace(comma, 1, "`, `");
-    std::cout << "| `" << names << "` | `" << setting.variable << "` |\n";
-  }
-  return std::cout.flush() ? 0 : flopinj::kExitUsage;
-}
-
 // The program is what run leaves of its words, and what is behind the first "--", untouched.
 int run_program(const CLI::App& run, Options& options, const std::vector<std::string>& behind,
                 bool has_separator) {
@@ -402,7 +390,6 @@ int flopinj_main(std::vector<std::string> arguments) {
         "[ARGUMENT...]";
   }
   const flopinj::manual::Program program = about(line);
-  if (arguments == std::vector<std::string>{"--generate", "options"}) return write_option_table();
   arguments = flopinj::manual::help_last(std::move(arguments));
   const size_t first = !arguments.empty() && arguments.front() == "--complete" ? 1 : 0;
   // A shell that asks about one word may want the rest of that word.

@@ -39,13 +39,6 @@ def read_page(program):
     return done.stdout, done.stderr
 
 
-class Document(unittest.TestCase):
-    def test_the_table_of_options_is_what_the_program_writes(self):
-        table = subprocess.run([PROGRAMS["flopinj"], "--generate", "options"], capture_output=True,
-                               text=True, timeout=60, check=True).stdout
-        self.assertIn(table, (Path(__file__).parents[3] / "docs/options.md").read_text())
-
-
 class ManualPages(unittest.TestCase):
     def test_groff_has_nothing_to_say(self):
         for program in PROGRAMS:
@@ -78,9 +71,10 @@ class ManualPages(unittest.TestCase):
             for title in ("EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"):
                 self.assertEqual(titles.count(title), 1, titles)
         environment = read_page("flopinj")[0].split("\nENVIRONMENT\n")[1].split("\nFILES\n")[0]
-        table = subprocess.run([PROGRAMS["flopinj"], "--generate", "options"], capture_output=True,
-                               text=True, timeout=60, check=True).stdout
-        for variable in re.findall(r"FLOPINJ_[A-Z_]+", table):
+        settings = Path(__file__).parents[3] / "collector/options/options.cpp"
+        variables = re.findall(r'"(FLOPINJ_[A-Z_]+)"', settings.read_text())
+        self.assertGreater(len(variables), 25)
+        for variable in variables:
             self.assertIn(variable, environment)
 
     def test_the_page_has_a_name_line_for_apropos(self):
