@@ -998,18 +998,11 @@ class CommandLine(Folder):
 
 class Importing(unittest.TestCase):
     def test_nothing_is_imported_before_it_is_asked_for(self):
-        code = ("import sys, time; begin = time.process_time(); import flopinj.fleet\n"
-                "print(time.process_time() - begin, *sys.modules)")
-        all_seconds = []
-        for _ in range(5):  # a loaded machine has cold caches
-            done = subprocess.run([sys.executable, "-c", code], text=True, check=True,
-                                  env={**os.environ, "PYTHONPATH": str(STAGE)},
-                                  stdout=subprocess.PIPE)
-            seconds, *loaded = done.stdout.split()
-            all_seconds.append(float(seconds))
-        self.assertLess(min(all_seconds), 0.02)
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys, flopinj.fleet; print(*sys.modules)"], text=True,
+            check=True, env={**os.environ, "PYTHONPATH": str(STAGE)}, stdout=subprocess.PIPE)
         heavy = {"pyarrow", "duckdb", "fsspec", "pyspark", "ray", "distributed", "numpy", "pandas"}
-        self.assertEqual(heavy & set(loaded), set())
+        self.assertEqual(heavy & set(done.stdout.split()), set())
 
 
 if __name__ == "__main__":

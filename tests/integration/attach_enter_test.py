@@ -255,24 +255,22 @@ class Signals(Entering):
 
     def test_no_signal_is_lost_where_the_command_is_killed(self):
         """The kernel counts each signal of the real time."""
-        seed = random.randrange(1 << 32)
-        draw = random.Random(seed)
-        with self.subTest(seed=seed):
-            for _ in range(15):
-                program = self.client("sleep")
-                command = Command(program.pid, self.folder)
-                everyone, sent = [command.process.pid], 0
-                end_at = time.monotonic() + draw.uniform(0, 0.1)
-                while time.monotonic() < end_at:
-                    os.kill(program.pid, self.REAL_TIME)
-                    sent += 1
-                    if len(everyone) == 1:
-                        everyone = command.everyone()
-                for pid in everyone:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                command.end()
-                self.assert_right(program, signals=sent)
+        draw = random.Random(1)
+        for _ in range(15):
+            program = self.client("sleep")
+            command = Command(program.pid, self.folder)
+            everyone, sent = [command.process.pid], 0
+            end_at = time.monotonic() + draw.uniform(0, 0.1)
+            while time.monotonic() < end_at:
+                os.kill(program.pid, self.REAL_TIME)
+                sent += 1
+                if len(everyone) == 1:
+                    everyone = command.everyone()
+            for pid in everyone:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            command.end()
+            self.assert_right(program, signals=sent)
 
     def entering(self):
         """A program in which a call waits for the loader's lock, and the command that made it."""
@@ -342,23 +340,21 @@ class Signals(Entering):
         self.assert_right(program)
 
     def test_the_command_ends_at_any_moment(self):
-        seed = random.randrange(1 << 32)
-        draw = random.Random(seed)
-        with self.subTest(seed=seed):
-            for case in ("sleep", "poll_for_ever"):
-                for _ in range(15):
-                    program = self.client(case)
-                    command = Command(program.pid, self.folder)
-                    time.sleep(draw.uniform(0, 0.05))
-                    number = draw.choice((signal.SIGHUP, signal.SIGINT, signal.SIGTERM,
-                                          signal.SIGKILL))
-                    everyone = command.everyone()
-                    for pid in everyone if draw.random() < 0.5 else everyone[:1]:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.kill(pid, number)
-                    command.end()
-                    self.assert_attached_or_recorded(program)
-                    self.assert_right(program)
+        draw = random.Random(1)
+        for case in ("sleep", "poll_for_ever"):
+            for _ in range(15):
+                program = self.client(case)
+                command = Command(program.pid, self.folder)
+                time.sleep(draw.uniform(0, 0.05))
+                number = draw.choice((signal.SIGHUP, signal.SIGINT, signal.SIGTERM,
+                                      signal.SIGKILL))
+                everyone = command.everyone()
+                for pid in everyone if draw.random() < 0.5 else everyone[:1]:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, number)
+                command.end()
+                self.assert_attached_or_recorded(program)
+                self.assert_right(program)
 
     def assert_attached_or_recorded(self, program):
         """It can be attached to, unless the command had already done so."""

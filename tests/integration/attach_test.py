@@ -173,10 +173,17 @@ class Forks(Attach):
         client.stdin.flush()
         child = int(client.stdout.readline())
         client.wait(PATIENCE_S)
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+
+        def refused():  # once the child has run: it closes what it inherited
+            try:
+                connected_to(address).close()
+            except ConnectionRefusedError:
+                return True
+            return False
+
+        self.wait_for(refused)
         self.assertTrue(Path(f"/proc/{child}").exists())
-        with self.assertRaises(ConnectionRefusedError):
-            connected_to(address)
-        os.kill(child, signal.SIGKILL)
 
 
 class Exits(Attach):

@@ -150,7 +150,7 @@ class Recordings(CountCase):
         done = harness.run([harness.FLOPINJ, "run", "--simulate", "--force", "-o", self.trace, "--",
                             BUILD / "lib/flopinj/known_kernels/known_kernels", "FFMA", "mma bf16"],
                            harness.library_path(XDG_STATE_HOME=self.folder, FLOPINJ_BUDGET="none",
-                                                FLOPINJ_PLAN_WAIT_MS=20_000,
+                                                FLOPINJ_PLAN_WAIT_MS=60_000,
                                                 SIMGPU_FAULT="operations_halved"))
         self.assertRegex(done.stderr, r"recorded 200 launches, FLOP counts for \S+ %")
 
@@ -160,7 +160,7 @@ class Recordings(CountCase):
         self.assertEqual(report["figures"]["bounded_launches"], 200)
 
     def test_graphs_are_measured_where_that_works(self):
-        waits = {"FLOPINJ_PLAN_WAIT_MS": 20_000, "SIMGPU_CHIP": "GV100"}
+        waits = {"FLOPINJ_PLAN_WAIT_MS": 60_000, "SIMGPU_CHIP": "GV100"}
         self.assert_balanced(report := self.report("graph, counted", **waits))
         self.assertEqual(harness.reasons(report, "unmeasured"), {"graph_only": 100})
         for fault, reasons in (("graphs_read_0", {"graph_only": 100}), ("", {})):

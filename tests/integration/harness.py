@@ -26,6 +26,12 @@ CLIENTS = BUILD / "tests" / "integration"
 SANITIZER_PRELOAD = os.environ.get("FLOPINJ_SANITIZER_PRELOAD", "")
 INJECTION = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "LD_PRELOAD")
 
+# Programs under test end by these, where the tests' own starter ignores them too (nohup, a shell's
+# background).
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
+
 
 def clean_environment():
     """This process's environment without anything of ours or of an outer profiler."""
@@ -47,7 +53,7 @@ def injected_environment(output, by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_
     variables."""
     env = library_path()
     env["FLOPINJ_OUTPUT"] = str(output)
-    env["FLOPINJ_PLAN_WAIT_MS"] = "20000"  # the first launches of a short program are measured too
+    env["FLOPINJ_PLAN_WAIT_MS"] = "60000"  # the first launches of a short program are measured too
     env["FLOPINJ_BUDGET"] = "none"  # a machine that stalls inside a window would spend it
     for name in by:
         env[name] = str(LIBRARY)

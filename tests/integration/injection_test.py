@@ -111,7 +111,7 @@ class WaysOut(harness.TestCase):
         thread = threading.Thread(target=serve)
         thread.start()
         self.run_profiled([LAUNCH, "same_grid"], output=f"unix:{self.folder}/socket")
-        thread.join(20)
+        thread.join(60)
         server.close()
         self.assert_all_counted(harness.reduce(copy), 60)
 
@@ -346,11 +346,12 @@ class SuddenEnds(harness.TestCase):
                                  stderr=subprocess.PIPE, text=True)
         with open(self.trace, "rb") as reader:
             reader.read(100)
+        self.assertIn("flopinj", child.stderr.readline())
         for _ in range(12):  # the program goes on
             self.assertTrue(child.stdout.readline())
         child.kill()
-        _, errors = child.communicate(timeout=60)
-        self.assertEqual(len(errors.strip().splitlines()), 1, errors)
+        _, more = child.communicate(timeout=60)
+        self.assertEqual(more, "")
 
 
 if __name__ == "__main__":

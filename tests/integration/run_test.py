@@ -96,7 +96,7 @@ class Simulated(RunCase):
 
 class Closing(RunCase):
     def test_one_line_says_what_there_is_and_what_to_type(self):
-        done = self.flopinj_run("--simulate", "--budget", "none", "--plan-wait-ms", "20000",
+        done = self.flopinj_run("--simulate", "--budget", "none", "--plan-wait-ms", "60000",
                                 "-o", "a b.pb", "--", LAUNCH, "same_grid", "7", expect=7)
         size = (self.folder / "a b.pb").stat().st_size / 1000
         self.assertEqual(self.ours(done.stderr),
@@ -306,7 +306,8 @@ class TheProgramIsAsWithoutUs(RunCase):
         self.assertIn(b"ended without closing the trace", text)
 
     def test_processes_that_go_on_are_named(self):
-        process = self.start(f"{TRAINER} --model mlp --steps 100000 >other 2>&1 & echo $!; sleep 2",
+        process = self.start(f"{TRAINER} --model mlp --steps 100000 >other 2>&1 & echo $!;"
+                             "until [ -s t.pb ]; do sleep 0.1; done",
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         with process:
             other = int(process.stdout.readline())
@@ -325,7 +326,7 @@ class Summary(RunCase):
     def condensed(self, *arguments, program=None, expect=0, **variables):
         program = program or [TRAINER, "--model", "mlp", "--steps", self.STEPS]
         return self.flopinj_run("--summary", "--simulate", "--budget", "none", "--plan-wait-ms",
-                                "20000", *arguments, "--", *program, expect=expect, **variables)
+                                "60000", *arguments, "--", *program, expect=expect, **variables)
 
     def files(self):
         return sorted(path.name for path in self.folder.iterdir())
@@ -398,7 +399,7 @@ class Page(RunCase):
 
     def paged(self, *arguments, program=None, expect=0):
         program = program or [TRAINER, "--model", "mlp", "--steps", self.STEPS, "--print-shapes"]
-        return self.flopinj_run("--simulate", "--budget", "100", "--plan-wait-ms", "20000",
+        return self.flopinj_run("--simulate", "--budget", "100", "--plan-wait-ms", "60000",
                                 "--report", "page.html", *arguments, "--", *program, expect=expect)
 
     def check_page(self):

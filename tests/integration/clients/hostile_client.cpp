@@ -197,15 +197,21 @@ void raw_fork() {
   if (child == 0) std::exit(0);
   int status = 0;
   waitpid(child, &status, 0);
-  const bool quick = std::chrono::steady_clock::now() - began < milliseconds(1'500);
+  // At its end a recording waits 5 s for a writer, which the child does not have.
+  const bool quick = std::chrono::steady_clock::now() - began < milliseconds(4'500);
   std::printf("child %d, at once %d\n", status, quick ? 1 : 0);
 }
 
-// Ends without exit handlers, so many milliseconds after its launches.
-void immediate_exit(int after_ms) {
+void read_to_the_end_of_input() {
+  while (std::getchar() != EOF) {
+  }
+}
+
+// Launches, and ends without exit handlers at the end of its input.
+void immediate_exit() {
   const Gpu gpu(program);
   gpu.axpy(100);
-  std::this_thread::sleep_for(milliseconds(after_ms));
+  read_to_the_end_of_input();
   _exit(0);
 }
 
@@ -306,7 +312,8 @@ std::span<unsigned char> memory_of(std::string_view name) {
 }
 
 // A library with a copy of NVTX is used and closed. Nothing of the program's is in its place then,
-// or memory of the program's, which nobody else may write to. Recordings begin and end after that.
+// or memory of the program's, which nobody else may write to. Recordings begin and end after that;
+// it launches for a while at least, and to the end of its input.
 void closes_nvtx(bool mapped_again) {
   constexpr std::string_view kName = "/nvtx_copy.so";
   const Gpu gpu(program);
@@ -325,17 +332,27 @@ void closes_nvtx(bool mapped_again) {
       std::exit(5);
     std::fill(place.begin(), place.end(), kMine);
   }
-  const auto launch_for = [&](milliseconds time) {
-    const auto end = std::chrono::steady_clock::now() + time;
-    while (std::chrono::steady_clock::now() < end) {
+  const auto launch_while = [&](const auto& condition) {
+    do {
       gpu.axpy(100);
       std::this_thread::sleep_for(milliseconds(1));
-    }
+    } while (condition());
   };
+  const auto launch_for = [&](milliseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    launch_while([&] { return std::chrono::steady_clock::now() < end; });
+  };
+  std::atomic<bool> input_has_ended{false};
+  std::thread reader([&] {
+    read_to_the_end_of_input();
+    input_has_ended = true;
+  });
   cuProfilerStart();
   launch_for(milliseconds(700));
   cuProfilerStop();
   launch_for(milliseconds(300));
+  launch_while([&] { return !input_has_ended; });
+  reader.join();
   Gpu::synchronize();
   const auto changed =
       mapped_again ? std::ranges::count_if(place, [](unsigned char c) { return c != kMine; }) : 0;
@@ -415,7 +432,7 @@ int main(int argc, char** argv) {
   else if (name == "raw_fork")
     raw_fork();
   else if (name == "immediate_exit")
-    immediate_exit(number);
+    immediate_exit();
   else if (name == "quick_end")
     quick_end();
   else if (name == "runs_itself")

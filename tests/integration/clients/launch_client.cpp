@@ -253,10 +253,10 @@ void vectors(Gpu& gpu) {
 
 // One kernel, its work always the same, with a scalar that never comes again: a seed, a step
 // counter.
-void seeds(Gpu& gpu) {
+void seeds(Gpu& gpu, std::chrono::milliseconds apart) {
   for (int i = 0; i < 40; ++i) {
     gpu.axpy(64, nullptr, 1.0F + static_cast<float>(i));
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(apart);
   }
 }
 
@@ -325,7 +325,8 @@ int main(int argc, char** argv) {
       {"tensor_a_dozen", [&] { tensor(gpu, 12); }},
       {"tensor_briefly", [&] { tensor(gpu, 2); }},
       {"vectors", [&] { vectors(gpu); }},
-      {"seeds", [&] { seeds(gpu); }},
+      {"seeds", [&] { seeds(gpu, std::chrono::milliseconds(20)); }},
+      {"seeds_slowly", [&] { seeds(gpu, std::chrono::milliseconds(500)); }},
       {"collective", [&] { collective(gpu); }},
       {"devices", [&] { devices(argv[0]); }},
       {"forks", [&] { forks(gpu); }},

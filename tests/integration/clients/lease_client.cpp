@@ -1,5 +1,6 @@
-// Who holds the counters of the device: lease_client CASE. Prints a line whenever it looks.
-//   rest      one kernel, 3 s of nothing, then another one for 5 s
+// Who holds the counters of the device: lease_client CASE. Prints what it sees.
+//   rest      one kernel, nothing until the counters are free, then another one for 5 s
+//   rest_3    the same with 3 s of nothing
 //   contexts  two contexts of one device launch in turn, for 2 s
 //
 // It looks by enabling CUPTI's range profiler itself, which is refused where it is enabled already.
@@ -23,20 +24,19 @@ Function* cupti(const char* name) {
   return library == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-void look(CUcontext context) {
+bool is_free(CUcontext context) {
   const auto enable = cupti<decltype(cuptiRangeProfilerEnable)>("cuptiRangeProfilerEnable");
   const auto disable = cupti<decltype(cuptiRangeProfilerDisable)>("cuptiRangeProfilerDisable");
   if (enable == nullptr || disable == nullptr) std::exit(3);
   CUpti_RangeProfiler_Enable_Params on{};
   on.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE;
   on.ctx = context;
-  const bool free = enable(&on) == CUPTI_SUCCESS;
-  std::puts(free ? "free" : "held");
-  if (!free) return;
+  if (enable(&on) != CUPTI_SUCCESS) return false;
   CUpti_RangeProfiler_Disable_Params off{};
   off.structSize = CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE;
   off.pRangeProfilerObject = on.pRangeProfilerObject;
   if (disable(&off) != CUPTI_SUCCESS) std::exit(3);
+  return true;
 }
 
 // How often the body was run.
@@ -51,11 +51,15 @@ int repeat_for(std::chrono::milliseconds duration, Body body) {
   return times;
 }
 
-void rest(const Gpu& gpu) {
+void rest(const Gpu& gpu, bool until_free) {
   for (int i = 0; i < 60; ++i) gpu.axpy(64);
-  look(gpu.context);
-  std::this_thread::sleep_for(3s);
-  look(gpu.context);
+  if (until_free) {
+    std::puts(is_free(gpu.context) ? "free" : "held");
+    while (!is_free(gpu.context)) std::this_thread::sleep_for(100ms);
+    std::puts("free");
+  } else {
+    std::this_thread::sleep_for(3s);
+  }
   std::printf("launches %d\n", repeat_for(5s, [&] { gpu.dot(10); }));
 }
 
@@ -85,8 +89,8 @@ void contexts(const Gpu& first, const char* program) {
 int main(int argc, char** argv) {
   const std::string which = argc > 1 ? argv[1] : "";
   const Gpu gpu(argv[0]);
-  if (which == "rest")
-    rest(gpu);
+  if (which == "rest" || which == "rest_3")
+    rest(gpu, which == "rest");
   else if (which == "contexts")
     contexts(gpu, argv[0]);
   else

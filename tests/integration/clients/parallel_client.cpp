@@ -2,7 +2,8 @@
 // collectives wait for each other; the host runs ahead of the GPU and reads the loss now and then.
 // It needs a GPU whose work is asynchronous (SIMGPU_ASYNC=1), and prints of each rank
 //   rank R seconds S        of all steps
-//   rank R held|free T      with look=1: who has the counters after T seconds, at each loss
+//   rank R held|free        with look=1: who has the counters, at each loss. Then there are as many
+//                           steps as it takes until rank 0 has seen them held, and free again
 //
 //   ranks=2        processes, one device each; with threads=1: threads of this process; with
 //                  threads=0: one thread of this process, which launches on one device after the
@@ -20,10 +21,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <climits>
 #include <functional>
 #include <map>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "client.h"
@@ -47,11 +50,13 @@ double seconds_since(Clock::time_point began) {
 
 // What ranks say to the network: how many of their collectives have begun; and it to them: how many
 // have ended.
+// In that of rank 0 is how many steps there are.
 struct Wire {
-  unsigned arrived, released;
-  unsigned char rest[4096 - 2 * sizeof(unsigned)];
+  unsigned arrived, released, steps;
+  unsigned char rest[4096 - 3 * sizeof(unsigned)];
 };
 unsigned get(const unsigned& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
+void set(unsigned& word, unsigned value) { __atomic_store_n(&word, value, __ATOMIC_RELEASE); }
 
 // Lets a collective end once all ranks are in it, and some time has passed. Until all ranks have
 // ended, as `ended` says.
@@ -68,8 +73,7 @@ void be_network(Wire* wires, const std::function<bool()>& ended) {
       usleep(100);
     }
     std::this_thread::sleep_for(takes);
-    for (int rank = 0; rank < ranks; ++rank)
-      __atomic_store_n(&wires[rank].released, number, __ATOMIC_RELEASE);
+    for (int rank = 0; rank < ranks; ++rank) set(wires[rank].released, number);
   }
 }
 
@@ -134,14 +138,18 @@ class Rank {
     while (static_cast<int>(get(wire_.released)) < done) usleep(200);
   }
 
-  void read_loss(Clock::time_point began) {
+  void read_loss(int number, Wire& first) {
     gpu_.use();
     float loss = 0;
     check(cuMemcpyDtoHAsync(&loss, gpu_.y, sizeof loss, compute_), "cuMemcpyDtoHAsync");
     check(cuStreamSynchronize(compute_), "cuStreamSynchronize");
     if (option("look") == 0) return;
-    std::printf("rank %d %s %.3f\n", number_, counters_free(gpu_.context) ? "free" : "held",
-                seconds_since(began));
+    const bool free = counters_free(gpu_.context);
+    std::printf("rank %d %s\n", number_, free ? "free" : "held");
+    was_held_ |= !free;
+    // The step in which a rank may be that is as far ahead as it can be is the last one.
+    if (number_ == 0 && free && std::exchange(was_held_, false))
+      set(first.steps, static_cast<unsigned>(number + option("ahead") + 2));
   }
 
   void finish() {
@@ -182,16 +190,18 @@ class Rank {
   CUstream compute_ = nullptr, communication_ = nullptr;
   CUevent ready_ = nullptr, done_ = nullptr;
   unsigned collectives_ = 0;
+  bool was_held_ = false;
 };
 
 // Of one thread: its ranks take turns.
-void train(const std::vector<std::unique_ptr<Rank>>& ranks, int first) {
+void train(const std::vector<std::unique_ptr<Rank>>& ranks, int first, Wire& of_first) {
   const auto began = Clock::now();
-  for (int step = 0; step < option("steps"); ++step) {
+  for (int step = 0;; ++step) {
     for (const auto& rank : ranks) rank->keep_ahead(step);
+    if (static_cast<unsigned>(step) >= get(of_first.steps)) break;
     for (const auto& rank : ranks) rank->step(step);
     if (const int every = option("read_every"); every != 0 && step % every == every - 1)
-      for (const auto& rank : ranks) rank->read_loss(began);
+      for (const auto& rank : ranks) rank->read_loss(step, of_first);
   }
   if (option("leave") != 0 && first == 0) {
     ranks.front()->step(option("steps"));
@@ -204,10 +214,10 @@ void train(const std::vector<std::unique_ptr<Rank>>& ranks, int first) {
   std::fflush(stdout);
 }
 
-void train_one(const char* program, int number, int device, Wire& wire) {
+void train_one(const char* program, int number, int device, Wire* wires) {
   std::vector<std::unique_ptr<Rank>> ranks;
-  ranks.push_back(std::make_unique<Rank>(program, number, device, wire));
-  train(ranks, number);
+  ranks.push_back(std::make_unique<Rank>(program, number, device, wires[number]));
+  train(ranks, number, wires[0]);
 }
 
 int in_processes(const char* program, Wire* wires) {
@@ -217,7 +227,7 @@ int in_processes(const char* program, Wire* wires) {
     setenv("RANK", std::to_string(number).c_str(), 1);
     setenv("WORLD_SIZE", std::to_string(ranks).c_str(), 1);
     setenv("LOCAL_RANK", std::to_string(number).c_str(), 1);
-    train_one(program, number, number, wires[number]);
+    train_one(program, number, number, wires);
     std::exit(0);
   }
   int ended = 0, worst = 0;
@@ -239,7 +249,7 @@ int in_threads(const char* program, Wire* wires, bool one) {
       std::vector<std::unique_ptr<Rank>> mine;
       for (int rank = number; rank < (one ? ranks : number + 1); ++rank)
         mine.push_back(std::make_unique<Rank>(program, rank, rank, wires[rank]));
-      train(mine, number);
+      train(mine, number, wires[0]);
       ++ended;
     });
   be_network(wires, [&] { return ended.load() == static_cast<int>(threads.size()); });
@@ -261,6 +271,8 @@ int main(int argc, char** argv) {
                             PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return 1;
   Wire* const wires = static_cast<Wire*>(shared);
+  const bool known = option("look") == 0;
+  set(wires[0].steps, known ? static_cast<unsigned>(option("steps")) : UINT_MAX);
   if (option("threads") < 0) return in_processes(argv[0], wires);
   return in_threads(argv[0], wires, option("threads") == 0);
 }

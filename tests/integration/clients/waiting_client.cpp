@@ -256,13 +256,14 @@ void only_captured(const Gpu& gpu) {
   for (int i = 0; i < 10; ++i) gpu.dot(7, compute);
 }
 
-// A kernel that runs for 11 s: under a profiler its launch returns when the kernel ends.
+// A kernel that runs to the end of the input: under a profiler its launch returns when it ends.
 void long_launch(const Gpu& gpu) {
   const CUstream compute = make_stream();
   const Flag flag;
   warm_up(gpu, compute);
   std::thread host([&] {
-    sleep(11);
+    while (std::getchar() != EOF) {
+    }
     flag.set(1);
   });
   flag.wait_while(gpu, 0, compute, "spin");

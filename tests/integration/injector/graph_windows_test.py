@@ -15,8 +15,7 @@ ONCE = {5, 7, 9}
 class GraphWindows(harness.TestCase):
     def report_of(self, case, graphs="checked", **settings):
         self.run_profiled([harness.CLIENTS / "graph_client", case],
-                          **{"FLOPINJ_GRAPHS": graphs, "FLOPINJ_PLAN_WAIT_MS": 20000,
-                             "FLOPINJ_FORCE": 1, **settings})
+                          **{"FLOPINJ_GRAPHS": graphs, "FLOPINJ_FORCE": 1, **settings})
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
         self.codes = set(harness.codes(report))
@@ -100,12 +99,10 @@ class GraphWindows(harness.TestCase):
             with self.subTest(level):
                 steps = ("--steps", 30, "--batch", 8)
                 self.run_profiled([harness.TRAINER, "--mode", "graph", "--warm-up", 0, *steps],
-                                  FLOPINJ_GRAPHS="on", FLOPINJ_PLAN_WAIT_MS=20000,
-                                  FLOPINJ_LEVEL=level, FLOPINJ_FORCE=1)
+                                  FLOPINJ_GRAPHS="on", FLOPINJ_LEVEL=level, FLOPINJ_FORCE=1)
                 in_graphs = harness.reduce(self.trace)
                 self.assert_balanced(in_graphs)
-                self.run_profiled([harness.TRAINER, *steps],
-                                  FLOPINJ_PLAN_WAIT_MS=20000, FLOPINJ_LEVEL=level, FLOPINJ_FORCE=1)
+                self.run_profiled([harness.TRAINER, *steps], FLOPINJ_LEVEL=level, FLOPINJ_FORCE=1)
                 eager = harness.reduce(self.trace)
                 flop = [{k["kernel"]: k["flop"] for k in report["kernels"]}
                         for report in (in_graphs, eager)]

@@ -276,7 +276,7 @@ TEST_CASE("a FIFO whose reader comes late gets everything") {
     read = read_all(fd);
     ::close(fd);
   });
-  auto opened = open_sink(name, {false, 5000});
+  auto opened = open_sink(name, {false, 1000 * kLongSeconds});
   CHECK(opened.sink->write(data));
   CHECK(opened.sink->close());
   reader.join();
