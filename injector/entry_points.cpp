@@ -8,7 +8,7 @@
 // - LD_PRELOAD: the constructor sets the two variables to our own path where they are not set, and
 //   nothing else: at that moment neither CUDA nor the program is ready.
 // - flopinj attach: a thread of a program that was started without the library loads it, and calls
-//   flopinj_listen(); all else is asked for by the control socket.
+//   flopinj_listen(), as flopinj.record() does; all else is asked for by the control socket.
 // - flopinj.torch: its observer of operators asks flopinj_operators() for the functions that it
 //   calls around each of them (operators.h).
 //

@@ -68,6 +68,7 @@ Recording::Recording(const Settings& settings, Begin begin, std::function<bool()
   edge_.settings = settings;
   edge_.set_clock();
   edge_.late = begin != Begin::kWithProgram;
+  edge_.from_inside = begin == Begin::kFromInside;
   edge_.in_capture_range = edge_.settings.capture_range = begin == Begin::kInCaptureRange;
   collector_ = std::make_unique<Collector>(config_for(settings), hooks(std::move(program_ended)));
   edge_.collector = collector_.get();

@@ -19,7 +19,7 @@ namespace flopinj {
 
 class Recording {
  public:
-  enum class Begin : uint8_t { kWithProgram, kLater, kInCaptureRange };
+  enum class Begin : uint8_t { kWithProgram, kLater, kFromInside, kInCaptureRange };
   // Range tables only: nothing is opened, no thread is made. `program_ended` is asked once a second
   // on the writer's thread (CollectorHooks).
   Recording(const Settings&, Begin, std::function<bool()> program_ended);

@@ -47,9 +47,10 @@ struct Verb {
   std::string_view name;
   std::string (*answer)(Given);
 };
-constexpr std::array<Verb, 3> kVerbs{{
+constexpr std::array<Verb, 4> kVerbs{{
     {"status", status},
-    {"start", [](Given settings) { return told(start_recording(settings)); }},
+    {"start", [](Given settings) { return told(start_recording(settings, false)); }},
+    {"start_from_inside", [](Given settings) { return told(start_recording(settings, true)); }},
     {"stop", [](Given) { return told(stop_recording()); }},
 }};
 

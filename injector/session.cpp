@@ -358,8 +358,8 @@ void capture_range_begun() noexcept {
   }
 }
 
-Outcome start_recording(std::span<const std::string> settings) {
-  return start(&settings, Recording::Begin::kLater);
+Outcome start_recording(std::span<const std::string> settings, bool from_inside) {
+  return start(&settings, from_inside ? Recording::Begin::kFromInside : Recording::Begin::kLater);
 }
 
 Outcome stop_recording() {

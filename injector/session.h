@@ -36,9 +36,9 @@ struct Outcome {
   bool done = false;
   std::string text;  // done: the trace's name; else one line that says why and what to do
 };
-// `settings` are variables ("FLOPINJ_LEVEL=tally") that go before the environment's. On a thread of
-// ours.
-Outcome start_recording(std::span<const std::string> settings);
+// `settings` are variables ("FLOPINJ_LEVEL=tally") that go before the environment's. `from_inside`:
+// the program itself asks, and is at no capture of a CUDA graph. On a thread of ours.
+Outcome start_recording(std::span<const std::string> settings, bool from_inside);
 Outcome stop_recording();
 
 // Recordings that begin or end at a time of their own (--start-after, --duration): when the next is

@@ -56,7 +56,7 @@ struct Tracer::State {
   Modules modules{edge};
   Functions functions{edge, modules};
   Streams streams{edge};
-  Captures captures{edge.late};
+  Captures captures{edge.late, edge.from_inside};
   Graphs graphs{edge, functions, captures};
   Planner planner{edge};
   Windows windows{edge, planner, contexts, captures};

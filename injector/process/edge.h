@@ -17,6 +17,7 @@ struct Edge {
   Settings settings;
   bool measures = false;          // counters are read in this process
   bool late = false;              // the recording began while the program was running
+  bool from_inside = false;       // the program's own request was it
   bool in_capture_range = false;  // it ends at cuProfilerStop
   uint16_t number = 0;            // of the recording in this process
   CuptiApi cupti;

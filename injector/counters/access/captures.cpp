@@ -11,9 +11,9 @@ constexpr uint64_t kUnknownForNs = 2'000'000'000, kUnknownAtMostNs = 60'000'000'
 
 }  // namespace
 
-Captures::Captures(bool late)
+Captures::Captures(bool late, bool from_inside)
     : count_(late ? 1 : 0),
-      unknown_until_ns_(late ? monotonic_ns() + kUnknownForNs : 0),
+      unknown_until_ns_(late ? monotonic_ns() + (from_inside ? 0 : kUnknownForNs) : 0),
       unknown_at_most_until_ns_(monotonic_ns() + kUnknownAtMostNs) {}
 
 void Captures::look_for_unknown(bool capturing) {

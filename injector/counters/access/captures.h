@@ -9,7 +9,8 @@
 //
 // Captures that began before the recording did are not known. So for a while after a late start
 // any() is true, every launch's stream is asked, and each one found under capture prolongs the
-// while.
+// while. A program that starts the recording itself knows what it captures: the first launch whose
+// stream is under no capture ends the while.
 //
 // Threads: any. any() is one load; the rest locks.
 #pragma once
@@ -27,7 +28,7 @@ namespace flopinj {
 
 class Captures {
  public:
-  explicit Captures(bool late = false);
+  explicit Captures(bool late = false, bool from_inside = false);
   bool any() const { return count_.load(std::memory_order_seq_cst) != 0; }
   bool known() const { return count_ > (unknown_until_ns_ != 0 ? 1U : 0U); }  // any, for certain
   // Asks the driver, and only while any stream is. `per_thread`: the null stream is the calling

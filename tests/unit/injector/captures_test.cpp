@@ -73,3 +73,17 @@ TEST_CASE("after a late start captures may be there that were not seen") {
   CHECK(captures.holds(cuda, stream(1), false));
   CHECK(captures.any());
 }
+
+TEST_CASE("a program that starts the recording itself is believed at its first launch") {
+  static CUstreamCaptureStatus shown;
+  CudaApi cuda;
+  cuda.StreamIsCapturing = [](CUstream, CUstreamCaptureStatus* status) {
+    return *status = shown, CUDA_SUCCESS;
+  };
+  const bool capturing = GENERATE(false, true);
+  shown = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  Captures captures(true, true);
+  CHECK(captures.any());
+  CHECK(captures.holds(cuda, stream(1), false) == capturing);
+  CHECK(captures.any() == capturing);
+}
