@@ -10,13 +10,18 @@ import importlib
 
 TYPE_CHECKING = False  # as typing's, which takes long to import
 if TYPE_CHECKING:
-    from flopinj._control import start, status, stop
-    from flopinj._marks import phase, range, step
-    from flopinj._programs import Error, environment
-    from flopinj._report import Comparison, Report, compare, merge, reduce
+    from flopinj._control import start as start, status as status, stop as stop
+    from flopinj._marks import phase as phase, range as range, step as step
+    from flopinj._programs import LIBRARY as LIBRARY, Error as Error, environment as environment
+    from flopinj._record import Recording as Recording, record as record
+    from flopinj._report import Comparison as Comparison, Report as Report
+    from flopinj._report import compare as compare, merge as merge, reduce as reduce
+
+    __version__: str
 
 _HOMES = {
     "_control": ("start", "status", "stop"),
+    "_record": ("Recording", "load_ipython_extension", "record"),
     "_marks": ("phase", "range", "step"),
     "_programs": ("LIBRARY", "Error", "environment"),
     "_report": ("Comparison", "Report", "compare", "merge", "reduce"),
@@ -26,17 +31,19 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)  # noqa: PLE0605
 
 
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # which knows the names from above, and that there are no others
 
-        return version("flopinj")
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'flopinj' has no attribute '{name}'")
-    value = getattr(importlib.import_module(f"flopinj.{home}"), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("flopinj")
+        home = _HOME_OF.get(name)
+        if home is None:
+            raise AttributeError(f"module 'flopinj' has no attribute '{name}'")
+        value = getattr(importlib.import_module(f"flopinj.{home}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -3,6 +3,8 @@ into 64 bits comes as text, all digits of it."""
 
 from __future__ import annotations
 
+from flopinj._programs import needed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
@@ -35,8 +37,7 @@ def _kind(column: list[Any]) -> type:
 
 def pandas_frame(cursor: sqlite3.Cursor) -> pandas.DataFrame:
     """Integers stay integers, also where some are missing or wider than 64 bits."""
-    import pandas
-
+    pandas = needed("pandas", "; report[name] has the rows of a table without it")
     frame = {}
     for name, column in _columns(cursor).items():
         kind = {int: "int64", float: "float64", str: "object"}[_kind(column)]
@@ -50,8 +51,7 @@ def pandas_frame(cursor: sqlite3.Cursor) -> pandas.DataFrame:
 
 def arrow_table(cursor: sqlite3.Cursor) -> pyarrow.Table:
     """FLOP are decimal128(38, 0) where they are whole numbers."""
-    import pyarrow
-
+    pyarrow = needed("pyarrow")
     columns = {}
     for name, column in _columns(cursor).items():
         whole = pyarrow.decimal128(38) if name.endswith("flop") else pyarrow.int64()

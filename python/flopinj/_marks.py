@@ -66,6 +66,10 @@ class range:  # noqa: A001  as NVTX names it
     def __exit__(self, *_: object) -> None:
         _nvtx()[1]()
 
+    def __repr__(self) -> str:
+        numbers = "".join(f" {key.decode()}={value}" for key, value in self._numbers)
+        return f"<flopinj.range '{self._name.decode()}'{numbers}>"
+
     def __call__(self, function: Function) -> Function:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:

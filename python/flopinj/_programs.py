@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Sequence
-    from typing import Union
+    from typing import Any, Union
 
     Value = Union[bool, int, float, str, os.PathLike[str]]
     Option = Union[Value, None, Sequence[Value]]
@@ -27,6 +27,21 @@ class Error(RuntimeError):
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+def needed(module: str, instead: str = "") -> Any:
+    """A module of a package that only a part of flopinj needs. `instead`: what there is without."""
+    import importlib
+
+    package = module.split(".")[0]
+    try:
+        importlib.import_module(package)
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise ModuleNotFoundError(f"{package} is not installed: pip install {package}{instead}",
+                                  name=package) from None
 
 
 def path(name: str) -> str:

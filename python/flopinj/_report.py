@@ -53,6 +53,9 @@ class _Output:
     def __getitem__(self, key: str) -> Any:
         return self._json[key]
 
+    def __contains__(self, key: object) -> bool:
+        return key in self.keys()
+
     def keys(self) -> list[str]:
         return list(self._json)
 
@@ -106,10 +109,11 @@ class Report(_Output):
     @property
     def operator_share(self) -> float | None:
         """Share of launches that belong to the range of a framework's operator."""
-        if not self.launches:
+        launches: int = self.launches
+        if not launches:
             return None
         (named,) = self._database.execute("SELECT sum(launches) FROM operator_places").fetchone()
-        return (named or 0) / self.launches
+        return (named or 0) / launches
 
     @property
     def operators(self) -> pandas.DataFrame:
@@ -184,7 +188,8 @@ class Report(_Output):
         _show.show(self)
 
     def plot(self, what: str = "kernels", ax: Axes | None = None) -> Axes:
-        """A figure with matplotlib: kernels, phases, ranges or layers by GPU time; roofline."""
+        """A figure with matplotlib: kernels, phases, ranges or layers by GPU time; times of steps;
+        waterfall: where the peak went; roofline."""
         from flopinj import _show
 
         return _show.plot(self, what, ax)
@@ -195,11 +200,25 @@ class Report(_Output):
         return f"<flopinj.Report: {flop} in {self.launches:,} launches{simulated}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text())}</pre>"
+        from flopinj import _screen
+
+        return _screen.html(self._page)
+
+    @cached_property
+    def _page(self) -> dict[str, Any]:
+        from flopinj import _screen
+
+        return _screen.page_data(self.html())
 
 
 class Comparison(_Output):
     """What changed from one recording to another, as `flopreduce compare` reports it."""
+
+    def __repr__(self) -> str:
+        return f"<flopinj.Comparison: {' -> '.join(self._arguments[-2:])}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def reduce(*traces: Any, **options: _programs.Option) -> Report:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import html
 import sys
 
+from flopinj._programs import needed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Callable
+
     from matplotlib.axes import Axes
 
     from flopinj._report import Report
 
-_WIDTH = 80  # of names
-#: What one plot shows: the table, and the column that names its rows.
-_BARS = {"kernels": "kernel", "phases": "phase", "ranges": "range", "layers": "layer"}
+_WIDTH = 40  # of names
+_MOST_BARS, _MOST_NAMES = 12, 5
 
 
 def _short(name: str) -> str:
@@ -39,38 +42,97 @@ def show(report: Report) -> None:
 
 
 def plot(report: Report, what: str, ax: Axes | None) -> Axes:
-    if what not in (*_BARS, "roofline"):
-        raise ValueError(f"no plot '{what}': there are {', '.join(_BARS)} and roofline")
-    import matplotlib.pyplot as plt
-
+    if what not in PLOTS:
+        raise ValueError(f"no plot '{what}': there are {', '.join(PLOTS)}")
+    plt = needed("matplotlib.pyplot")
     if ax is None:
         ax = plt.subplots(layout="constrained")[1]
-    (_roofline if what == "roofline" else _bars)(report, what, ax)
-    ax.set_title(f"{what} (simulated)" if report.simulated else what)
+    PLOTS[what](report, ax, what)
+    simulated = " (simulated)" if report.simulated else ""
+    ax.set_title((ax.get_title() or what) + simulated)
     return ax
 
 
-def _bars(report: Report, what: str, ax: Axes) -> None:
-    times = {"layers": "coalesce(forward_gpu_time_ns, 0) + coalesce(backward_gpu_time_ns, 0)"}
-    query = (f'SELECT "{_BARS[what]}", {times.get(what, "gpu_time_ns")} AS ns FROM "{what}"'
-             " WHERE ns > 0 ORDER BY ns DESC LIMIT 12")
-    rows = report._database.execute(query).fetchall()[::-1]
-    ax.barh([_short(name) for name, _ in rows], [ns / 1e6 for _, ns in rows])
+def _rows(report: Report, query: str) -> list[tuple[Any, ...]]:
+    return report._database.execute(query).fetchall()
+
+
+def _words(column: str) -> str:
+    """`forward_gpu_time_ns` as a legend has it."""
+    return column.removesuffix("_ns").replace("_", " ").replace("gpu", "GPU")
+
+
+def _bars(report: Report, ax: Axes, table: str, times: tuple[str, ...] = ("gpu_time_ns",)) -> None:
+    """Bars of GPU time, the longest rows of a table; of several columns one behind another."""
+    name = table.removesuffix("s")
+    total = " + ".join(f"coalesce({column}, 0)" for column in times)
+    rows = _rows(report, f'SELECT "{name}", {", ".join(times)} FROM "{table}" WHERE {total} > 0'
+                         f" ORDER BY {total} DESC LIMIT {_MOST_BARS}")[::-1]
+    left, places = [0.0] * len(rows), range(len(rows))
+    for number, column in enumerate(times, 1):
+        ms = [(row[number] or 0) / 1e6 for row in rows]
+        ax.barh(places, ms, left=left, label=_words(column))
+        left = [before + more for before, more in zip(left, ms)]
+    ax.set_yticks(places, [_short(row[0]) for row in rows])
     ax.set_xlabel("GPU time, ms")
+    ax.set_ylabel(name)
+    if len(times) > 1:
+        ax.legend()
 
 
-def _roofline(report: Report, what: str, ax: Axes) -> None:
-    points = report._database.execute(
-        "SELECT flop_per_byte, flop_per_s FROM roofline WHERE flop_per_byte > 0 AND flop_per_s > 0")
-    ax.loglog(*(list(zip(*points)) or ((), ())), "o")
-    roofs = report._database.execute("SELECT roof, flop_per_s, byte_per_s FROM roofs").fetchall()
+def _layers(report: Report, ax: Axes, table: str) -> None:
+    _bars(report, ax, table, ("forward_gpu_time_ns", "backward_gpu_time_ns"))
+
+
+def _steps(report: Report, ax: Axes, _: str) -> None:
+    for column in ("wall_ns", "gpu_time_ns"):
+        rows = _rows(report, f"SELECT number, {column} / 1e6 FROM step_list"
+                             f" WHERE {column} IS NOT NULL")
+        ax.plot(*(list(zip(*rows)) or ((), ())), ".", label=_words(column))
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("step")
+    ax.set_ylabel("time of a step, ms")
+    ax.legend()
+
+
+def _waterfall(report: Report, ax: Axes, _: str) -> None:
+    from flopinj import _screen
+
+    lost, bars = _screen.section(report._page, "lost"), _screen.falls(report._page)
+    drawn = ax.barh([bar["words"] for bar in bars],
+                    [100 * (bar["begin"] - bar["end"]) for bar in bars],
+                    left=[100 * (1 - bar["begin"]) for bar in bars],
+                    color=[bar["color"] for bar in bars])
+    ax.bar_label(drawn, [bar["text"] for bar in bars], padding=3)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 112)  # room for the last bar's label
+    ax.set_xlabel("share of device time, %")
+    ax.set_title(lost["title"])
+    for line in lost["above"]:  # why there are no bars
+        ax.text(50, 0, "".join(text for text, _ in line), ha="center", va="center")
+
+
+def _roofline(report: Report, ax: Axes, _: str) -> None:
+    points = _rows(report, "SELECT flop_per_byte, flop_per_s, kernel FROM roofline"
+                           " WHERE flop_per_byte > 0 AND flop_per_s > 0 ORDER BY gpu_time_ns DESC")
+    ax.loglog([x for x, _, _ in points], [y for _, y, _ in points], "o")
+    for x, y, kernel in points[:_MOST_NAMES]:
+        ax.annotate(_short(kernel), (x, y), xytext=(4, -9), textcoords="offset points", fontsize=7)
+    roofs = _rows(report, "SELECT roof, flop_per_s, byte_per_s FROM roofs")
     peaks = {roof: rate for roof, rate, _ in roofs if rate}
+    bandwidths = {rate for _, _, rate in roofs if rate}
     low, high = ax.get_xlim()
-    for bandwidth in {rate for _, _, rate in roofs if rate}:
+    high = max([high, *(10 * peak / rate for peak in peaks.values() for rate in bandwidths)])
+    for bandwidth in bandwidths:
         for name, peak in peaks.items():
-            ridge = peak / bandwidth
-            ax.loglog([low, ridge, max(high, 10 * ridge)], [low * bandwidth, peak, peak],
-                      label=name)
+            ax.loglog([low, peak / bandwidth, high], [low * bandwidth, peak, peak], label=name)
     ax.set_xlabel("arithmetic intensity, FLOP/B")
     ax.set_ylabel("FLOP/s")
-    ax.legend()
+    if peaks:
+        ax.legend()
+
+
+#: What plot() draws.
+PLOTS: dict[str, Callable[[Report, Axes, str], None]] = {
+    "waterfall": _waterfall, "steps": _steps, "layers": _layers, "phases": _bars,
+    "kernels": _bars, "ranges": _bars, "roofline": _roofline}

@@ -59,7 +59,7 @@ def lightning(steps: int | None = 20) -> Any:
         from pytorch_lightning.callbacks import Callback
     training = _Training(steps)
 
-    class Flopinj(Callback):  # type: ignore[misc, valid-type]
+    class Flopinj(Callback):  # type: ignore[misc]
         def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
             training.begin(pl_module)
 
@@ -85,7 +85,7 @@ def hugging_face(steps: int | None = 20) -> Any:
 
     training = _Training(steps)
 
-    class Flopinj(TrainerCallback):  # type: ignore[misc, valid-type]
+    class Flopinj(TrainerCallback):  # type: ignore[misc]
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None,
                            **_: Any) -> None:
             training.begin(model)

@@ -1,7 +1,7 @@
 """The Python package against the programs of the build folder, on the simulated GPU."""
 
 import doctest
-import html
+import html.parser
 import importlib
 import importlib.util
 import json
@@ -72,7 +72,7 @@ class Importing(unittest.TestCase):
 class Examples(unittest.TestCase):
 
     def test_those_in_the_sources(self):
-        for name in ("_programs", "_control", "_marks"):
+        for name in ("_programs", "_control", "_marks", "_record"):
             result = doctest.testmod(importlib.import_module(f"flopinj.{name}"))
             self.assertGreater(result.attempted, 0, name)
             self.assertEqual(result.failed, 0, name)
@@ -214,35 +214,24 @@ class Reports(unittest.TestCase):
         table = _frames.arrow_table(database.execute("SELECT * FROM t"))
         self.assertEqual(table["flop"].to_pylist(), [Decimal(2**70 + 1), None])
 
-    def test_a_notebook_gets_less_than_20_kilobytes(self):
-        for trace in (self.trace, TRAINING):
-            report = flopinj.reduce(trace)
-            page = report._repr_html_()
-            self.assertLess(len(page.encode()), 20_000)
-            self.assertEqual(re.sub("</?pre>", "", page), html.escape(str(report)))
-            longest = "SELECT kernel FROM kernels ORDER BY gpu_time_ns DESC LIMIT 1"
-            name = report._database.execute(longest).fetchone()[0].split("(")[0]
-            self.assertIn(html.escape(name), page)
-        self.assertIn(f"{self.expected.flop:,}", self.report._repr_html_())
+    def test_what_is_missing_is_named_with_its_remedy(self):
+        for module, use in {"pandas": lambda: self.report.kernels, "matplotlib": self.report.plot,
+                            "pyarrow": lambda: self.report.arrow("kernels")}.items():
+            with unittest.mock.patch.dict(sys.modules):
+                for name in [name for name in sys.modules if name.startswith(module + ".")]:
+                    del sys.modules[name]
+                sys.modules[module] = None
+                with self.assertRaisesRegex(ModuleNotFoundError, f"pip install {module}"):
+                    use()
 
-    @has("matplotlib")
-    def test_plots(self):
-        import matplotlib
-
-        matplotlib.use("agg")
-        rows = {
-            "kernels": self.report._database.execute(
-                "SELECT count(*) FROM kernels WHERE gpu_time_ns > 0").fetchone()[0],
-            "phases": 4,
-        }
-        for what in ("kernels", "phases", "ranges", "layers", "roofline"):
-            axes = self.report.plot(what)
-            axes.figure.canvas.draw()
-            self.assertIn("simulated", axes.get_title())
-            if what in rows:
-                self.assertEqual(len(axes.patches), min(rows[what], 12), what)
-        with self.assertRaisesRegex(ValueError, "roofline"):
-            self.report.plot("rooflines")
+    def test_everything_has_a_short_form(self):
+        compared = flopinj.compare(self.trace, self.trace)
+        for one in (self.report, compared, flopinj.record(), flopinj.range("data", tokens=3)):
+            self.assertRegex(repr(one), r"^<flopinj\.[^\n]{3,500}>$")
+            self.assertNotIn(" object at ", repr(one))
+        self.assertIn("hfu", self.report)
+        self.assertIn("total", compared)
+        self.assertNotIn("hfu", compared)
 
     def test_text_and_page_are_the_programs(self):
         with unittest.mock.patch.dict(os.environ, COLUMNS="100"):
@@ -261,7 +250,118 @@ class Reports(unittest.TestCase):
                          expected.flop / self.expected.flop)
 
 
-CLIENT = """
+class Screen(html.parser.HTMLParser):
+    """The words of a piece of HTML, and its tags with their styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.words, self.tags, self.open = "", [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data + "\n"
+
+
+class Pictures(unittest.TestCase):
+    """What people see of a report in notebooks, of a network whose steps, layers and peaks are
+    known."""
+    STEPS = 4
+
+    @classmethod
+    def setUpClass(cls):
+        trace = Path(STAGE.name) / "gpt.pb"
+        subprocess.run([TRAINER, "--model", "gpt", "--ranges", "pytorch", "--steps",
+                        str(cls.STEPS)], check=True, timeout=240, stdout=subprocess.DEVNULL,
+                       env=injected_environment(trace, SIMGPU_CHIP="SG4"))
+        cls.report = flopinj.reduce(trace)
+
+    def rows(self, query):
+        return self.report._database.execute(query).fetchall()
+
+    def test_the_first_screen_in_a_notebook(self):
+        for report in (self.report, flopinj.reduce(TRAINING)):
+            page = report._repr_html_()
+            self.assertLess(len(page.encode()), 20_000)
+            screen = Screen(page)
+            self.assertEqual(screen.open, [])
+            self.assertLessEqual({tag for tag, _ in screen.tags}, {"div", "span", "b"})
+            for name, value in re.findall(r"^  (\S.*?)  +(.+?)(?:  |$)",  # as the terminal has it
+                                          str(report).partition("Phases")[0], re.MULTILINE):
+                self.assertIn(f"\n{name}\n{value}\n", screen.words)
+
+    def test_bars_of_the_first_screen_end_at_mfu(self):
+        bars = [tuple(float(style[key]) for key in ("margin-left", "width"))
+                for tag, attributes in Screen(self.report._repr_html_()).tags
+                for style in [dict(re.findall(r"([\w-]+):([\d.]+)%", attributes.get("style", "")))]
+                if "margin-left" in style]
+        self.assertGreater(len(bars), 3)
+        end = 0
+        for left, width in bars:
+            self.assertAlmostEqual(left, end, delta=0.02)
+            end = left + width
+        self.assertAlmostEqual(end, 100, delta=0.02)
+        self.assertAlmostEqual(bars[-1][1], 100 * self.report.mfu, delta=0.02)
+
+    def test_names_are_text(self):
+        from flopinj import _screen
+
+        name = "<script>alert(1)</script>&"
+        data = {**self.report._page, "program": [[[name, "title"]]]}
+        screen = Screen(_screen.html(data))
+        self.assertNotIn("script", [tag for tag, _ in screen.tags])
+        self.assertIn(name, screen.words)
+
+    @has("matplotlib")
+    def test_plots_have_labels_with_units(self):
+        import matplotlib
+        from flopinj._show import PLOTS
+
+        matplotlib.use("agg")
+        units = {"waterfall": ("%", ""), "steps": ("step", "ms"), "roofline": ("FLOP/B", "FLOP/s")}
+        for what in PLOTS:
+            axes = self.report.plot(what)
+            axes.figure.canvas.draw()
+            self.assertIn("simulated", axes.get_title())
+            unit, other = units.get(what, ("ms", what.removesuffix("s")))
+            self.assertTrue(axes.get_xlabel().endswith(unit), axes.get_xlabel())
+            self.assertTrue(axes.get_ylabel().endswith(other), axes.get_ylabel())
+        with self.assertRaisesRegex(ValueError, "roofline"):
+            self.report.plot("rooflines")
+        self.assertIn("not known", flopinj.reduce(TRAINING).plot("waterfall").texts[0].get_text())
+
+    @has("matplotlib")
+    def test_plots_show_the_tables(self):
+        import matplotlib
+
+        matplotlib.use("agg")
+
+        def widths(what):
+            return sorted(round(bar.get_width(), 6) for bar in self.report.plot(what).patches)
+
+        def column(query):
+            return sorted(round(value, 6) for (value,) in self.rows(query))
+
+        self.assertEqual(widths("phases"), column("SELECT gpu_time_ns / 1e6 FROM phases"))
+        self.assertEqual(widths("layers"), column(
+            "SELECT forward_gpu_time_ns / 1e6 FROM layers UNION ALL"
+            " SELECT backward_gpu_time_ns / 1e6 FROM layers"))
+        self.assertEqual(widths("waterfall"), column(
+            "SELECT 100 * share FROM lost WHERE parent IS NULL AND ns > 0"))
+        wall, gpu = self.report.plot("steps").lines
+        self.assertEqual(list(wall.get_xdata()), list(range(1, self.STEPS + 1)))
+        self.assertEqual(sorted(gpu.get_ydata()), sorted(
+            value for (value,) in self.rows("SELECT gpu_time_ns / 1e6 FROM step_list")))
+
+
+DRIVER = """
 import ctypes, sys
 import flopinj
 from cuda.bindings import driver
@@ -270,17 +370,20 @@ def ok(result):
     assert result[0] == driver.CUresult.CUDA_SUCCESS, result[0]
     return result[1] if len(result) == 2 else result[1:]
 
-ok(driver.cuInit(0))
-ok(driver.cuCtxSetCurrent(ok(driver.cuDevicePrimaryCtxRetain(ok(driver.cuDeviceGet(0))))))
-module = ok(driver.cuModuleLoadData(open(sys.argv[1], 'rb').read()))
-axpy = ok(driver.cuModuleGetFunction(module, b'axpy'))
-x, y = (ok(driver.cuMemAlloc(4096)) for _ in range(2))
-ok(driver.cuMemsetD32(x, 0, 1024)), ok(driver.cuMemsetD32(y, 0, 1024))
+def begin():
+    global axpy, x, y
+    ok(driver.cuInit(0))
+    ok(driver.cuCtxSetCurrent(ok(driver.cuDevicePrimaryCtxRetain(ok(driver.cuDeviceGet(0))))))
+    module = ok(driver.cuModuleLoadData(open(sys.argv[1], 'rb').read()))
+    axpy = ok(driver.cuModuleGetFunction(module, b'axpy'))
+    x, y = (ok(driver.cuMemAlloc(4096)) for _ in range(2))
+    ok(driver.cuMemsetD32(x, 0, 1024)), ok(driver.cuMemsetD32(y, 0, 1024))
 
 def launch(n):  # 2 n FLOP
     ok(driver.cuLaunchKernel(axpy, (n + 31) // 32, 1, 1, 32, 1, 1, 0, 0,
                              ((n, 2.0, x, y), (ctypes.c_int, ctypes.c_float, None, None)), 0))
 """
+CLIENT = DRIVER + "begin()\n"
 MARKING = CLIENT + """
 @flopinj.range('layer:one')
 def layer():
@@ -317,15 +420,76 @@ except flopinj.Error as error:
 print(flopinj.stop())
 launches(5)
 """
+# argv: the kernels, when CUDA begins, options, a trace.
+INSIDE = DRIVER + """
+import json, os
+when, options = sys.argv[2], json.loads(sys.argv[3])
+
+def recorded(n, output=None, **more):
+    with flopinj.record(output, **options, **more) as run:
+        if when == 'inside' and 'axpy' not in globals():
+            begin()
+        with flopinj.step(tokens=n):
+            for _ in range(n):
+                launch(100)
+    return run
+
+if when == 'before':
+    with flopinj.step():  # nothing is injected yet
+        begin()
+    launch(1000)
+variables = dict(os.environ)
+print(recorded(20).report.flop)
+assert os.environ == variables
+launch(1000)
+run = recorded(30, sys.argv[4], launch_count=7)
+assert [str(trace) for trace in run.traces] == [sys.argv[4]], run
+print(run.report.flop)
+print({row['range']: row['launches'] for row in run.report['ranges']})
+print(run.report['numbers'][0]['number'], run.report['numbers'][0]['total'])
+"""
+REFUSED = DRIVER + """
+import json
+when, options = sys.argv[2], json.loads(sys.argv[3])
+if when == 'before':
+    begin()
+try:
+    with flopinj.record(**options) as run:
+        if when == 'inside':
+            begin()
+        elif when == 'nested':
+            with flopinj.record():
+                pass
+        elif when == 'early':
+            run.report
+        elif when == 'error':
+            raise flopinj.Error("the program's own", 1)
+    with run:
+        pass
+except flopinj.Error as error:
+    print(error)
+"""
+# A notebook's shell. argv: the kernels, then cells.
+CELLS = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+
+sys.stderr = sys.stdout
+shell = InteractiveShell()
+for cell in ('%load_ext flopinj', *sys.argv[2:]):
+    print('CELL')
+    shell.run_cell(cell)
+"""
 
 
 @has("cuda.bindings")
 class Programs(harness.TestCase):
 
-    def client(self, code, *arguments, injected=True, **settings):
+    def client(self, code, *arguments, injected=True, environment=None, **settings):
         env = injected_environment(self.trace, **settings) if injected else clean_environment()
         env["LD_LIBRARY_PATH"] = str(harness.SIMGPU)
         env["PYTHONPATH"] = STAGE.name
+        env.update({name: str(value) for name, value in (environment or {}).items()})
         done = harness.run([sys.executable, "-c", code, CLIENTS / "client_kernels.ptx",
                             *arguments], env, cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -410,6 +574,79 @@ ok(driver.cuCtxSynchronize())
         self.assertRegex(refused, "refused: .*record")
         self.assertEqual(stopped, name)
         self.assertEqual(harness.reduce(self.trace)["figures"]["launches"], 7)
+
+    def inside(self, code, when, *arguments, injected=False, environment=None, **options):
+        options = {"budget": "100", "plan_wait_ms": 60000, **options}
+        return self.client(code, when, json.dumps(options), *arguments, injected=injected,
+                           environment=environment)
+
+    def test_recordings_from_inside(self):
+        for when in ("inside", "before"):
+            with self.subTest(cuda_begins=when):
+                trace = self.folder / f"{when}.pb"
+                lines = self.inside(INSIDE, when, trace)
+                self.assertEqual(lines, [str(20 * 2 * 100), str(7 * 2 * 100), "{'step': 7}",
+                                         "tokens 30"])
+                self.assertEqual(harness.reduce(trace)["figures"]["launches"], 7)
+
+    def test_a_recording_from_inside_of_a_dormant_program(self):
+        self.assertEqual(
+            self.inside(INSIDE, "inside", self.folder / "own.pb", injected=True,
+                        environment={"FLOPINJ_DORMANT": 1})[:1], [str(20 * 2 * 100)])
+
+    def test_a_recording_from_inside_that_cannot_be(self):
+        """Each is one line."""
+        for when, reason, options in (
+                ("never", "nothing was recorded: neither this process nor", {}),
+                ("before", "FLOPINJ_CUPTI=/none cannot be loaded", {"cupti": "/none"}),
+                ("inside", "FLOPINJ_CUPTI=/none cannot be loaded", {"cupti": "/none"}),
+                ("nested", "has not ended: a process has one recording at a time", {}),
+                ("early", "no trace before its `with` has ended", {}),
+                ("error", "the program's own", {}),
+                ("inside", "has ended: flopinj.record[(][)] begins another", {}),
+                ("never", "unknown option --bugdet: did you mean --budget", {"bugdet": 3}),
+                ("never", "torch: only `flopinj run` can", {"torch": True})):
+            with self.subTest(cuda_begins=when, options=options):
+                (line,) = self.inside(REFUSED, when, **options)
+                self.assertRegex(line, reason)
+
+    def test_another_profiler(self):
+        for when in ("before", "inside"):
+            (line,) = self.inside(REFUSED, when, environment={"SIMGPU_FAULT": "second_subscriber"})
+            self.assertIn("another CUPTI client is in this process", line)
+        for when, reason in (("before", "it records already, to"),
+                             ("inside", "this process is profiled from its start")):
+            (line,) = self.inside(REFUSED, when, injected=True)
+            self.assertIn(reason, line)
+
+    def test_a_simulated_gpu_and_programs_that_are_started(self):
+        code = """
+import flopinj, subprocess, sys
+with flopinj.record(simulate=True, budget=100, plan_wait_ms=60000) as run:
+    print(subprocess.run(sys.argv[2:], check=True, stdout=subprocess.PIPE).stdout.decode())
+assert len(run.traces) == 1, run
+print(run.report.flop)
+"""
+        *shapes, flop = self.client(code, TRAINER, "--model", "cnn", "--mode", "autograd-thread",
+                                    "--print-shapes", injected=False,
+                                    environment={"LD_LIBRARY_PATH": ""})
+        self.assertEqual(int(flop), theory.Expected(json.loads("".join(shapes))).flop)
+
+    @has("IPython")
+    def test_cells(self):
+        launches = f"import sys; sys.argv = ['', {str(CLIENTS / 'client_kernels.ptx')!r}]\n" + CLIENT
+        text = "\n".join(self.client(
+            CELLS, "%%flopinj\n1 + 1", f"%%flopinj --budget=100 --plan-wait-ms=60000\n{launches}"
+            "for _ in range(20): launch(100)", "%%flopinj run --level=tally\nlaunch(100)\n1 / 0",
+            "%%flopinj --bugdet\n2", "run.report.launches", injected=False))
+        loaded, nothing, shown, failed, wrong, named = text.split("CELL\n")[1:]
+        self.assertEqual(loaded, "")
+        self.assertIn("UsageError: nothing was recorded", nothing)
+        self.assertRegex(shown, r"^Out.*: <flopinj.Report: 4,000 FLOP in 20 launches, simulated>$")
+        self.assertIn("ZeroDivisionError", failed)
+        self.assertNotIn("Report", failed)
+        self.assertIn("UsageError: unknown option --bugdet: did you mean --budget", wrong)
+        self.assertRegex(named, "^Out.*: 1$")
 
     def test_variables_for_another_program(self):
         settings = flopinj.environment(output=str(self.trace), simulate=True, quiet=True)

@@ -68,6 +68,10 @@ class Annotation:
             self._operators.__exit__(None, None, None)
             self._operators = None
 
+    def __repr__(self) -> str:
+        state = "going on" if self.active else "none"
+        return f"<flopinj.torch.Annotation: {state}, after {self.steps_done} steps>"
+
     def __enter__(self) -> Annotation:
         return self
 
