@@ -10,10 +10,10 @@
 // users have the same one.
 //
 // A request is lines, the last of them empty: the secret, a verb, then for "start" (of the program
-// itself: "start_from_inside") variables such as "FLOPINJ_LEVEL=tally". The answer is "ok" and lines
-// "KEY VALUE", or "error TEXT", until the end of the stream. Before it sends the secret, a client
-// looks whether the listener is the process that it means (SO_PEERCRED): the socket of another
-// network namespace may have the same name.
+// itself: "start_from_inside") variables such as "FLOPINJ_LEVEL=tally". The answer is "ok" and
+// lines "KEY VALUE", or "error TEXT", until the end of the stream. Before it sends the secret, a
+// client looks whether the listener is the process that it means (SO_PEERCRED): the socket of
+// another network namespace may have the same name.
 #pragma once
 #include <charconv>
 #include <cstddef>

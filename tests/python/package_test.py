@@ -634,7 +634,8 @@ print(run.report.flop)
 
     @has("IPython")
     def test_cells(self):
-        launches = f"import sys; sys.argv = ['', {str(CLIENTS / 'client_kernels.ptx')!r}]\n" + CLIENT
+        kernels = str(CLIENTS / "client_kernels.ptx")
+        launches = f"import sys; sys.argv = ['', {kernels!r}]\n" + CLIENT
         text = "\n".join(self.client(
             CELLS, "%%flopinj\n1 + 1", f"%%flopinj --budget=100 --plan-wait-ms=60000\n{launches}"
             "for _ in range(20): launch(100)", "%%flopinj run --level=tally\nlaunch(100)\n1 / 0",
