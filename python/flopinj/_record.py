@@ -109,10 +109,13 @@ class Recording:
             raise Error("nothing was recorded: a line on stderr says why", 1)
         if driver := _driver():
             driver.cuCtxSynchronize()  # what was launched inside has its time
-        status = _control.status() or {}
-        if status["state"] == "recording":  # else it has ended itself, as by launch_count=
-            _control.stop()
-        return Path(str(status["output"]))
+        try:
+            return Path(str(_control.stop()))
+        except Error:
+            status = _control.status() or {}
+            if status["state"] != "dormant":
+                raise
+            return Path(str(status["output"]))  # it has ended itself, as by launch_count=
 
     def _files(self) -> set[Path]:
         """With names such as those of this recording's traces, which processes that are started

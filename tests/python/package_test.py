@@ -442,7 +442,7 @@ variables = dict(os.environ)
 print(recorded(20).report.flop)
 assert os.environ == variables
 launch(1000)
-run = recorded(30, sys.argv[4], launch_count=7)
+run = recorded(30, sys.argv[4], launch_count=20)
 assert [str(trace) for trace in run.traces] == [sys.argv[4]], run
 print(run.report.flop)
 print({row['range']: row['launches'] for row in run.report['ranges']})
@@ -585,9 +585,9 @@ ok(driver.cuCtxSynchronize())
             with self.subTest(cuda_begins=when):
                 trace = self.folder / f"{when}.pb"
                 lines = self.inside(INSIDE, when, trace)
-                self.assertEqual(lines, [str(20 * 2 * 100), str(7 * 2 * 100), "{'step': 7}",
+                self.assertEqual(lines, [str(20 * 2 * 100), str(20 * 2 * 100), "{'step': 20}",
                                          "tokens 30"])
-                self.assertEqual(harness.reduce(trace)["figures"]["launches"], 7)
+                self.assertEqual(harness.reduce(trace)["figures"]["launches"], 20)
 
     def test_a_recording_from_inside_of_a_dormant_program(self):
         self.assertEqual(
