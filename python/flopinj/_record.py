@@ -61,8 +61,9 @@ class Recording:
             raise Error("this process is profiled from its start (CUDA_INJECTION64_PATH): start it "
                         "by `flopinj run --dormant`, or without a profiler", 1)
         output = self._output or Path(tempfile.mkdtemp(dir=_folder()), "record-%p.pb")
-        variables = environment(**{"plan_wait_ms": _PLAN_WAIT_MS, **self._settings,
-                                   "output": output, "quiet": True})
+        wait = os.environ.get("FLOPINJ_PLAN_WAIT_MS", _PLAN_WAIT_MS)
+        variables = environment(**{"plan_wait_ms": wait, **self._settings, "output": output,
+                                   "quiet": True})
         variables["FLOPINJ_DORMANT"] = "0"
         self._process = os.getpid()
         self._name = variables["FLOPINJ_OUTPUT"]

@@ -639,7 +639,8 @@ print(run.report.flop)
         text = "\n".join(self.client(
             CELLS, "%%flopinj\n1 + 1", f"%%flopinj --budget=100 --plan-wait-ms=60000\n{launches}"
             "for _ in range(20): launch(100)", "%%flopinj run --level=tally\nlaunch(100)\n1 / 0",
-            "%%flopinj --bugdet\n2", "run.report.launches", injected=False))
+            "%%flopinj --bugdet\n2", "run.report.launches", injected=False,
+            environment={"IPYTHONDIR": self.folder}))
         loaded, nothing, shown, failed, wrong, named = text.split("CELL\n")[1:]
         self.assertEqual(loaded, "")
         self.assertIn("UsageError: nothing was recorded", nothing)
