@@ -13,6 +13,9 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "python"))
+import staged  # noqa: E402
+
 BUILD = Path(os.environ["FLOPINJ_BUILD"]).resolve()
 
 
@@ -63,10 +66,42 @@ class CudaCore(Client):
     def test_a_layer_that_nvrtc_compiled_learns(self):
         printed, (worst,), report = self.run_it("cuda_core_training.py", self.STEPS, self.SIZE)
         self.assertLess(worst, 1e-4, printed)
+        self.assert_learned(report, report["figures"]["ratio"])
+
+    def assert_learned(self, report, ratio):
         product, each = 2 * self.SIZE ** 3, self.SIZE ** 2
         self.assert_phases(report, self.STEPS, {"forward": product, "loss": each,
                                                 "backward": 2 * product, "optimizer": 2 * each})
-        self.assertEqual(report["figures"]["ratio"], 2)
+        self.assertEqual(ratio, 2)
+
+
+class FromInside(CudaCore):
+    """The same program, recorded twice by one process, before and after CUDA has begun in it."""
+    TWICE = """
+import json, runpy, sys
+import flopinj
+del sys.argv[0]
+for _ in range(2):
+    with flopinj.record(simulate=True, budget=100, plan_wait_ms=60000) as run:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    print(json.dumps({key: run.report[key] for key in ("phases", "ratio")}))
+"""
+
+    def test_a_layer_that_nvrtc_compiled_learns(self):
+        with tempfile.TemporaryDirectory(prefix="flopinj-clients-") as folder:
+            staged.stage(folder, BUILD)
+            program = Path(folder) / "twice.py"
+            program.write_text(self.TWICE)
+            done = subprocess.run(
+                [sys.executable, program, HERE / "cuda_core_training.py", str(self.STEPS),
+                 str(self.SIZE)],
+                env=os.environ | {"PYTHONPATH": folder}, capture_output=True, text=True,
+                timeout=240, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        reports = [json.loads(line) for line in done.stdout.splitlines() if line[0] == "{"]
+        self.assertEqual(len(reports), 2)
+        for report in reports:
+            self.assert_learned(report, report["ratio"])
 
 
 class Numba(Client):
