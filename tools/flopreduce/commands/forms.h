@@ -35,7 +35,8 @@ bool shows_facts(const OutputArguments& output);
 // True for a form that says how long single launches of a kernel took
 // (ReduceOptions::launch_times).
 bool shows_launch_times(const OutputArguments& output);
-bool shows_lost(const OutputArguments& output);  // likewise where the time went
+// Likewise ReduceOptions::lost_launches.
+uint64_t lost_launches(const OutputArguments& output);
 // True for a form that shows every launch. It is written by write_launches() while traces are read
 // (ReduceOptions::launches), and write_report() is not called.
 bool shows_launches(const OutputArguments& output);

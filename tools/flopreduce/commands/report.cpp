@@ -30,7 +30,7 @@ int run_report(ReportArguments& a) {
     };
   a.input.reduce.facts = shows_facts(a.output);
   a.input.reduce.launch_times = shows_launch_times(a.output) || a.gates.may_name("kernels");
-  a.input.reduce.lost = shows_lost(a.output) || a.gates.may_name("lost");
+  a.input.reduce.lost_launches = a.gates.may_name("lost") ? UINT64_MAX : lost_launches(a.output);
   Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   if (a.gates.any()) reduced.report->gates = a.gates.results(gate_tables(*reduced.report));

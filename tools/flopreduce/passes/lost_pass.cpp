@@ -12,6 +12,28 @@ bool begins_before(const TimeSplit::Launch& a, const TimeSplit::Launch& b) {
   return a.begin_ns < b.begin_ns;
 }
 
+// Launches come batch by batch, each in order: neighbours are merged, two and two, until all are.
+// In most traces the first round is the last.
+void sort_batches(std::vector<TimeSplit::Launch>& launches) {
+  std::vector<std::ptrdiff_t> begins{0};
+  const auto from = launches.begin();
+  for (auto at = from; at != launches.end(); begins.push_back(at - from))
+    at = std::is_sorted_until(at, launches.end(), begins_before);
+  while (begins.size() > 2) {
+    std::vector<std::ptrdiff_t> fewer{0};
+    for (size_t i = 2; i <= begins.size(); i += 2) {
+      const auto end = from + begins[std::min(i, begins.size() - 1)];
+      const auto middle = from + begins[i - 1];
+      if (middle != end) {
+        const auto first = std::upper_bound(from + begins[i - 2], middle, *middle, begins_before);
+        if (first != middle) std::inplace_merge(first, middle, end, begins_before);
+      }
+      fewer.push_back(end - from);
+    }
+    begins = std::move(fewer);
+  }
+}
+
 uint64_t held(u128 value) { return static_cast<uint64_t>(std::min<u128>(value, UINT64_MAX)); }
 
 }  // namespace
@@ -22,8 +44,7 @@ void LostPass::OfDevice::add(const TimeSplit::Launch& launch) {
 }
 
 void LostPass::OfDevice::fold(size_t count) {
-  if (!std::is_sorted(newest_.begin(), newest_.end(), begins_before))
-    std::stable_sort(newest_.begin(), newest_.end(), begins_before);
+  sort_batches(newest_);
   for (size_t i = 0; i < count; ++i) {
     const TimeSplit::Launch& launch = newest_[i];
     if (launch.begin_ns >= last_begin_ns_) {
@@ -44,9 +65,10 @@ void LostPass::OfDevice::end() {
 }
 
 LostPass::OfRow& LostPass::row_of(const RowTable& rows, uint32_t row) {
+  if (row < rows_.size() && rows_[row] != nullptr) return *rows_[row];
   if (rows_.size() <= row) rows_.resize(rows.size());
-  OfRow& of = rows_[row];
-  if (of.device != nullptr) return of;
+  rows_[row] = std::make_unique<OfRow>();
+  OfRow& of = *rows_[row];
   const RowTable::Info& info = rows.info(row);
   of.worth = worths_.of({info.signature, info.device, info.path, info.rule});
   of.device =

@@ -2,8 +2,8 @@
 // it needs what one launch of each signature is worth.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -45,7 +45,7 @@ class LostPass final : public LaunchConsumer {
  private:
   struct OfRow {
     LaunchWorths::Worth worth;
-    OfDevice* device = nullptr;  // null: not looked up yet
+    OfDevice* device = nullptr;
     LostTime* place = nullptr;
   };
   OfRow& row_of(const RowTable& rows, uint32_t row);
@@ -53,8 +53,8 @@ class LostPass final : public LaunchConsumer {
 
   const TraceTables& tables_;
   LaunchWorths& worths_;
-  std::map<uint32_t, OfDevice> devices_;  // TraceTables::devices
-  std::deque<OfRow> rows_;                // of the trace at hand
+  std::map<uint32_t, OfDevice> devices_;      // TraceTables::devices
+  std::vector<std::unique_ptr<OfRow>> rows_;  // of the trace at hand; null: not looked up yet
 };
 
 }  // namespace flopinj::reduce

@@ -228,6 +228,13 @@ void Reducer::step_pass(SharedTables& shared, Totals& totals, Formulas& formulas
 void Reducer::lost_pass(SharedTables& shared, const ReportSources& sources, Report& report) {
   report.lost.missing = no_ledger(sources.tables, sources.totals, report);
   if (!report.lost.known()) return;
+  uint64_t launches = 0;
+  for (const DeviceTime& device : sources.totals.devices)
+    add_saturating(launches, device.placed + device.unplaced);
+  if (launches > options_.lost_launches) {
+    report.lost.missing = to_grouped(launches) + " launches: --sections lost reads them once more";
+    return;
+  }
   LaunchWorths worths(sources, report);
   SecondPass pass = pass_over(shared);
   pass.jobs = 1;
@@ -353,7 +360,7 @@ Report Reducer::run() {
   Report report = build_report(sources);
   report.with_facts = options_.facts;
   step_pass(shared, totals, formulas, report);
-  if (options_.lost) lost_pass(shared, sources, report);
+  if (options_.lost_launches > 0) lost_pass(shared, sources, report);
   note_missing_ends(tables);
   report.given_names_unused = names.none;
   if (names.full) damage_of(tables.traces.front()).add(Damage::kTableFull);

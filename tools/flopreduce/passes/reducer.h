@@ -42,9 +42,10 @@ struct ReduceOptions {
   bool keep_rows = false;     // Report::rows
   bool facts = false;         // Report::facts, and single steps of summaries
   bool launch_times = false;  // KernelReport::times
-  bool lost = false;          // Report::lost
-  unsigned jobs = 0;          // threads that read; 0: as many as there are cores, up to kMostJobs
-  bool progress = false;      // a progress bar, where standard error is a terminal
+  // Report::lost, where at most so many launches have to be read once more for it.
+  uint64_t lost_launches = 0;
+  unsigned jobs = 0;      // threads that read; 0: as many as there are cores, up to kMostJobs
+  bool progress = false;  // a progress bar, where standard error is a terminal
 };
 // More readers than this are asked for only by --jobs: each takes memory.
 inline constexpr unsigned kMostJobs = 8;

@@ -85,6 +85,7 @@ class TimeSplit {
   };
   static const Rest& rest_of(KernelClass of);
   void run_until(uint64_t ns);
+  bool alone(const Launch& launch);
   void stretch(uint64_t to);
   void gap(uint64_t to, const Launch& next);
   void enter_step(uint32_t step);

@@ -8,14 +8,18 @@ namespace flopinj::reduce {
 namespace {
 
 constexpr std::array kFigures = {
-    Term{"Executed", "floating-point operations that the GPU executed, padding of tiles included",
-         "total"},
-    Term{"Per step", "median time of a step, and its FLOP and kernel time", "", "steps"},
     Term{"HFU", "hardware FLOP utilization: executed FLOP / (wall time x peak)", "utilization"},
     Term{"MFU",
          "model FLOP utilization: FLOP that the model needs by formula / (wall time x peak); work "
          "that is done twice (recomputation) counts once",
          "utilization"},
+    Term{"Peak lost",
+         "what is missing of the peak to MFU, or to HFU where no formula is known, and where it "
+         "went, the largest shares first",
+         "", "lost"},
+    Term{"Executed", "floating-point operations that the GPU executed, padding of tiles included",
+         "total"},
+    Term{"Per step", "median time of a step, and its FLOP and kernel time", "", "steps"},
     Term{"Kernel time", "sum of the durations of all kernels; kernels that overlap count each",
          "utilization"},
     Term{"Backward/fwd",

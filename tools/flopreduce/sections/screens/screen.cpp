@@ -198,6 +198,8 @@ std::vector<Section> screen(const Report& report, std::optional<size_t> kernels,
   for (Line& line : screen_program(report)) head.above.push_back(std::move(line));
   head.above.emplace_back("");
   head.figures = screen_figures(report);
+  const auto lost = lost_figures(report);
+  head.figures.insert(head.figures.begin() + 2, lost.begin(), lost.end());
   Section phases = phases_part(report);
   // What the titles, headings and blank lines of three parts take, and the line at the end.
   const size_t used =

@@ -192,9 +192,9 @@ void add_numbers(const Report& report, std::vector<ShownFigure>& figures) {
 std::vector<ShownFigure> screen_figures(const Report& report) {
   const UtilizationReport& u = report.utilization;
   std::vector<ShownFigure> figures = {
-      executed_figure(report),
       wall_figure("HFU", u.hfu(), report, "executed FLOP / (wall time x peak)"),
       wall_figure("MFU", u.mfu(), report, "FLOP by formula / (wall time x peak)"),
+      executed_figure(report),
       kernel_time_figure(report),
       ratio_figure(report),
       coverage_figure(report),
@@ -202,7 +202,7 @@ std::vector<ShownFigure> screen_figures(const Report& report) {
   std::vector<ShownFigure> steps;
   add_steps(report, steps);
   add_numbers(report, steps);
-  figures.insert(figures.begin() + 1, steps.begin(), steps.end());
+  figures.insert(figures.begin() + 3, steps.begin(), steps.end());
   if (const std::string cause = unmeasured_cause(report);
       !cause.empty() && !notice_of_no_counts(report))
     figures.insert(figures.end() - 1, ShownFigure{"", "", "unmeasured: " + cause});
