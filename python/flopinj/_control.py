@@ -63,7 +63,7 @@ def start(output: str | None = None, **settings: object) -> str | None:
     given = {"output": output, **settings}
     lines = [f"FLOPINJ_{name.upper()}={int(value) if isinstance(value, bool) else value}"
              for name, value in given.items() if value is not None]
-    answer = _ask("start_from_inside", *lines)
+    answer = _ask("start", *lines)
     return answer["output"] if answer else None
 
 

@@ -169,7 +169,7 @@ def _start() -> None:
     """Of a process in which CUDA has begun."""
     if _control.status() is None:
         ctypes.CDLL(str(LIBRARY)).flopinj_listen()
-    if _control.start() is None:
+    if _control._ask("start_from_inside") is None:
         raise Error("this process cannot be recorded: it was started with FLOPINJ_MODE=off or "
                     "--no-control, or its parent is recorded", 1)
 

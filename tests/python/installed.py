@@ -37,6 +37,11 @@ def main():
         launches, size = map(int, output(sys.executable, "-c", code, folder=folder).split())
         assert launches == first and size < 20_000, (launches, size)
         assert first == second > 0, (first, second)
+        code = ("import flopinj, subprocess, sys\n"
+                "with flopinj.record(simulate=True) as run:\n"
+                "    subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)\n"
+                "print(run.report.launches)")
+        assert int(output(sys.executable, "-c", code, *program, folder=folder)) == first
         assert "ingest" in output(SCRIPTS / "flopinj", "fleet", "--help", folder=folder)
         output(sys.executable, "-c", "from flopinj.fleet import lake; lake.query('jobs')",
                folder=folder)
