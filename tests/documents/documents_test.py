@@ -177,6 +177,15 @@ def sample(settings):
     return re.sub(rf"\b{re.escape(socket.gethostname())}\b", "node1", text)
 
 
+def take_picture():
+    """README's picture: the head of the demo's page, where a browser is at hand."""
+    browser = shutil.which("chromium")
+    if browser is not None:
+        subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                        "--window-size=1000,1020", f"--screenshot={ROOT / 'docs/report.png'}",
+                        SAMPLE.as_uri()], check=True, timeout=100, capture_output=True)
+
+
 def parts_of(text):
     """The page without its data, and of these the names: figures differ from run to run."""
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
@@ -285,6 +294,7 @@ def write(names):
         path.write_text("\n".join(lines) + "\n")
     if not names or name_of(SAMPLE) in names:
         SAMPLE.write_text(sample({}))
+        take_picture()
 
 
 if __name__ == "__main__":
