@@ -154,11 +154,7 @@ class Sample(unittest.TestCase):
 
     def test_it_is_what_the_demo_writes(self):
         self.maxDiff = None
-        then = parts_of(SAMPLE.read_text())
-        for _ in range(3):  # a report of a busy machine may have one more diagnostic
-            now = parts_of(sample(PATIENT))
-            if now == then:
-                break
+        then, now = parts_of(SAMPLE.read_text()), parts_of(sample(PATIENT))
         for part in now:
             self.assertEqual(then[part], now[part], f"{part}: written anew by --write")
 
@@ -202,7 +198,10 @@ def parts_of(text):
         if path.endswith((".title", ".heading", ".key")) and isinstance(value, str):
             names.add(f"{path} = {re.sub('[0-9.,]+', '#', value)}")
 
-    walk(json.loads(data[1]), "")
+    whole = json.loads(data[1])
+    # A busy machine may be the cause of one.
+    whole["sections"] = [one for one in whole["sections"] if one["key"] != "diagnostics"]
+    walk(whole, "")
     return {"page": text[:data.start(1)] + text[data.end(1):], "names": sorted(names)}
 
 

@@ -294,6 +294,7 @@ class TheProgramIsAsWithoutUs(RunCase):
             env=harness.clean_environment(), stdin=terminal, stdout=subprocess.DEVNULL,
             stderr=terminal, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.addCleanup(process.kill)
         os.close(terminal)
         trace = self.folder / "t.pb"
         self.assertTrue(wait_for(lambda: trace.exists() and trace.stat().st_size > 0))

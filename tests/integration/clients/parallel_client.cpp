@@ -17,11 +17,13 @@
 #include <cupti_range_profiler.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <climits>
+#include <csignal>
 #include <functional>
 #include <map>
 #include <memory>
@@ -224,6 +226,7 @@ int in_processes(const char* program, Wire* wires) {
   const int ranks = option("ranks");
   for (int number = 0; number < ranks; ++number) {
     if (fork() != 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv("RANK", std::to_string(number).c_str(), 1);
     setenv("WORLD_SIZE", std::to_string(ranks).c_str(), 1);
     setenv("LOCAL_RANK", std::to_string(number).c_str(), 1);
