@@ -53,5 +53,5 @@ function(flopinj_fuzz_briefly name)
   add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=${FLOPINJ_FUZZ_SECONDS} -seed=1
     -entropic=0 -rss_limit_mb=1024 -timeout=20
            -artifact_prefix=${found}/${name}- -seed_inputs=${inputs})
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 600)
 endfunction()

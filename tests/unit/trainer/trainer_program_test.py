@@ -109,6 +109,7 @@ class Gpt(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stderr
 
+    @unittest.skipIf(os.environ.get("FLOPINJ_SANITIZE"), "arithmetic for a minute")
     def test_loss_falls_from_that_of_guessing_to_that_of_the_rule(self):
         loss = {step: float(text) for step, text in losses(run("--model", "gpt"))[0].items()}
         self.assertAlmostEqual(loss[1], math.log(64), delta=0.1)

@@ -17,6 +17,7 @@
 #include "report/operators/gradients.h"
 #include "sections/sections.h"
 #include "sequences.h"
+#include "support/effort.h"
 
 using namespace flopinj::test;
 using namespace flopinj::reduce;
@@ -365,7 +366,7 @@ TEST_CASE("anonymous names: a name of any depth comes to an end") {
 
 // Compared without the code under test: abi::__cxa_demangle reads both names.
 TEST_CASE("anonymous traces: 4,000 names of kernels keep their structure, and no secret stays") {
-  constexpr uint32_t kNames = 4'000, kMangled = 3'500, kFirst = 20'000;
+  constexpr uint32_t kNames = effort(4'000U, 800U), kMangled = kNames / 8 * 7, kFirst = 20'000;
   Mangler mangler(7);
   TraceBuilder t = started();
   std::vector<TraceBuilder::Launch> launches;

@@ -49,7 +49,7 @@ TEST_CASE("the undamaged trace is complete") {
 TEST_CASE("every byte changed once: partial, never more than was there") {
   const std::string good = small_trace();
   const std::vector<int> changes = effort<std::vector<int>>({0x01, 0x80, 0xFF}, {0x01});
-  for (size_t i = 0; i < good.size(); ++i) {
+  for (size_t i = 0; i < good.size(); i += effort<size_t>(1, 3)) {
     for (const int change : changes) {
       std::string bad = good;
       bad[i] = static_cast<char>(static_cast<uint8_t>(bad[i]) ^ change);
