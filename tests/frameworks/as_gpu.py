@@ -285,7 +285,9 @@ class Gpu:
             self.push(range_, text)
             whole = name in WHOLE or name.startswith(("_foreach_", "_fused_"))
             inside = {r.function for r in inner}
-            if whole and not inside & {function, "aten::_sparse_addmm"}:
+            # Of a product that torch.vmap makes one of all samples, that one is done.
+            other = {function, "aten::_sparse_addmm", "aten::matmul", "aten::mm"}
+            if whole and not inside & other:
                 for work in oracle.of_operator(function, sizes, range_.op):
                     run(work)
             else:

@@ -165,7 +165,14 @@ def mark(found, name, value, right):
                 return "a range, with its basis"
             return "a range, and assumed" if right < least and assumed else None
     if name == "backward / forward, expected" and value is not None:
-        return "assumed, with its basis" if assumed and right < value else None
+        # Nothing is assumed of a part without theory, which may be less or more.
+        part = "of forward's matrix work" in basis
+        return "assumed, with its basis" if assumed and (right < value or part) else None
+    if name == "backward / forward, matrix work" and "matrix_ratio_at_most" in found["figures"]:
+        return "at most, with the reason" if right < value else None
+    if name.startswith("phase optimizer"):
+        at_most = "flop_at_most" in by(found, "phases")["optimizer"]
+        return "at most: it may hold launches of a closure" if at_most and right < value else None
     if name.startswith("backward / forward") and value is None:
         reason = found["figures"].get("ratio_why") or basis
         return "not known, with the reason" if reason else None

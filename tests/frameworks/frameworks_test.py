@@ -33,14 +33,21 @@ RIGHT_WITH_SETTINGS = {
     "complex_products": ["formula of aten::linear: forward", "formula of aten::matmul: forward",
                          "formula of aten::mm: backward"],
     "frozen_stem": ["formula of aten::conv2d: forward"],
-} | dict.fromkeys(("mobilenet_v2-autocast-checkpoint", "mobilenet_v2-checkpoint", "random_7704",
-                   "unet-autocast-checkpoint", "unet-checkpoint"),
+    "random_27130": ["formula of aten::conv1d: forward"],
+} | dict.fromkeys(("mobilenet_v2-autocast-checkpoint", "mobilenet_v2-checkpoint", "random_29077",
+                   "random_29204", "random_7704", "unet-autocast-checkpoint", "unet-checkpoint"),
                   ["formula of aten::conv2d: recompute"])
 # And figures that are said with less certainty. Two convolutions of the same sizes, which differ in
 # their stride, are one range by emit_nvtx: what is known of the first layer is said of both.
 OTHERWISE_WITH_SETTINGS = {
     "cnn_twins": {
         "backward / forward, expected (kernels do not say which gradient)": "a range, and assumed",
+        "formula of aten::convolution_backward: backward (kernels do not say which gradient)":
+            "at most: gradients are not told, with the cause",
+    },
+    "random_29077": {
+        "backward / forward, expected (kernels do not say which gradient)":
+            "not known, with the reason",
         "formula of aten::convolution_backward: backward (kernels do not say which gradient)":
             "at most: gradients are not told, with the cause",
     },

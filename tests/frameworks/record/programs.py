@@ -309,8 +309,7 @@ def frozen(module):
     return module.requires_grad_(False)
 
 
-@program
-def lora(recorder):
+def adapted():
     """Frozen weights with adapters beside them; queries and values have the same sizes."""
     class Adapted(nn.Module):
         def __init__(self):
@@ -321,11 +320,31 @@ def lora(recorder):
         def forward(self, x):
             return self.base(x) + self.up(self.down(x))
 
-    model = nn.Sequential(frozen(nn.Linear(32, 32)), nn.ReLU(), Adapted(), nn.ReLU(),
-                          Adapted(), nn.ReLU(), frozen(nn.Linear(32, 32)))
-    x = torch.randn(16, 32)
+    return nn.Sequential(frozen(nn.Linear(32, 32)), nn.ReLU(), Adapted(), nn.ReLU(),
+                         Adapted(), nn.ReLU(), frozen(nn.Linear(32, 32)))
+
+
+@program
+def lora(recorder):
+    """Adapters beside frozen weights."""
+    model, x = adapted(), torch.randn(16, 32)
     in_ranges(recorder, lambda: model(x).square().mean(),
               [p for p in model.parameters() if p.requires_grad], steps=2)
+
+
+@program
+def lora_without_ranges(recorder):
+    """The same; only numbers tell what ran forward."""
+    model, x = recorder.watch(adapted()), torch.randn(16, 32)
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], foreach=True)
+    with recorder.recording():
+        for _ in range(2):
+            optimizer.zero_grad()
+            out = model(x)
+            with recorder.phase("loss"):
+                value = out.square().mean()
+            value.backward()
+            optimizer.step()
 
 
 @program

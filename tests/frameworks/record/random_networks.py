@@ -1,8 +1,9 @@
 """Networks made up by a seed: random operators, shapes, strides, groups, types, frozen layers,
 adapters, recurrent cells, sparse and vmapped parts; and random ways to train them: checkpointing
 with and without policies, micro-batches, teachers, target networks, graphs that are kept for
-several backward passes. A network is a description (plain dicts and lists), so that a failure can
-be made smaller piece by piece and be recorded again later."""
+several backward passes, gradients that are differentiated again. A network is a description (plain
+dicts and lists), so that a failure can be made smaller piece by piece and be recorded again
+later."""
 
 import contextlib
 import copy
@@ -101,7 +102,9 @@ def describe(seed):
         "stem": pick.choice([0, 0, 0, 1, 2]),
         "other": pick.choice([None, None, None, "teacher", "target", "byol"]),
         "outside": pick.random() < 0.5,
-        "passes": pick.choice(["one", "one", "one", "twice", "losses", "gradients"])}
+        # Behind all others, so that seeds give the networks of before.
+        "passes": pick.choice(["one", "one", "one", "twice", "losses", "gradients"]),
+    } | ({"passes": "penalty"} if pick.random() < 0.1 else {})
 
 
 # The least: a linear layer.
@@ -449,8 +452,7 @@ class Losses:
     """What is trained, by whichever other network."""
     def __init__(self, description, recorder):
         self.other, self.ranges = description["other"], description["ranges"]
-        # What a closure runs without gradients before its forward pass is told by names alone.
-        self.outside = description["outside"] and description["optimizer"] != "closure"
+        self.outside = description["outside"]
         self.recorder = recorder
         self.model = Network(description)
         self.another = copy.deepcopy(self.model).requires_grad_(False) if self.other else None
@@ -514,6 +516,8 @@ def program(description):
         torch.manual_seed(7)
         trained = Losses(description, recorder)
         parameters = [p for p in trained.model.parameters() if p.requires_grad]
+        if description["passes"] == "penalty" and trained.model.x.is_floating_point():
+            trained.model.x.requires_grad_()
         name, _, fused = description["optimizer"].partition(" ")
         optimizer = (torch.optim.AdamW(parameters, fused=True)
                      if fused else torch.optim.Adam(parameters, foreach=True)
@@ -531,6 +535,13 @@ def program(description):
                     wanted = trained.before()
                     with named("forward"):
                         losses = trained.forward(wanted, description["passes"] == "losses")
+                if description["passes"] == "penalty":
+                    x = trained.model.x
+                    of = [x] if x.requires_grad else parameters
+                    gradients = torch.autograd.grad(losses[0], of, create_graph=True,
+                                                    allow_unused=True)
+                    with recorder.phase("loss"):
+                        losses = [losses[0] + sum(g.norm() for g in gradients if g is not None)]
                 backward(description["passes"], losses, parameters)
             return losses[0]
 

@@ -221,9 +221,9 @@ void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
                                   [](const Device& device) { return device.times.has_value(); });
   mark({kIdleBetweenSteps, kProfiler}, summed, Mark::kAtLeast);
   mark({kIdleLongGaps, kIdleShortGaps}, summed, Mark::kAtMost);
-  const bool at_most = report.operators.formula_at_most && !report.utilization.given_formula_ns;
-  mark({kModel}, at_most, Mark::kAtMost);
-  mark({kPadding}, at_most, Mark::kAtLeast);
+  const bool named = !report.utilization.given_formula_ns;
+  mark({kModel}, named, report.operators.formula_marks);
+  mark({kPadding}, named, inverse(report.operators.formula_marks));
 }
 
 // What the model's FLOP by formula are more than operators executed, at peak.

@@ -168,6 +168,11 @@ bool OperatorMap::is_call(uint32_t path) const {
 
 uint32_t OperatorMap::rule_around(uint32_t path) const { return phases_.path_rule(layer_[path]); }
 
+bool OperatorMap::name_decides(uint32_t path) const {
+  const uint32_t around = rule_around(path);
+  return around != kNoIndex && phases_.path_rule(path) != around;
+}
+
 uint32_t OperatorMap::parent_of(uint32_t path) const {
   const uint32_t parent = tables_.paths[path].parent;
   return parent <= PathTable::kLost ? kNoIndex : parent;
@@ -182,8 +187,8 @@ void OperatorMap::find_operator(uint32_t path) {
   if (above == nullptr || above->kind != OperatorKind::kFunction) return;
   const uint32_t outer = operator_[parent];
   const bool outer_has = has_operator_formula(name_of(outer)->name);
-  if (outer_has || sparse_[parent] || !has_operator_formula(name_of(path)->name))
-    operator_[path] = outer;
+  const bool has = sparse_[path] || has_operator_formula(name_of(path)->name);
+  if (outer_has || sparse_[parent] || !has) operator_[path] = outer;
 }
 
 const OperatorSettings* OperatorMap::settings_of(uint32_t path) const {

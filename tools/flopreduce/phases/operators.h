@@ -89,6 +89,8 @@ class OperatorMap {
   uint32_t layer_of(uint32_t path) const { return layer_[path]; }
   // The phase's rule that ranges around the operators of a path decide, or kNoIndex.
   uint32_t rule_around(uint32_t path) const;
+  // Whether operators' own names decide another rule, inside of ranges that have one.
+  bool name_decides(uint32_t path) const;
   // Of the layer: its ranges below the outermost one whose name tells the phase, "/" between; the
   // same for forward and backward. Empty where no range is a layer.
   std::string layer_name(uint32_t path) const;

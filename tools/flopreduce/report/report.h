@@ -169,6 +169,7 @@ struct PhaseReport {
   std::string name;
   Work work;
   Flop flop;
+  bool at_most = false;  // it may have launches of layers in its ranges, which are unclear
 };
 
 struct RuleReport {
@@ -306,6 +307,7 @@ struct OperatorReport {
   // Of all places of a function: some have none. Of one: complex numbers, counted as real ones.
   bool formula_partial = false;
   bool formula_at_most = false;  // of both gradients, and nothing shows which were computed
+  bool model_about = false;      // half of attention, as was executed: no name says the mask
   u128 formula_uncounted = 0;    // operations that no FLOP counter counts
   // Of it what the model needed: without gradients that nobody computed, without what a mask leaves
   // out.
@@ -348,12 +350,14 @@ struct OperatorsReport {
   std::vector<OperatorReport> places;       // by range path and phase, most FLOP first
   std::vector<ForwardBackward> layers;      // in the order of forward
   std::vector<ForwardBackward> by_forward;  // by forward operator, most FLOP first
-  u128 formula_flop = 0;         // OperatorReport::model_flop of all, recomputation left out
-  bool formula_at_most = false;  // one of them is
+  u128 formula_flop = 0;  // OperatorReport::model_flop of all, recomputation left out
+  Mark formula_marks = Mark::kNone;
   // Of all products with theory together: forward matrix FLOP, and what backward should be.
   u128 products_matrix_flop = 0;
   std::optional<ExpectedRatio> products_expected;
   std::string products_missing;  // why nothing is expected of some
+  bool unclear_gradients =
+      false;  // backward has work of calls of which it is unclear where they ran
   // Backward launches of gradients that are differentiated again (create_graph=True): they have
   // numbers of their own, and no number leads to their forward operator.
   uint64_t differentiated_again = 0;

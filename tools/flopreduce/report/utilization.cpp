@@ -179,14 +179,17 @@ void add_formula(const UtilizationOptions& options, Report& report) {
     basis = "6 x parameters x tokens of " + std::to_string(report.steps.per_process) + " steps";
   } else if (given = false; operators.formula_flop > 0) {
     least_ns = formula_least_ns(report);
-    flop = Figure(operators.formula_flop, mark_if(operators.formula_at_most, Mark::kAtMost));
+    flop = Figure(operators.formula_flop, operators.formula_marks);
     if (report.total.flop > 0) {
       const Covered covered = covered_by_formula(report, "");
       basis += ", " +
                (covered.all_of(report.total) ? "all" : percent(covered.flop, report.total.flop)) +
                " covered";
     }
-    if (operators.formula_at_most) basis += ", at most: not every gradient is known";
+    if (has(operators.formula_marks, Mark::kAtMost))
+      basis += ", at most: not every gradient is known";
+    if (has(operators.formula_marks, Mark::kEstimate))
+      basis += ", about: of attention half, as executed, and no name says the mask";
   }
   report.utilization.methods.push_back(method("formula", std::move(basis), std::move(flop),
                                               report.total, report.total, report, least_ns));

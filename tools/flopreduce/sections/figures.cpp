@@ -95,9 +95,7 @@ Columns<Report> figure_columns() {
       "formula_flop", "formula", Kind::kFlop,
       [](const Report& r) {
         const OperatorsReport& o = r.operators;
-        return o.formula_flop > 0
-                   ? Figure(o.formula_flop, mark_if(o.formula_at_most, Mark::kAtMost))
-                   : Figure();
+        return o.formula_flop > 0 ? Figure(o.formula_flop, o.formula_marks) : Figure();
       },
       "what counts for MFU: of all operators with a formula, without recomputation, gradients that "
       "were not computed and what a causal mask leaves out");

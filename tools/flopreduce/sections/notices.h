@@ -25,7 +25,7 @@ std::string ratio_missing(const Report& report);
 
 // Of a phase's FLOP: launches of other that may have run forward are missing from it, or one too
 // many.
-Mark phase_mark(const std::string& phase, const Report& report);
+Mark phase_mark(const PhaseReport& phase, const Report& report);
 // Under figures of forward: launches that may have run there, and sequence numbers do not say.
 std::vector<Line> unclear_lines(const Report& report);
 

@@ -64,7 +64,8 @@ void add_formula_details(Columns<OperatorReport>& c) {
   c.figure(
       "model_flop", "model", Kind::kFlop,
       [](const OperatorReport& o) {
-        return by_formula(o.model_flop ? o.model_flop : o.formula_flop, o);
+        const Figure flop = by_formula(o.model_flop ? o.model_flop : o.formula_flop, o);
+        return flop.with(mark_if(o.model_about, Mark::kEstimate));
       },
       "of formula_flop, the FLOP that count for MFU: without gradients that were not computed and "
       "without what a causal mask leaves out");

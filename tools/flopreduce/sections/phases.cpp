@@ -19,7 +19,7 @@ Columns<PhaseReport> phase_columns() {
   // Launches of another phase may be of this one.
   const auto marked = [](auto of) {
     return [of](const PhaseReport& p, const Report& report) {
-      return of(p, report).with(phase_mark(p.name, report));
+      return of(p, report).with(phase_mark(p, report));
     };
   };
   const auto flop = marked([](const PhaseReport& p, const Report&) { return flop_of(p.work); });
@@ -95,10 +95,10 @@ Section phases_section(const Report& report) {
 
 }  // namespace
 
-Mark phase_mark(const std::string& phase, const Report& report) {
+Mark phase_mark(const PhaseReport& phase, const Report& report) {
   if (report.unclear.flop == 0 && report.unclear.flop_complete()) return Mark::kNone;
-  if (phase == "forward") return Mark::kAtLeast;
-  return phase == "other" ? Mark::kAtMost : Mark::kNone;
+  if (phase.name == "forward") return Mark::kAtLeast;
+  return phase.name == "other" || phase.at_most ? Mark::kAtMost : Mark::kNone;
 }
 
 std::vector<Line> unclear_lines(const Report& report) {

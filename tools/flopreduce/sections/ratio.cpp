@@ -9,7 +9,9 @@
 namespace flopinj::reduce {
 namespace {
 
-constexpr const char* kForwardMayHaveMore = "at most: forward may have more launches, see By phase";
+constexpr const char* kForwardMayHaveMore =
+    "at most: forward may have more launches, see By phase; a range named forward around the model "
+    "tells, in PyTorch: with torch.cuda.nvtx.range(\"forward\")";
 
 bool at_most(const RatioReport& r) { return has(r.ratio.marks(), Mark::kAtMost); }
 
@@ -144,10 +146,6 @@ std::string ratio_missing(const Report& report) {
     if (!forward.flop_known() && !backward.flop_known()) of = "forward and backward";
     return std::string("not measured: no FLOP counts of ") + of + ": " + unmeasured_cause(report);
   }
-  if (forward.flop_complete() && backward.flop_complete() && report.ratio.ratio_partial)
-    return "not known, at most " + fixed(*report.ratio.ratio_partial, 4) +
-           ": matrix work of other may have run forward; a range named forward around the model "
-           "tells, in PyTorch: with torch.cuda.nvtx.range(\"forward\")";
   if (forward.flop_complete() && backward.flop_complete())
     return "not known: the forward pass executed no FLOP";
   std::string text = "not known: ";

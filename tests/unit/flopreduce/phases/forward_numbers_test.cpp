@@ -163,6 +163,25 @@ TEST_CASE("a closure's products inside an optimizer's step") {
   CHECK(r.unclear.flop == 2 * 34);  // before the first node
 }
 
+// A teacher, with gradients off: its layers have names that no update has, all else has not.
+TEST_CASE("a closure's layers without numbers are unclear") {
+  Training t;
+  const std::vector<std::string> step = {"Optimizer.step#SGD.step"};
+  for (uint64_t number = 0; number < 10;) {
+    const uint64_t first = number;
+    t.run(kMain, step, "aten::linear, sizes = [[4, 8], [8, 8], [8]]", 256, kNone);
+    t.run(kMain, step, "aten::mul, sizes = [[4, 8], []]", 32, kNone);
+    number = t.forward(first, step);
+    t.backward(first);
+    t.run(kMain, step, "aten::_foreach_add_, sizes = [[8, 8], [8, 8], []]", 64, kNone);
+  }
+  const Report r = t.reduce();
+  CHECK(flop_of(r, "forward") == 2 * kForward);
+  CHECK(r.unclear.flop == 2 * 512);
+  CHECK(flop_of(r, "optimizer") == 2 * (64 + 128));
+  for (const PhaseReport& phase : r.phases) CHECK(phase.at_most == (phase.name == "optimizer"));
+}
+
 // Rotary embeddings and masks are computed with gradients off.
 TEST_CASE("launches without a number between others of one forward pass ran forward") {
   const std::string table = "aten::cos, sizes = [[4, 8]]";

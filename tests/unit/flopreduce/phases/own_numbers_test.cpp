@@ -67,3 +67,27 @@ TEST_CASE("own numbers: a rule of the user's decides first") {
   CHECK(s.flop_of(r, "recompute") == 0);
   CHECK(s.flop_of(r, "backward") == 64);
 }
+
+TEST_CASE("own numbers: what has none runs again where it is before what has one") {
+  Products s;
+  const uint32_t quiet = s.path(Products::in_node("aten::mm, sizes = [[4, 8], [8, 8]]"));
+  for (uint64_t step = 0; step < 3; ++step) {
+    s.launch(kMain, {s.at(s.k, s.forward, step)});
+    // A teacher under no_grad, then the operator that needs what it gave.
+    s.launch(kAutograd,
+             {s.at(s.k, quiet, step), s.at(s.k, s.numbered, step), s.at(s.k, s.gradient, step)});
+  }
+  const Report r = s.reduce();
+  CHECK(s.flop_of(r, "recompute") == 3 * 64);
+  CHECK(s.flop_of(r, "backward") == 3 * 32);
+}
+
+TEST_CASE("own numbers: a gradient's own work before the next node's is none that runs again") {
+  Products s;
+  s.launch(kMain, {s.at(s.k, s.forward, 0), s.at(s.k, s.forward, 1)});
+  s.launch(kAutograd, {s.at(s.k, s.numbered, 0), s.at(s.k, s.gradient, 1), s.at(s.k, s.numbered, 1),
+                       s.at(s.k, s.gradient, 0)});
+  const Report r = s.reduce();
+  CHECK(s.flop_of(r, "recompute") == 64);
+  CHECK(s.flop_of(r, "backward") == 64);
+}

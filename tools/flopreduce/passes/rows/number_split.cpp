@@ -36,6 +36,19 @@ bool may_be_of_pass(const NumberSource& source, uint32_t trace, const NumberRead
   return around == kNoIndex || is_around(reader.pass()) || is_around(reader.next());
 }
 
+// Whether the launch is of a layer, by a name that no optimizer's update has, inside of a step that
+// ran a forward pass.
+bool is_layer_in_step(const NumberSource& source, uint32_t trace,
+                      const ForwardNumbers::Passes& passes, uint32_t path_id) {
+  const uint32_t path = path_of(source, trace, path_id);
+  if (path == kNoIndex || passes.empty() || !source.operators.name_decides(path)) return false;
+  const auto is_around = [&](const ForwardNumbers::Pass& pass) {
+    return pass.first_operator != kNoIndex &&
+           source.operators.rule_around(pass.first_operator) == source.operators.rule_around(path);
+  };
+  return is_around(passes.front()) || is_around(passes.back());
+}
+
 // The last numbered launch of a batch.
 struct Before {
   uint64_t number = 0;  // none yet
@@ -99,7 +112,7 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
   bool weights = false;       // among the operands of these
   const auto settle = [&](NumberTells tells) {
     for (; waiting < cuts_.size(); ++waiting)
-      if (!cuts_[waiting].numbered) cuts_[waiting].tells = tells;
+      if (!cuts_[waiting].numbered && tells != NumberTells::kNothing) cuts_[waiting].tells = tells;
     waiting = SIZE_MAX;
     weights = false;
   };
@@ -107,7 +120,8 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
   for (const LaunchCall& call : batch.calls(patterns, calls_)) {
     end += call.launches;
     if (call.graph || call.sequence == 0) {
-      add({end, NumberTells::kNothing, call.graph});
+      const bool layer = !call.graph && is_layer_in_step(*source_, trace, *passes, call.path);
+      add({end, layer ? NumberTells::kUnclear : NumberTells::kNothing, call.graph});
       if (!call.graph && waiting == SIZE_MAX) waiting = cuts_.size() - 1;
       weights = weights || (!call.graph && has_weights(trace, call.path));
       continue;

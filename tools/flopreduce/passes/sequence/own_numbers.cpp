@@ -19,15 +19,25 @@ void OwnNumbers::count(Lane& lane) {
   lane.own.clear();
 }
 
-bool OwnNumbers::runs_again(uint32_t own) const {
-  const auto found = runs_.find(own);
-  return found != runs_.end() && found->second.again > found->second.gradient;
+// The last launch without a number is the node's own: those before an operator with one ran again.
+void OwnNumbers::end_node(Lane& lane) {
+  const size_t last = lane.without.empty() ? 0 : lane.without.back().second;
+  const size_t first = lane.without.empty() ? 0 : lane.without.front().second;
+  if (first != last)
+    for (const auto& [path, owns] : lane.without)
+      ++(owns < last ? without_[path].again : without_[path].gradient);
+  lane.without.clear();
+}
+
+bool OwnNumbers::again(const RunsOf& runs, uint32_t of) {
+  const auto found = runs.find(of);
+  return found != runs.end() && found->second.again > found->second.gradient;
 }
 
 std::vector<bool> OwnNumbers::take(size_t paths) const {
   std::vector<bool> again(runs_.empty() ? 0 : paths, false);
-  for (size_t path = 0; path < again.size(); ++path)
-    again[path] = runs_again(operators_.own_number_of(static_cast<uint32_t>(path)));
+  for (uint32_t path = 0; path < again.size(); ++path)
+    again[path] = this->again(runs_, operators_.own_number_of(path)) || this->again(without_, path);
   return again;
 }
 

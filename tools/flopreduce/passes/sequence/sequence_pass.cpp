@@ -136,7 +136,7 @@ void SequencePass::launches(Places::Lane& of, std::span<const LaunchCall> calls)
     if (on.part == Part::kOperator)
       own_numbers_.outside(lane.own);
     else
-      own_numbers_.launch(lane.own, on.node, on.own);
+      own_numbers_.launch(lane.own, on.node, on.own, on.path, call.sequence);
     if (on.part == Part::kNone) continue;
     const auto pass = [&] {
       return on.in_pass ? backward_passes_.node(lane.passes, call.sequence) : BackwardPasses::kNone;
@@ -381,6 +381,9 @@ OperatorCalls SequencePass::take() {
   for (size_t i = 0; i < unknown_.size(); ++i)
     if (unknown_[i]) calls_.calls[i] = 0;
   again_ = own_numbers_.take(tables_.paths.size());
+  std::erase_if(calls_.joined, [&](const auto& entry) {
+    return !again_.empty() && again_[OperatorCalls::backward_of(entry.first)];
+  });
   none_joined_ = any_node_ && calls_.joined.empty();
   return std::move(calls_);
 }

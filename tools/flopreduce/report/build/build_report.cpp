@@ -51,6 +51,7 @@ class Builder {
   void add_stacks();
   KernelReport& kernel(uint32_t signature);
   PhaseReport& phase(const std::string& name);
+  void add_unclear_matrix_work(const Work& forward);
 
   const ReportSources& from_;
   const TraceTables& tables_;
@@ -67,6 +68,28 @@ class Builder {
   uint32_t last_signature_ = kNoIndex;
   uint32_t last_chip_ = kNoIndex;
 };
+
+// Forward may be larger by matrix work that numbers do not place. Where backward has none of it,
+// what is known to be forward can be judged by itself.
+void Builder::add_unclear_matrix_work(const Work& forward) {
+  const Work& unclear = report_.unclear;
+  RatioReport& ratio = report_.ratio;
+  ratio.matrix_ratio = ratio.matrix_ratio.with(Mark::kAtMost);
+  ratio.matrix_interval.reset();
+  if (!ratio.expected) return;
+  if (report_.operators.unclear_gradients) {
+    ratio.expected.reset();
+    ratio.expected_missing = "backward has gradients of work of other that may have run forward";
+    ratio.verdict = RatioVerdict::kNone;
+    return;
+  }
+  if (ratio.verdict == RatioVerdict::kOutside) return;
+  u128 all = forward.matrix_flop;
+  add_saturating(all, unclear.matrix_flop);
+  ratio.expected->least *= unclear.flop_complete() ? quotient(forward.matrix_flop, all) : 0;
+  ratio.expected->basis += (ratio.expected->basis.empty() ? "" : "; ") +
+                           std::string("least: where matrix work of other ran forward, too");
+}
 
 PhaseReport& Builder::phase(const std::string& name) {
   for (auto& p : report_.phases)
@@ -109,7 +132,12 @@ void Builder::add_rows() {
     if (parameters == ParameterClass::kMerged) add_saturating(k.merged_launches, work.launches);
     if (parameters == ParameterClass::kUnknown) add_saturating(k.opaque_launches, work.launches);
     report_.rules[row.rule].work.add(work);
-    if (from_.rules.leaves_unclear(row.rule)) report_.unclear.add(work);
+    if (from_.rules.leaves_unclear(row.rule)) {
+      report_.unclear.add(work);
+      // What runs with such layers has no name that tells.
+      const auto& within = from_.rules.rules()[row.rule].within;
+      if (!within.empty() && from_.operators.name_decides(row.path)) phase(within).at_most = true;
+    }
     PhaseReport& p = phase(from_.rules.rules()[row.rule].phase);
     p.work.add(work);
     p.flop.add(flop);
@@ -353,16 +381,8 @@ Report Builder::build() {
   report_.ratio = backward_forward(from_, forward, backward, report_.operators, forward_matrix_);
   if (report_.unclear.flop > 0 || !report_.unclear.flop_complete())
     report_.ratio.ratio = report_.ratio.ratio.with(Mark::kAtMost);
-  // Forward may be larger by matrix work that numbers do not place.
-  if (report_.unclear.matrix_flop > 0 || !report_.unclear.flop_complete()) {
-    RatioReport& ratio = report_.ratio;
-    if (!ratio.ratio_partial) ratio.ratio_partial = ratio.ratio.number();
-    ratio.ratio = ratio.matrix_ratio = {};
-    ratio.matrix_interval.reset();
-    ratio.expected.reset();
-    ratio.expected_missing = "matrix work of other may have run forward";
-    ratio.verdict = RatioVerdict::kNone;
-  }
+  if (report_.unclear.matrix_flop > 0 || !report_.unclear.flop_complete())
+    add_unclear_matrix_work(forward);
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
   build_ranks(from_, work_, report_);
   report_.precisions = from_.formulas.precisions();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "analytic/operator_flop.h"
 #include "report/operators/operators.h"
@@ -31,7 +32,7 @@ class CallForms {
   struct Told {
     const OperatorName* gradient = nullptr;  // whose first size is the result's
     uint32_t function = kNoIndex;            // the range of the function that the node is named for
-    uint64_t calls = 0;
+    uint64_t calls = 0, runs = 0;            // as in CallForm
   };
   std::vector<Told> told(uint32_t path, const std::vector<uint32_t>& launching) const;
   const OperatorName* gradient_in(uint32_t backward, uint32_t node) const;
@@ -39,6 +40,7 @@ class CallForms {
   // belongs to agree.
   void add_forward(const std::vector<uint32_t>& launching, OperatorCall& call) const;
   Formula formula_of(uint32_t path, const OperatorCall& call, const Told& told) const;
+  std::optional<OperatorFlop> batched(uint32_t path, const std::vector<uint32_t>& launching) const;
 
   const OperatorMap& operators_;
   const OperatorJoin& join_;
@@ -88,6 +90,7 @@ std::vector<CallForms::Told> CallForms::told(uint32_t path,
                                        gradient->kind == OperatorKind::kFunction);
       if (better) told.gradient = gradient;
       told.function = function;
+      if (gradient->kind == OperatorKind::kFunction) add_saturating(told.runs, joined.calls);
       uint64_t& of_result = calls[gradient->sizes[0]];
       of_result = std::max(of_result, joined.numbers);
     }
@@ -96,7 +99,10 @@ std::vector<CallForms::Told> CallForms::told(uint32_t path,
         add_saturating(at->second.calls, numbers);
   }
   std::vector<Told> all;
-  for (const auto& [result, told] : by_result) all.push_back(told);
+  for (auto& [result, told] : by_result) {
+    told.runs = std::max(told.runs, told.calls);
+    all.push_back(told);
+  }
   return all;
 }
 
@@ -138,6 +144,30 @@ Formula CallForms::formula_of(uint32_t path, const OperatorCall& call, const Tol
   return of_inner.flop ? of_inner : formula;
 }
 
+// torch.vmap calls a product with the sizes of one sample, and inside of it one of all samples:
+// these, each called once. Nothing without.
+std::optional<OperatorFlop> CallForms::batched(uint32_t path,
+                                               const std::vector<uint32_t>& launching) const {
+  std::map<uint32_t, u128> products;  // multiply-adds, by path; 0 of those that call others
+  bool any = false;
+  for (const uint32_t launch : launching) {
+    u128 inner = 0;
+    for (uint32_t at = launch; at != operators_.parent_of(path); at = operators_.parent_of(at)) {
+      const OperatorName& name = *operators_.name_of(at);
+      if (!factors_of(name)) continue;
+      const Formula formula = operator_formula(name, {.sizes = &name.sizes});
+      if (!formula.flop) continue;
+      any = any || formula.flop->multiply_adds < inner;
+      if (inner > 0) products[at] = 0;
+      if (inner == 0) products.try_emplace(at, inner = formula.flop->multiply_adds);
+    }
+  }
+  if (!any) return std::nullopt;
+  OperatorFlop sum;
+  for (const auto& [at, multiply_adds] : products) sum.add({multiply_adds, 0, 0});
+  return sum;
+}
+
 std::vector<CallForm> CallForms::of(uint32_t path, const std::vector<uint32_t>& launching) const {
   const OperatorName& name = *operators_.name_of(path);
   OperatorCall call{.sizes = name.has_sizes ? &name.sizes : nullptr,
@@ -145,8 +175,9 @@ std::vector<CallForm> CallForms::of(uint32_t path, const std::vector<uint32_t>& 
   add_forward(launching, call);
   std::vector<CallForm> forms;
   for (const Told& one : told(path, launching))
-    add_form(forms, {formula_of(path, call, one), one.calls});
+    add_form(forms, {formula_of(path, call, one), one.calls, one.runs});
   if (forms.empty()) forms.push_back({formula_of(path, call, {}), 0});
+  if (const auto all = batched(path, launching)) forms = {{Formula::of(*all), 0}};
   return forms;
 }
 
@@ -161,10 +192,9 @@ void add_form(std::vector<CallForm>& forms, const CallForm& form) {
   const auto known = std::find_if(forms.begin(), forms.end(), [&](const CallForm& one) {
     return same(one.formula, form.formula);
   });
-  if (known == forms.end())
-    forms.push_back(form);
-  else
-    add_saturating(known->calls, form.calls);
+  if (known == forms.end()) return forms.push_back(form);
+  add_saturating(known->calls, form.calls);
+  add_saturating(known->runs, form.runs);
 }
 
 void deal_calls(std::vector<CallForm>& forms, uint64_t calls) {

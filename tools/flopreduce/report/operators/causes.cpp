@@ -130,7 +130,17 @@ struct PossibleCause {
   const char* evidence = "";  // '*': the measure, '#': elements of the results
   std::array<std::string_view, 5> kernels = {};
 };
-constexpr double kHalfLow = 0.495, kHalfHigh = 0.66;  // about_half_of_attention()
+constexpr double kHalfLow = 0.495, kHalfHigh = 0.66;  // mask_of_attention()
+
+// FlashAttention's kernels have it among the values behind their traits: "Is_dropout, Is_causal",
+// or "Is_causal" first where keys are split (csrc/flash_attn/src/flash_fwd_launch_template.h).
+bool is_causal(std::string_view kernel) {
+  if (contains_any_case(kernel, "causal")) return true;
+  const size_t traits = kernel.find("_kernel_traits"), values = kernel.find("EELb", traits);
+  if (traits == kernel.npos || values == kernel.npos) return false;
+  const size_t at = values + (contains_any_case(kernel, "splitkv") ? 4 : 8);
+  return at < kernel.size() && kernel[at] == '1';
+}
 
 // Tried in this order.
 // clang-format off
@@ -198,6 +208,11 @@ std::string per_kernel(const OperatorFacts& facts) {
 
 Cause explain(const OperatorFacts& facts, u128 formula) {
   if (auto cause = first_of(kBefore, facts, formula)) {
+    if (mask_of_attention(facts) == Mask::kCausal) {
+      cause->cause.replace(0, cause->cause.find_first_of(','), "causal mask");
+      cause->evidence = "named by " + shown(*std::ranges::find_if(facts.kernels, is_causal,
+                                                                  &OperatorKernel::name));
+    }
     if (cause->cause == "bias" && facts.formula.backward) cause->cause += " gradient";
     return *cause;
   }
@@ -242,17 +257,19 @@ bool formula_is_at_most(const OperatorFacts& facts) {
          facts.gradients.found == Gradients::kUnknown;
 }
 
-bool about_half_of_attention(const OperatorFacts& facts) {
-  if (!facts.formula.attention || !facts.formula.flop || !facts.work.flop_complete()) return false;
-  const u128 whole = facts.algorithm().flop(facts.fma);
-  const double done = whole == 0 ? 0 : quotient(facts.work.flop, whole);
-  return done >= kHalfLow && done <= kHalfHigh;
+Mask mask_of_attention(const OperatorFacts& facts) {
+  if (!facts.formula.attention || !facts.formula.flop || !facts.work.flop_complete())
+    return Mask::kNone;
+  const double done = over(facts.work.flop, facts.algorithm().flop(facts.fma));
+  if (done < kHalfLow || done > kHalfHigh) return Mask::kNone;
+  return std::ranges::any_of(facts.kernels, is_causal, &OperatorKernel::name) ? Mask::kCausal
+                                                                              : Mask::kPerhapsHalf;
 }
 
 std::optional<u128> model_flop(const OperatorFacts& facts) {
   if (!facts.formula.flop) return std::nullopt;
   const u128 whole = facts.formula_flop();
-  return about_half_of_attention(facts) ? whole / 2 : of_computed(facts, whole);
+  return mask_of_attention(facts) != Mask::kNone ? whole / 2 : of_computed(facts, whole);
 }
 
 }  // namespace flopinj::reduce

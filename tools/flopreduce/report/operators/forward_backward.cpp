@@ -265,6 +265,10 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
     const auto matrix = static_cast<double>(layer.forward.matrix_flop);
     if (found->second.matrix >= 0.5 * matrix) layer.expected = found->second.ratio();
   }
+  report.unclear_gradients = gradients.has_more_than([&](uint32_t path) {
+    const auto found = theory_.find(path);
+    return found == theory_.end() ? 0 : found->second.calls.calls;
+  });
   if (all.again && all.assumed)
     report.products_missing = "gradients are computed again, and not of all products is it known";
   else

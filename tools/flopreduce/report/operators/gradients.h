@@ -21,6 +21,7 @@
 // apart only where each number is one call. FLOP of backward are evidence for causes and for MFU,
 // and for no expectation.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -83,6 +84,12 @@ class GradientFinder {
   ExpectedBackward of(uint32_t path, const ForwardCalls& forward, double all, bool weights) const;
   // Whether no operator before this one in the order of forward has gradients, and it has.
   bool first(uint32_t path) const { return path == first_; }
+  // Whether backward work was found of more calls of an operator than calls(path) of it.
+  template <class Calls>
+  bool has_more_than(Calls&& calls) const {
+    return std::ranges::any_of(differentiated_,
+                               [&](const auto& of) { return of.second > calls(of.first); });
+  }
   // Whether backward work of any operator was found.
   bool any() const { return first_ != kNoIndex; }
 

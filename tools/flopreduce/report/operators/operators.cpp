@@ -91,7 +91,9 @@ void OperatorsBuilder::add_forms_again(std::map<const Place*, std::vector<CallFo
     auto& own = forms[&place];
     if (key.second != "recompute" || own.size() != 1 || own.front().formula.flop) continue;
     const auto found = by_name.find(operators_.name_of(key.first));
-    if (found != by_name.end()) own = found->second;
+    if (found == by_name.end()) continue;
+    own = found->second;
+    for (CallForm& form : own) form.calls = form.runs;
   }
 }
 
@@ -105,14 +107,6 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.unmeasured_reason = place.reason;
   facts.forms = std::move(forms);
   std::tie(facts.calls, facts.calls_counted) = calls_of(path, place);
-  // Calls without backward work may be of any form, and so may those that ran again.
-  uint64_t told = 0;
-  for (const CallForm& form : facts.forms) add_saturating(told, form.calls);
-  if (facts.forms.size() > 1 && told != facts.calls) {
-    const bool untold = calls_.recorded && told < facts.calls;
-    if (untold || phase == "recompute") facts.forms = {{Formula::none(kWhichForm), 0}};
-    facts.calls_counted = false;
-  }
   // Checkpointing leaves its last operator by an exception: the range is there, and no product.
   const auto& first = facts.forms.front().formula;
   if (phase == "recompute" && first.flop && first.flop->multiply_adds > 0 &&
@@ -121,6 +115,14 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
     for (const auto& [where, sum] : place.kernels)
       if (sum.matrix_flop > 0) add_saturating(products, sum.launches);
     facts.calls = std::min(facts.calls, products);
+  }
+  // Calls without backward work may be of any form, and so may those that ran again.
+  uint64_t told = 0;
+  for (const CallForm& form : facts.forms) add_saturating(told, form.calls);
+  if (facts.forms.size() > 1 && told != facts.calls) {
+    const bool untold = calls_.recorded && told < facts.calls;
+    if (untold || phase == "recompute") facts.forms = {{Formula::none(kWhichForm), 0}};
+    facts.calls_counted = false;
   }
   deal_calls(facts.forms, facts.calls);
   facts.formula = facts.forms.front().formula;
@@ -153,6 +155,7 @@ void OperatorsBuilder::add_types() {
     type.work.add(place.work);
     add_saturating(type.formula_uncounted, place.formula_uncounted);
     type.formula_at_most = type.formula_at_most || place.formula_at_most;
+    type.model_about = type.model_about || place.model_about;
     type.formula_partial = type.formula_partial || place.formula_partial;
     if (place.formula_flop && place.work.flop_complete()) {
       if (!type.formula_flop) type.formula_flop = type.model_flop = 0;
@@ -202,7 +205,10 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
     if (r.counts_for_model()) add_saturating(report_.formula_flop, *r.model_flop);
   }
   r.formula_at_most = formula_is_at_most(facts);
-  if (r.formula_at_most && r.phase != "recompute") report_.formula_at_most = true;
+  r.model_about = mask_of_attention(facts) == Mask::kPerhapsHalf;
+  if (r.phase != "recompute")
+    report_.formula_marks = report_.formula_marks | mark_if(r.formula_at_most, Mark::kAtMost) |
+                            mark_if(r.model_about, Mark::kEstimate);
   const Cause cause = cause_of(facts);
   r.cause = cause.cause;
   r.evidence = cause.evidence;

@@ -100,7 +100,7 @@ Section phases_part(const Report& report) {
   const auto phases = largest_first(report.phases, [](const auto& p) { return p.work.time.ns; });
   for (size_t i = 0; i < std::min(kMostPhases, phases.size()); ++i) {
     const PhaseReport& p = *phases[i];
-    const Mark mark = phase_mark(p.name, report);
+    const Mark mark = phase_mark(p, report);
     table.rows.push_back({p.name, flop_of(p.work).with(mark),
                           flop_share(p.work, report.total).with(mark), gpu_time_of(p.work),
                           time_share(p.work, report.total), dashed(rate_of(p.work).with(mark)),

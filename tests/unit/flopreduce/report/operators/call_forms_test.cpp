@@ -91,6 +91,38 @@ TEST_CASE("formulas: calls without backward are dealt out like the others") {
   }
 }
 
+// Checkpointing stops in the second layer, once for each pass over a graph that is kept.
+TEST_CASE("formulas: of twins that run again it is unknown which did, whatever their number") {
+  Scene s(true);
+  const Twins twins(s);
+  const std::string again =
+      "aten::conv2d, seq = #, sizes = [[2, 4, 8, 8], [4, 4, 3, 3], [], [], [], [], []]";
+  const uint32_t inside = s.path(
+      {engine("ConvolutionBackward0"), "ConvolutionBackward0, sizes = [[2, 4, 4, 4]]", again});
+  s.launch(kMain, {s.call(twins.wide, twins.forward, 0), s.call(twins.narrow, twins.forward, 1)});
+  for (uint64_t pass = 0; pass < 2; ++pass)
+    s.launch(kAutograd,
+             {s.call(twins.wide, inside, 2 * pass), s.call(twins.narrow, twins.narrow_back, 1),
+              s.call(twins.wide, twins.wide_back, 0)});
+  const auto& type = type_of(s.reduce(), "aten::conv2d", "recompute");
+  CHECK(type.calls == 2);
+  CHECK_FALSE(type.formula_flop.has_value());
+}
+
+// torch/_functorch: the batching rule of aten::mm calls aten::matmul with all samples.
+TEST_CASE("formulas: an operator under vmap has the sizes of one sample, and does all") {
+  Scene s;
+  const std::string mm = "aten::mm, sizes = [[8, 12], [12, 16]]";
+  const uint32_t forward = s.path({"aten::linear, sizes = [[8, 12], [16, 12], []]", mm,
+                                   "aten::matmul, sizes = [[3, 8, 12], [12, 16]]",
+                                   "aten::mm, sizes = [[24, 12], [12, 16]]"});
+  const uint32_t kernel = s.kernel("gemm", 24 * 12 * 16);
+  s.launch(kMain, {s.at(kernel, forward, 0), s.at(kernel, forward, 1)});
+  const auto& type = type_of(s.reduce(), "aten::linear", "other");
+  CHECK(type.formula_flop == u128{2 * 2 * 24 * 12 * 16});
+  CHECK(type.cause.empty());
+}
+
 // autocast_mode.h: aten::conv2d casts, and calls itself.
 TEST_CASE("formulas: autocast's casts are no convolution's result") {
   Scene s;

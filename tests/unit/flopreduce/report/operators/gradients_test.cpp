@@ -273,7 +273,7 @@ TEST_CASE(
 TEST_CASE("attention: a causal mask and recomputed scores are told, and do not count for MFU") {
   // 256 queries and keys of width 64 in 8 heads.
   constexpr double kScores = 8 * 256 * 256, kWidth = 64, kProduct = 2 * kScores * kWidth;
-  const auto report = [&](double done) {
+  const auto report = [&](double done, const std::string& values = "") {
     Scene s;
     const std::string x = "[1, 8, 256, 64]", qkv = x + ", " + x + ", " + x;
     const uint32_t forward =
@@ -284,9 +284,10 @@ TEST_CASE("attention: a causal mask and recomputed scores are told, and do not c
                 "ScaledDotProductFlashAttentionBackward0",
                 "aten::_scaled_dot_product_flash_attention_backward, sizes = [" + x + ", " + qkv +
                     ", " + x + ", [1, 8, 256]]"});
-    s.launch(kMain, {s.at(s.kernel("flash_fwd_kernel", 0, 0, done * 2 * kProduct), forward, 1)});
+    s.launch(kMain,
+             {s.at(s.kernel("flash_fwd_kernel" + values, 0, 0, done * 2 * kProduct), forward, 1)});
     s.launch(kAutograd,
-             {s.at(s.kernel("flash_bwd_kernel", 0, 0, done * 5 * kProduct), backward, 1)});
+             {s.at(s.kernel("flash_bwd_kernel" + values, 0, 0, done * 5 * kProduct), backward, 1)});
     return s.reduce();
   };
   const std::string kForward = "aten::scaled_dot_product_attention",
@@ -306,7 +307,18 @@ TEST_CASE("attention: a causal mask and recomputed scores are told, and do not c
   CHECK(type_of(causal, kBackward, "backward").cause ==
         "about half of the products, recompute inside the fused backward");
   CHECK(causal.operators.formula_flop == static_cast<u128>(3 * kProduct));
+  CHECK(causal.operators.formula_marks == Mark::kEstimate);  // nothing says that it is causal
   check_expected(by_forward(causal, kForward).expected, 2.5, 2.5);
+
+  // FlashAttention's values say it: Is_dropout, Is_causal.
+  const std::string traits = "I23Flash_fwd_kernel_traitsILi64ELi128ELb0EEE";
+  const Report told = report(10.0 / 16, traits + "Lb0ELb1ELb0EEE");
+  CHECK(type_of(told, kForward, "forward").cause == "causal mask");
+  CHECK(type_of(told, kBackward, "backward").cause ==
+        "causal mask, recompute inside the fused backward");
+  CHECK(told.operators.formula_flop == static_cast<u128>(3 * kProduct));
+  CHECK(told.operators.formula_marks == Mark::kNone);
+  CHECK(report(10.0 / 16, traits + "Lb1ELb0ELb0EEE").operators.formula_marks == Mark::kEstimate);
 
   // A window that leaves in a tenth is no causal mask.
   CHECK(type_of(report(0.1), kForward, "forward").cause == "unexplained");
