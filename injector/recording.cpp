@@ -112,6 +112,7 @@ ProcessInfo Recording::describe() {
     process.job_id = settings.job;
     process.job_id_source = "FLOPINJ_JOB";
   }
+  if (settings.run) process.run_id = settings.run->id;
   if (settings.no_command_line)
     process.command_line.clear();
   else

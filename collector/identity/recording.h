@@ -36,6 +36,9 @@ struct ProcessInfo {
   uint32_t world_size = 0;  // ranks of the job; 0: no launcher says how many
   std::string job_id;       // as a scheduler or the user names it; empty: neither does
   std::string job_id_source;
+  // How often it was started again before, by its scheduler and by torchrun.
+  uint32_t requeues = 0, restarts = 0;
+  uint64_t run_id = 0;  // of flopinj run that started it; 0: another way
   bool simulated = false;
   bool simulated_clock = false;  // time stamps are simgpu's: real time does not move them
   bool ptx_counts = false;       // instructions that are counted are PTX's

@@ -145,6 +145,9 @@ void TraceWriter::header(const ProcessInfo& process, Level level) {
     if (process.simulated_clock) h.add_bool(F::simulated_clock, true);
     if (process.ptx_counts) h.add_bool(F::ptx_counts, true);
     h.add_bool(F::calls, true);
+    if (process.requeues != 0) h.add_uint32(F::requeues, process.requeues);
+    if (process.restarts != 0) h.add_uint32(F::restarts, process.restarts);
+    if (process.run_id != 0) h.add_fixed64(F::run_id, process.run_id);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -81,6 +82,8 @@ ProcessInfo describe_process() {
     info.command_line.push_back(one);
   read_rank(info);
   read_job(info);
+  info.requeues = static_cast<uint32_t>(std::max(0, number_in("SLURM_RESTART_COUNT")));
+  info.restarts = static_cast<uint32_t>(std::max(0, number_in("TORCHELASTIC_RESTART_COUNT")));
   info.clock_realtime_ns = realtime_ns();
   info.clock_monotonic_ns = monotonic_ns();
   std::random_device random;

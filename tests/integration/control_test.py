@@ -237,7 +237,7 @@ class Settings(Attach):
         theirs.write_text("precious")
         client = self.endless(FLOPINJ_FORCE=1)
         for setting in (f"FLOPINJ_CUPTI={theirs}", "FLOPINJ_FORCE=1", "FLOPINJ_LOG=debug",
-                        "FLOPINJ_RUN=0:x", "FLOPINJ_QUIET=0", "FLOPINJ_DORMANT=1",
+                        "FLOPINJ_RUN=0:1:x", "FLOPINJ_QUIET=0", "FLOPINJ_DORMANT=1",
                         "FLOPINJ_NO_CONTROL=0", "FLOPINJ_CAPTURE_RANGE=none"):
             with self.subTest(setting), self.assertRaisesRegex(Refused, "in a program that runs"):
                 ask(client.pid, "start", setting)

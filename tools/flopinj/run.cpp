@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <random>
 #include <string_view>
 #include <system_error>
 
@@ -106,6 +107,14 @@ std::string output_name(const Options& options) {
 
 bool quiet(const Options& options) { return setting(options, kQuiet) == "1"; }
 
+// Of a run within a run: that of the outer one.
+uint64_t run_id() {
+  const char* const outer = std::getenv(kRun.data());
+  if (const auto token = RunToken::parse(outer != nullptr ? outer : "")) return token->id;
+  std::random_device random;
+  return uint64_t{random()} << 32 | random();
+}
+
 // What would leave the program unprofiled is found now, and not after hours. Returns the socket of
 // the run's watcher, empty where there is none.
 std::string prepare_recording(const Options& options, const std::string& output,
@@ -118,6 +127,7 @@ std::string prepare_recording(const Options& options, const std::string& output,
   if (const std::string problem = output_problem(output, force); !problem.empty())
     throw CannotRecord(problem + ". Nothing was started");
   RunToken token;
+  token.id = run_id();
   if (force) token.started_ns = output_clock_ns(output);
   if (listener != nullptr)
     token.socket = listener->name();

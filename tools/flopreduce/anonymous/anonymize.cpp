@@ -50,6 +50,7 @@ const std::map<std::string_view, Treatment>& treatments() {
       {"Header.choice", {kLeftOut}},
       {"Header.job_id", {kPseudonym, "job"}},
       {"Header.job_id_source", {kNames}},
+      {"Header.run_id", {kHash}},
       {"Device.name", {kOurs}},
       {"Device.chip", {kOurs}},
       {"Device.uuid", {kHash}},

@@ -383,17 +383,14 @@ struct CounterReport {
   std::string problem;  // the recorder's own words, with the remedy; raw bytes; may be empty
 };
 
-// Recordings that belong together. A trace has no id of its run, so this goes by what is in its
-// header and by when it ran: recordings are of several runs where their jobs or world sizes differ;
-// where two processes have one rank; where ranks without a job ran more than an hour apart; and,
-// where nobody says a rank, where they ran one after another (of one job: on different hosts), or
-// without a job on different hosts. Recordings of one process, as of repeated attaching, are of one
-// run. A recording whose header is lost is of the first run: nothing is known of it.
+// Recordings that belong together (report/runs.h). A recording whose header is lost is of the first
+// run: nothing is known of it.
 struct RunReport {
-  std::vector<size_t> traces;        // Report::traces
-  std::string job_id;                // as a scheduler or the user names it; empty: nobody does
+  std::vector<size_t> traces;  // Report::traces
+  // Of the first of them: what all say of their job, and how often it was started again.
+  trace::Header header;
   std::optional<uint64_t> begin_ns;  // CLOCK_REALTIME; nothing where it is not known
-  // Programs without rank and job that ran side by side, where they are several.
+  // Programs without rank and job that ran together, where they are several.
   std::vector<std::string> programs;
 };
 

@@ -130,7 +130,10 @@ std::string run_text(const Report& report, const RunReport& run) {
   std::string program;
   for (const std::string& word : first.header.command_line()) program += word + " ";
   std::string text = cut(program, 60) + "(";
-  if (!run.job_id.empty()) text += "job " + cut(run.job_id, 40) + ", ";
+  if (!run.header.job_id().empty()) text += "job " + cut(run.header.job_id(), 40) + ", ";
+  for (const auto& [count, what] :
+       {std::pair(run.header.requeues(), "requeue "), std::pair(run.header.restarts(), "restart ")})
+    if (count > 0) text += what + to_grouped(count) + ", ";
   if (run.begin_ns) text += to_utc(*run.begin_ns) + ", ";
   text += cut(first.header.hostname(), 40) + "): ";
   for (size_t i = 0; i < std::min(kShown, run.traces.size()); ++i) {
@@ -195,8 +198,7 @@ std::string runs_notice(const Report& report) {
   if (runs.empty() || runs.front().programs.empty()) return {};
   const auto& programs = runs.front().programs;
   std::string text = "These traces are of " + to_grouped(programs.size()) +
-                     " programs that ran side by side, and every figure is of all of them "
-                     "together: ";
+                     " programs that ran together, and every figure is of all of them: ";
   for (size_t i = 0; i < std::min(kShown, programs.size()); ++i)
     text += (i == 0 ? "" : "; ") + cut(programs[i], 60);
   return text + (programs.size() > kShown ? "; and more" : "") +

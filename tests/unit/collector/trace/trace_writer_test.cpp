@@ -58,6 +58,9 @@ TEST_CASE("header") {
   p.clock_realtime_ns = uint64_t{1} << 63;
   p.clock_monotonic_ns = 3;
   p.session_id = 0xFEDCBA9876543210;
+  p.requeues = 2;
+  p.restarts = 3;
+  p.run_id = 0x8000000000000001;
   p.mode = "multiplex";
   p.measures = true;
   p.budget_percent = 0.5;
@@ -65,7 +68,7 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 8);
+  CHECK(h.format_minor() == 9);
   CHECK(h.calls());
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
   CHECK((h.simulated_clock() && h.ptx_counts()));
@@ -89,6 +92,8 @@ TEST_CASE("header") {
   CHECK(h.clock_realtime_ns() == uint64_t{1} << 63);
   CHECK(h.clock_monotonic_ns() == 3);
   CHECK(h.session_id() == 0xFEDCBA9876543210);
+  CHECK((h.requeues() == 2 && h.restarts() == 3));
+  CHECK(h.run_id() == 0x8000000000000001);
   CHECK(h.mode() == "multiplex");
   CHECK(h.measures());
   CHECK(h.budget_percent() == 0.5);

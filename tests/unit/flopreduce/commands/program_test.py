@@ -20,6 +20,7 @@ import jsonschema
 import pyarrow
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "support"))
+import ranks  # noqa: E402
 from report_tables import by, known  # noqa: E402
 
 FLOPREDUCE, MAKE_TRACES = sys.argv[1:3]
@@ -70,6 +71,36 @@ class Program(unittest.TestCase):
         self.assertEqual(len(lines), 1, lines)
         for word in ("flopreduce:", *words):
             self.assertIn(word, lines[0])
+
+    def test_without_a_trace_the_newest_run_is_read(self):
+        folder = self.folder / "runs"
+        folder.mkdir()
+
+        def reduce(*arguments):
+            return subprocess.run([FLOPREDUCE, *arguments], cwd=folder, capture_output=True,
+                                  timeout=60)
+
+        self.one_line(reduce(), 2, "TRACE is required", "no trace (*.pb, *.sum) is in this folder")
+        # Two ranks of a job twice, and a file of another program; the first run was written last.
+        for number, (name, begin, job, rank) in enumerate(
+                [("new1.pb", 101, "8", 1), ("new0.pb", 100, "8", 0), ("old0.pb", 10, "7", 0),
+                 ("old1.pb", 12, "7", 1)]):
+            trace = ranks.framed([(ranks.HEADER, 2, ranks.encoded(
+                [(1, 0, 1), (ranks.REALTIME, 0, begin * 10**9), (ranks.JOB, 2, job.encode()),
+                 (ranks.RANK, 0, rank), (ranks.SESSION, 1, (number + 1).to_bytes(8, "little"))]))],
+                1)
+            (folder / name).write_bytes(gzip.compress(trace) if rank else trace)
+        (folder / "new1.pb").rename(folder / "new1.pb.gz")
+        (folder / "old1.pb").rename(folder / "old1.pb.gz")
+        (folder / "other.pb").write_bytes(b"of another program")
+        (folder / "notes.txt").write_bytes((folder / "new0.pb").read_bytes())
+        done = reduce("--format", "json")
+        self.assertEqual(
+            done.stderr.decode().splitlines()[0],
+            "flopreduce: the newest run in this folder: new0.pb, new1.pb.gz")
+        report = json.loads(done.stdout)
+        self.assertEqual([(row["job_id"], row["processes"]) for row in report["runs"]],
+                         [("8", 2)])
 
     def test_a_complete_trace_is_fine(self):
         done = run("--all", self.trace["training"])

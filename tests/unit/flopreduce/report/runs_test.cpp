@@ -14,7 +14,8 @@ struct Process {
   int32_t rank = -1;
   uint64_t begin_s = 0, length_s = 10;  // length 0: it was killed, and nothing says when
   std::string job = {}, host = "node", command = "python train.py";
-  uint32_t pid = 0, world_size = 0;
+  uint32_t pid = 0, world_size = 0, requeues = 0, restarts = 0;
+  uint64_t run_id = 0;
 };
 
 std::string trace_of(uint64_t session, const Process& process) {
@@ -28,6 +29,9 @@ std::string trace_of(uint64_t session, const Process& process) {
   h.set_rank(process.rank);
   h.set_world_size(process.world_size);
   h.set_job_id(process.job);
+  h.set_requeues(process.requeues);
+  h.set_restarts(process.restarts);
+  h.set_run_id(process.run_id);
   h.add_command_line(process.command);
   h.set_clock_trace_ns(7);
   h.set_clock_realtime_ns(kBegin + process.begin_s * kSecond);
@@ -156,7 +160,7 @@ TEST_CASE("runs: other programs side by side are said, children of multiprocessi
   const auto notice = [](const std::string& other) {
     return json_of(report_of({{}, {.begin_s = 1, .command = other}}))["notices"].dump();
   };
-  CHECK(notice("python other.py").find("of 2 programs that ran side by side") != std::string::npos);
+  CHECK(notice("python other.py").find("of 2 programs that ran together") != std::string::npos);
   CHECK(notice("python train.py").find("programs") == std::string::npos);
   CHECK(notice("python -c from multiprocessing.spawn import spawn_main").find("programs") ==
         std::string::npos);
@@ -169,4 +173,25 @@ TEST_CASE("runs: a summary of all of them says the same") {
   const Report report = reduce_bytes({merge_bytes(inputs).bytes});
   CHECK(report.runs.size() == 3);
   CHECK(runs_of(processes).size() == 3);
+}
+
+TEST_CASE("runs: what was started again is another run") {
+  CHECK(runs_of({{.job = "17"}, {.begin_s = 100, .job = "17", .requeues = 1}}) == Runs{{1}, {2}});
+  CHECK(runs_of({{.rank = 0, .job = "17"},
+                 {.rank = 1, .job = "17"},
+                 {.rank = 1, .begin_s = 5, .job = "17", .restarts = 1},
+                 {.rank = 0, .begin_s = 6, .job = "17", .restarts = 1}}) == Runs{{1, 2}, {3, 4}});
+}
+
+TEST_CASE("runs: what one flopinj run started is one run, whenever it ran") {
+  CHECK(runs_of({{.run_id = 1}, {.begin_s = 100, .command = "b", .run_id = 1}}) == Runs{{1, 2}});
+  CHECK(runs_of({{.run_id = 1}, {.begin_s = 5, .run_id = 2}}) == Runs{{1}, {2}});
+  // Of a job without ranks each process may have a flopinj run of its own.
+  CHECK(runs_of({{.job = "17", .run_id = 1}, {.begin_s = 5, .job = "17", .run_id = 2}}) ==
+        Runs{{1, 2}});
+  CHECK(runs_of({{.job = "17", .run_id = 1}, {.begin_s = 100, .job = "17", .run_id = 2}}) ==
+        Runs{{1}, {2}});
+  // So it is with ranks, which launchers start.
+  CHECK(runs_of({{.rank = 0, .run_id = 1}, {.rank = 1, .begin_s = 100, .run_id = 2}}) ==
+        Runs{{1, 2}});
 }

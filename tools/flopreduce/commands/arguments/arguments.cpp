@@ -40,7 +40,7 @@ std::vector<std::string> traces_in(const std::string& folder) {
   std::vector<std::string> found;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (is_trace_name(at->path())) found.push_back(at->path());
+    if (is_trace_name(at->path())) found.push_back(at->path().lexically_normal());
   if (found.empty()) return {folder};
   std::sort(found.begin(), found.end());
   return found;
@@ -121,7 +121,7 @@ void InputArguments::add_traces_to(manual::CommandLine& app) {
   asks_for_traces = true;
   app.add_option("TRACE", traces,
                  "Traces and summaries, compressed or not; a folder: all in it; '-': "
-                 "standard input");
+                 "standard input; none: those of the newest run in this folder");
   several(
       app.add_option("--files-from", lists,
                      "More traces: their names from FILE, one a line; '-': from standard input"),
@@ -180,6 +180,21 @@ void InputArguments::add_utilization_to(manual::CommandLine& app) {
              "(6ND) of all steps");
 }
 
+void InputArguments::take_newest_run() {
+  if (!lists.empty())
+    throw Failure("--files-from " + printable(lists.front()) + ": names no trace");
+  const std::vector<std::string> all = traces_in(".");
+  traces = newest_run(all);
+  if (traces.empty())
+    throw Failure("TRACE is required: no trace (*.pb, *.sum) is in this folder (see --help)");
+  constexpr size_t kShown = 3;
+  std::string said;
+  for (size_t i = 0; i < std::min(kShown, traces.size()); ++i)
+    said += (i == 0 ? "" : ", ") + printable(traces[i]);
+  if (traces.size() > kShown) said += " and " + to_grouped(traces.size() - kShown) + " more";
+  complain("the newest run in this folder: " + said);
+}
+
 void InputArguments::finish() {
   if (reduce.utilization.parameters && !reduce.utilization.tokens_per_step)
     throw Failure("--parameters needs --tokens-per-step: 6ND is of the tokens of a step");
@@ -189,9 +204,7 @@ void InputArguments::finish() {
       throw Failure(*error);
   for (const std::string& list : lists)
     std::ranges::move(lines_of(list, "--files-from"), std::back_inserter(traces));
-  if (traces.empty() && asks_for_traces)
-    throw Failure(lists.empty() ? "TRACE is required (see --help)"
-                                : "--files-from " + printable(lists.front()) + ": names no trace");
+  if (traces.empty() && asks_for_traces) take_newest_run();
   std::vector<std::string> all;
   std::error_code ignored;
   for (const std::string& trace : traces)

@@ -99,7 +99,14 @@ struct InputArguments {
   void add_utilization_to(manual::CommandLine& app);  // --peak, and formulas' FLOP
   void finish();                           // after parsing: a folder's traces take its place
   std::vector<std::string> files() const;  // traces and rule files
+
+ private:
+  void take_newest_run();  // those of the current folder, which a line on standard error names
 };
+
+// Of these files, those with recordings of the run that began last (report/runs.h). Files that
+// begin with no recording's header are left out.
+std::vector<std::string> newest_run(const std::vector<std::string>& traces);
 
 // The report of the traces, and the exit code that their state asks for; no report where none could
 // be used. What is wrong with them was said on standard error.

@@ -118,7 +118,22 @@ Columns<RunReport> run_columns() {
       [](const RunReport& run, const Report& report) { return &run - report.runs.data() + 1; },
       "number of the run, from 1: processes.run; where there are several, every figure is of all "
       "of them together");
-  c.text("job_id", "job", or_null(&RunReport::job_id), "null where nothing names the job");
+  c.text(
+      "job_id", "job", [](const RunReport& run) { return text_or_null(run.header.job_id()); },
+      "null where nothing names the job");
+  c.count(
+      "requeues", "requeues", [](const RunReport& run) { return run.header.requeues(); },
+      "how often the scheduler had started the job again");
+  c.count(
+      "restarts", "restarts", [](const RunReport& run) { return run.header.restarts(); },
+      "how often torchrun had started its processes again");
+  c.text(
+      "run_id", "id",
+      [](const RunReport& run) {
+        const uint64_t id = run.header.run_id();
+        return id != 0 ? std::optional(hash_text(id)) : std::nullopt;
+      },
+      "the same in all processes that one `flopinj run` started; null: started in another way");
   c.count("begin_ns", "began", &RunReport::begin_ns, "by the host's clock, CLOCK_REALTIME");
   c.count("processes", "processes", [](const RunReport& run) { return run.traces.size(); });
   return c;
