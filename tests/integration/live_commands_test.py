@@ -1,11 +1,17 @@
 """flopinj attach, detach, status, top and metrics."""
 
+import fcntl
 import json
+import os
+import pty
 import re
 import select
 import shutil
+import signal
 import socket
+import struct
 import subprocess
+import termios
 import unittest
 import urllib.request
 
@@ -70,6 +76,59 @@ class Commands(Attach):
         done = flopinj("top", 2 ** 30)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn(f"there is no process {2 ** 30}", done.stderr)
+
+    def test_top_has_keys(self):
+        clients = [self.endless(), self.endless()]
+        for client in clients:
+            ask(client.pid, "start")
+            self.wait_for(lambda: int(ask(client.pid, "status")["trace_bytes"]) > 3000)
+        screen, terminal = pty.openpty()
+        self.addCleanup(os.close, screen)
+        self.addCleanup(os.close, terminal)
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 80, 0, 0))
+        before = termios.tcgetattr(terminal)
+        seen = ""
+
+        def begin():
+            return subprocess.Popen([harness.FLOPINJ, "top", str(clients[0].pid)], stdin=terminal,
+                                    stdout=terminal, stderr=terminal, start_new_session=True,
+                                    env=harness.clean_environment())
+
+        def until(words):
+            """Reads the screen up to these words. What came before them."""
+            nonlocal seen
+            while words not in seen:
+                ready, _, _ = select.select([screen], [], [], PATIENCE_S)
+                self.assertTrue(ready, f"no {words!r} in {seen[-2000:]!r}")
+                seen += os.read(screen, 65536).decode(errors="replace")
+            passed, seen = seen.split(words, 1)
+            return passed
+
+        def press(key, words):
+            os.write(screen, key)
+            until(words)
+
+        top = begin()
+        until(f"process {clients[0].pid}: recording")
+        until("sort: time")
+        press(b"s", "sort: flop")
+        press(b"a", "first screen")
+        press(b"p", "PAUSED")
+        press(b"\033[B", "\033[H")  # one line down
+        self.assertTrue(until("\033[K").startswith("  trace "))
+        press(b"p", "p pause")
+        press(b"n", f"process {clients[1].pid}: recording")
+        press(b"q", "\033[?1049l")
+        self.assertEqual(top.wait(PATIENCE_S), 0)
+        self.assertEqual(termios.tcgetattr(terminal), before)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            top = begin()
+            until("sort: time")
+            self.assertNotEqual(termios.tcgetattr(terminal), before)
+            top.send_signal(number)
+            until("\033[?1049l")
+            self.assertEqual(top.wait(PATIENCE_S), -number)
+            self.assertEqual(termios.tcgetattr(terminal), before)
 
     def test_top_shows_the_report_so_far(self):
         client = self.endless()

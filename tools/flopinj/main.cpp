@@ -244,7 +244,9 @@ const Command kCommands[] = {
     {"top",
      "show the report of a program while it runs",
      "Shows the status of a recording and the report of its trace so far, again and again until "
-     "the program ends. A trace that takes long to read is read less often.",
+     "the program ends. A trace that takes long to read is read less often. On a terminal, keys "
+     "pause it, sort kernels, show all sections or the next recorded process; the last line names "
+     "them.",
      add_top_options,
      flopinj::top,
      {{"flopinj top 4711", "HFU, phases and kernels so far"}}},
