@@ -17,8 +17,8 @@ class Stress(harness.TestCase):
         memory = [
             int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("rss ")
         ]
-        self.assertGreater(len(memory), settled + 1)
         if not harness.SANITIZER_PRELOAD:  # they keep what is freed
+            self.assertGreater(len(memory), settled + 1)
             self.assertLess(memory[-1] - memory[settled], growth, memory)
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
@@ -32,11 +32,13 @@ class Stress(harness.TestCase):
 
     def test_ten_thousand_signatures(self):
         # Rings, buffers and tables of fixed size fill during the first twenty rounds.
+        rounds = 10 if harness.SANITIZER_PRELOAD else 40
         for mode, level in (("multiplex", "launches"), ("timing", "tally")):
             with self.subTest(mode):
                 self.trace = self.folder / f"{mode}.pb"
-                report, recorded = self.stress("signatures", 400_000, 24, 8 * MIB,
-                                               FLOPINJ_MODE=mode, FLOPINJ_LEVEL=level)
+                report, recorded = self.stress(
+                    "signatures", rounds * 10_000, 24, 8 * MIB, str(rounds), FLOPINJ_MODE=mode,
+                    FLOPINJ_LEVEL=level)
                 kernel = report["kernels"][0]
                 self.assertEqual((kernel["signatures"], kernel["launches"]), (10_000, recorded))
                 self.assertEqual(kernel["flop"], recorded * 2 if mode == "multiplex" else None)

@@ -1,5 +1,5 @@
-// Many of everything, again and again: stress_client CASE. Prints the process's memory after every
-// round: "rss BYTES".
+// Many of everything, again and again: stress_client CASE [NUMBER]. Prints the process's memory after
+// every round: "rss BYTES".
 #include <nvtx3/nvToolsExt.h>
 #include <unistd.h>
 
@@ -28,10 +28,10 @@ void launch_dot(const Gpu& gpu, CUfunction dot, int k, unsigned shared_bytes,
   check(cuLaunchKernel(dot, 1, 1, 1, 1, 1, 1, shared_bytes, stream, parameters, nullptr), "dot");
 }
 
-// 10,000 signatures: shared memory is part of them. 40 rounds.
-void signatures(Gpu& gpu) {
+// 10,000 signatures: shared memory is part of them.
+void signatures(Gpu& gpu, int rounds) {
   CUfunction dot = gpu.function("dot");
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     for (unsigned i = 0; i < 10'000; ++i) launch_dot(gpu, dot, 1, i);
     Gpu::synchronize();
     usleep(30'000);  // the writer keeps up: a full ring would drop launches
@@ -73,13 +73,14 @@ void modules(Gpu& gpu, int count) {
 
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
+  const int number = argc > 2 ? std::atoi(argv[2]) : 0;
   Gpu gpu(argv[0]);
   if (name == "signatures")
-    signatures(gpu);
+    signatures(gpu, number);
   else if (name == "threads")
     threads(gpu);
   else if (name == "modules")
-    modules(gpu, argc > 2 ? std::atoi(argv[2]) : 1'000);
+    modules(gpu, number);
   else
     return 2;
   return 0;
