@@ -1,5 +1,5 @@
-// Many of everything, again and again: stress_client CASE [NUMBER]. Prints the process's memory after
-// every round: "rss BYTES".
+// Many of everything, again and again: stress_client CASE [NUMBER]. Prints the process's memory
+// after every round: "rss BYTES".
 #include <nvtx3/nvToolsExt.h>
 #include <unistd.h>
 
