@@ -338,6 +338,39 @@ TraceBuilder vectors() {
   return t;
 }
 
+// Three steps, a millisecond each, of two layers. Products of 2 GFLOP: one of each layer forward, and
+// backward one of fc1 and two of fc2.
+TraceBuilder network() {
+  TraceBuilder t;
+  t.header(6);
+  t.device(1, "GH100", "NVIDIA H200", 132);
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  t.kernel(1, "product", 601);
+  t.samples(1, 1, {{0, 0, 1e9, 0, 0, 0, 0, 0, 0}});
+  t.path(1, 0, "step");
+  t.path(2, 1, "forward");
+  t.path(3, 1, "backward");
+  for (const uint32_t pass : {2U, 3U}) {
+    t.path(2 * pass, pass, "layer:fc1");
+    t.path(2 * pass + 1, pass, "layer:fc2");
+  }
+  std::vector<TraceBuilder::Step> steps;
+  for (uint32_t step = 1; step <= 3; ++step) {
+    Launches launches{
+        {1, 60'000, 4}, {1, 80'000, 5}, {1, 70'000, 7}, {1, 90'000, 7}, {1, 50'000, 6}};
+    for (auto& launch : launches) launch.step = step;
+    t.launches(launches, 1, 1, 1'000'000 * step);
+    steps.push_back({step, 1'000'000 * step, 400'000});
+  }
+  t.steps(steps, 1);
+  t.ledger(15, 15, 0, 1, 1);
+  t.overhead(100'000, 5'000'000);
+  t.end();
+  return t;
+}
+
 // Two devices, three streams and two threads; batches that overlap on one stream, and that were
 // written in another order than they ran. Rank 1 began 1 ms after rank 0, on a clock of its own.
 TraceBuilder timeline(int rank) {
@@ -430,6 +463,7 @@ int main(int argc, char** argv) {
   if (name == "hostile") bytes = hostile().bytes();
   if (name == "wide") bytes = wide().bytes();
   if (name == "vectors") bytes = vectors().bytes();
+  if (name == "network") bytes = network().bytes();
   if (name == "exact0") bytes = exact(0, 0).bytes();
   if (name == "exact1") bytes = exact(0, 1).bytes();
   if (name == "exact53") bytes = exact(0x1p52, 0).bytes();  // 2^53 FLOP
@@ -448,7 +482,8 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "use: make_traces training|simulated|other_rank|killed|damaged|hostile|wide|vectors|"
-        "exact0|exact1|exact53|exact53_1|rounded|group|timeline|timeline_rank1|job0 ... job999|"
+        "network|exact0|exact1|exact53|exact53_1|rounded|group|timeline|timeline_rank1|job0 ... "
+        "job999|"
         "fleet_simulated > FILE, or make_traces fleet RANKS FOLDER\n");
     return 2;
   }

@@ -14,7 +14,7 @@ const std::array<LostRow, 19> kLostRows{{
     {"idle_short_gaps", "idle", "short gaps", kIdleShortGaps, kIdleShortGaps},
     {"communication", nullptr, "communication alone", kCommunication, kCommunication},
     {"uncounted", nullptr, "no FLOP count", kUncounted, kUncounted},
-    {"other", nullptr, "kernels without products", kOtherMemory, kOtherBelowRoof},
+    {"other", nullptr, "other kernels below peak", kOtherMemory, kOtherBelowRoof},
     {"other_memory", "other", "memory", kOtherMemory, kOtherMemory},
     {"other_below_roof", "other", "below the roof", kOtherBelowRoof, kOtherBelowRoof},
     {"matrix", nullptr, "products below peak", kMatrixMemory, kMatrixBelowRoof},

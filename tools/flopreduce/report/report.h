@@ -348,7 +348,7 @@ struct ForwardBackward {
 struct OperatorsReport {
   std::vector<OperatorReport> types;        // by function and phase, most FLOP first
   std::vector<OperatorReport> places;       // by range path and phase, most FLOP first
-  std::vector<ForwardBackward> layers;      // in the order of forward
+  std::vector<ForwardBackward> layers;      // most FLOP first, then in the order of forward
   std::vector<ForwardBackward> by_forward;  // by forward operator, most FLOP first
   u128 formula_flop = 0;  // OperatorReport::model_flop of all, recomputation left out
   Mark formula_marks = Mark::kNone;

@@ -41,7 +41,7 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
        "it")
       .main();
   c.figure(
-      "forward_share", "of fwd", Kind::kRatio,
+      "forward_share", "of forward", Kind::kShare,
       [](const Pair& r) { return Figure::exact(r.forward_share); },
       "share of the executed FLOP of the whole forward pass; null where a launch of the pass "
       "is unmeasured, or none is here");
@@ -53,7 +53,14 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
        "executed FLOP of backward")
       .main();
   c.figure(
-       "ratio", "ratio", Kind::kRatio,
+      "flop_ratio", "ratio", Kind::kRatio,
+      [](const Pair& r, const Report& report) {
+        return flop_where_any(r.backward).with(backward_mark(r, report)) /
+               flop_where_any(r.forward).with(forward_mark(r));
+      },
+      "backward_flop / forward_flop: of all executed FLOP");
+  c.figure(
+       "ratio", "of products", Kind::kRatio,
        [](const Pair& r, const Report& report) {
          return Figure::exact(r.ratio).with(backward_mark(r, report) | inverse(forward_mark(r)));
        },
@@ -110,8 +117,8 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
 }
 Columns<Pair> layer_columns() {
   return pair_columns("layer",
-                      "the ranges below the one that gives the phase, operators left out; in the "
-                      "order of forward. Backward launches belong to the layer of the forward "
+                      "the ranges below the one that gives the phase, operators left out; those "
+                      "with most FLOP first. Backward launches belong to the layer of the forward "
                       "operator with their sequence number, else to that of the ranges around "
                       "them");
 }
@@ -162,7 +169,7 @@ void each_pass(const Report& report, const std::function<void(const PassRow&)>& 
 const TableSource kLayerTable = TableSource("layers", "backward / forward by layer", layer_columns,
                                             pairs_of<&OperatorsReport::layers>)
                                     .long_list()
-                                    .titled("Layers: backward / forward of matrix work");
+                                    .titled("Layers: forward and backward");
 const TableSource kLayerPasses =
     TableSource::pass_on("layer_passes", "launches of a layer by direction",
                          pass_columns<kLayerName>, each_pass<&OperatorsReport::layers>);
@@ -170,7 +177,7 @@ const TableSource kOperatorWorkTable =
     TableSource("operator_work", "backward / forward by operator", operator_work_columns,
                 pairs_of<&OperatorsReport::by_forward>)
         .long_list()
-        .titled("Operators: backward / forward of matrix work");
+        .titled("Operators: forward and backward");
 const TableSource kOperatorPasses =
     TableSource::pass_on("operator_passes", "launches of a forward operator by direction",
                          pass_columns<kOperatorName>, each_pass<&OperatorsReport::by_forward>);

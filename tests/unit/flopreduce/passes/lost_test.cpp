@@ -213,8 +213,8 @@ TEST_CASE("lost: one kernel of each kind, one after another") {
   REQUIRE(screen.size() == 2);
   CHECK(screen[0].value == "<= 98.1 %");
   CHECK(screen[0].note ==
-        "no kernel runs 93.5 %, products below peak ~ 2.7 %, communication alone 1.4 %, kernels "
-        "without products 0.4 %, no FLOP count 0.1 %");
+        "no kernel runs 93.5 %, products below peak ~ 2.7 %, communication alone 1.4 %, other "
+        "kernels below peak 0.4 %, no FLOP count 0.1 %");
   CHECK(screen[1].note.starts_with("Largest: long gaps."));
   // A gap belongs to the kernel after it.
   CHECK(lines_of(lost, [](const auto& part) { return part.phase == "communication"; }) ==

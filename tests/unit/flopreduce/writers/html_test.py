@@ -174,6 +174,9 @@ class Page(unittest.TestCase):
             "row_sum": (n * n - n, 4 * n * n + 4 * n, 390_000)
         }
 
+    def unfold(self, card):
+        self.browser.click(f".contents a[href='#{card}']")
+
     def text(self, selector):
         """As it is seen: nothing where it is hidden."""
         return self.browser.run(
@@ -289,6 +292,7 @@ class Page(unittest.TestCase):
                                                        series("<b>x</b>", 12288, 4096, [12288])]},
                 {"label": number[texts[1]], "phases": [series("loss", 0, 1024, [2**60])]}]
         self.open_changed("training", change)
+        self.unfold("flop-over-time")
         labels = self.browser.run("[...document.querySelectorAll('#flop-over-time option')]"
                                   ".map((o) => o.textContent)")
         self.assertEqual(labels, texts[:2])
@@ -337,8 +341,10 @@ class Page(unittest.TestCase):
 
     def test_flop_over_time_adds_up_to_the_json_report(self):
         self.open("other_rank")  # counts and sums of times alone
+        self.unfold("flop-over-time")
         self.assertIn("a start and an end", self.text("#flop-over-time .empty"))
         self.open("timeline")
+        self.unfold("flop-over-time")
         expected = report("timeline")
         devices = [row["ordinal"] for row in expected["device_time"]]
         self.assertEqual(len(devices), 2)

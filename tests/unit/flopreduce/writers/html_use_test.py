@@ -80,7 +80,7 @@ class Use(unittest.TestCase):
                                  "[f.querySelector('dt').textContent, "
                                  "f.querySelector('dd').firstChild.textContent])")
         self.assertEqual([name for name, _ in cards], [
-            "Executed", "HFU", "MFU", "Kernel time", "Backward/fwd", "Coverage", "Profiler cost"])
+            "HFU", "MFU", "Executed", "Kernel time", "Backward/fwd", "Coverage", "Profiler cost"])
         for name, value in cards:
             self.assertTrue(lines[name].startswith(value), (name, value, lines[name]))
 
@@ -101,7 +101,7 @@ class Use(unittest.TestCase):
                 self.assertTrue(found, (name, row))
 
     def test_a_phase_has_one_colour(self):
-        self.open("timeline")
+        self.open("timeline", fragment="open=flop-over-time")
         phases = set(by(report("timeline"), "phases"))
         seen = {phase: set() for phase in phases}
         dots = self.browser.run(
@@ -140,6 +140,11 @@ class Use(unittest.TestCase):
             self.assertAlmostEqual(width, 100 * table[line]["ns"] / capacity, 6)
             until += width
         self.assertAlmostEqual(until, 100, 6)
+        # The same as a table, which is folded.
+        folded = "document.querySelector('#lost .fold').open"
+        self.assertFalse(self.browser.run(folded))
+        self.browser.click("#lost .fold summary")
+        self.assertTrue(self.browser.run(folded))
         # By keyboard: the parts of a line by phase, which add up to it.
         line = falls[0][0]
         self.browser.run("document.querySelector('.fall').focus()")
@@ -152,6 +157,49 @@ class Use(unittest.TestCase):
         self.assertFalse(self.browser.run(f"document.getElementById('lost-{line}').hidden"))
         self.browser.press("Enter")
         self.assertTrue(self.browser.run(f"document.getElementById('lost-{line}').hidden"))
+
+    def test_the_answer_is_on_the_first_screen(self):
+        for width, height in ((1400, 1000), (390, 844)):
+            self.browser.look(width, height)
+            self.open("network")
+            ends = self.browser.run("[...document.querySelectorAll('.answer .figure, .fall')]"
+                                    ".map((e) => e.getBoundingClientRect().bottom)")
+            self.assertGreater(len(ends), 4)
+            self.assertLessEqual(max(ends), height)
+            names = self.browser.run("[...document.querySelectorAll('.answer dt')]"
+                                     ".map((e) => e.textContent)")
+            self.assertEqual(names, ["HFU", "MFU"])
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
+        self.assertEqual(self.browser.run("document.title"), "train on host, NVIDIA H200")
+
+    def test_steps_side_by_side(self):
+        self.open("network")
+        least_ns = report("network")["figures"]["hfu"] * 5e6 / 15  # of one product of 15, in 5 ms
+        self.browser.run("document.querySelector('#steps .plot').focus()")
+        tip = "#steps .tip"
+        self.assertTrue(self.browser.run(f"document.querySelector('{tip}').hidden"))
+        for number in (1, 2):  # a step lasts until the next one's first kernel
+            self.browser.press("ArrowRight")
+            said = self.text(tip).splitlines()
+            self.assertEqual(said[:2], [f"step {number}: 1.000 ms", "10.00 GFLOP"])
+            self.assertEqual(said[2], f"HFU {100 * 5 * least_ns / 1e6:.1f} %")
+            self.assertIn("no kernel runs 650.0 us", "\n".join(said))
+        self.browser.press("Escape")
+        self.assertTrue(self.browser.run(f"document.querySelector('{tip}').hidden"))
+
+    def test_layers_have_bars_of_flop_and_of_time(self):
+        self.open("network")
+        bars = self.browser.run(
+            "[...document.querySelectorAll('.layer-row:not(.layer-head)')].map((row) => "
+            "[row.firstChild.textContent, ...[...row.querySelectorAll('i')].map((i) => "
+            "parseFloat(i.style.width))])")
+        # FLOP of forward and backward, and their time, of the most that a layer has.
+        expected = [["layer:fc2", 100 / 3, 200 / 3, 100 * 80 / 240, 100 * 160 / 240],
+                    ["layer:fc1", 100 / 3, 100 / 3, 100 * 60 / 240, 100 * 50 / 240]]
+        self.assertEqual([row[0] for row in bars], [row[0] for row in expected])
+        for row, wanted in zip(bars, expected):
+            for width, other in zip(row[1:], wanted[1:], strict=True):
+                self.assertAlmostEqual(width, other, 3)
 
     def test_a_column_head_says_what_it_means(self):
         self.open("training")
@@ -233,7 +281,7 @@ class Use(unittest.TestCase):
         links = self.browser.run(
             "[...document.querySelectorAll('.contents a')].map((a) => a.hash.slice(1))")
         self.assertEqual(links, self.browser.run(
-            "[...document.querySelectorAll('.cards > details')].map((d) => d.id)"))
+            "[...document.querySelectorAll('.card')].map((d) => d.id)"))
 
     def test_a_link_brings_back_what_was_chosen(self):
         path = self.open("training")
@@ -382,7 +430,7 @@ class Use(unittest.TestCase):
     # --- two runs, many ranks --------------------------------------------------------------------
 
     def test_two_runs_side_by_side(self):
-        one, other = trace("vectors"), trace("training")
+        one, other = trace("vectors"), trace("network")
         path = self.page("compare", "compare", one, other)
         self.show(path)
         sides = json.loads(run("compare", one, other, "--format", "json").stdout)
@@ -396,11 +444,12 @@ class Use(unittest.TestCase):
                 "[...document.querySelectorAll('.figure')].map((f) => "
                 "[f.querySelector('dt').textContent, f.querySelector('.note').textContent])"):
             self.assertRegex(screen, rf"(?m)^  {name} .* {re.escape(note)}$")
-        widths = self.browser.run("[...document.querySelectorAll('.bar')].map((b) => "
-                                  "b.getBoundingClientRect().width)")
-        times = [by(sides, "total")["gpu_time_ns"][side] for side in "ab"]
-        self.assertAlmostEqual(widths[0] / widths[1], times[0] / times[1],
-                               delta=0.02 * times[0] / times[1])
+        widths = dict(self.browser.run("[...document.querySelectorAll('.bar')].map((b) => "
+                                       "[b.ariaLabel, b.getBoundingClientRect().width])"))
+        for what, figure in (("FLOP", "flop"), ("time", "gpu_time_ns")):
+            a, b = (by(sides, "total")[figure][side] for side in "ab")
+            shown = widths[f"shares of {what} A"] / widths[f"shares of {what} B"]
+            self.assertAlmostEqual(shown, a / b, delta=0.02 * a / b)
 
     def test_other_answers_are_pages_too(self):
         for name, arguments in (("peaks", ("peaks", "H100")),

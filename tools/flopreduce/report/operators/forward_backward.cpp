@@ -327,6 +327,8 @@ void ForwardBackwardBuilder::finish(const GradientFinder& gradients, OperatorsRe
     add_saturating(sum, row.backward.flop);
     return sum;
   };
+  std::stable_sort(layers_.rows.begin(), layers_.rows.end(),
+                   [&](const auto& a, const auto& b) { return flop(a) > flop(b); });
   std::stable_sort(types_.rows.begin(), types_.rows.end(), [&](const auto& a, const auto& b) {
     return flop(a) != flop(b) ? flop(a) > flop(b) : a.name < b.name;
   });

@@ -2,7 +2,8 @@
 #
 # The page's policy admits exactly this style and this script, by their SHA-256.
 set(styles page charts)
-set(scripts dom format data state tips table plot roofline rate ranks lost tree flame contents page)
+set(scripts dom format data state tips table plot roofline rate ranks lost steps layers tree flame
+    contents page)
 cmake_policy(SET CMP0053 NEW)
 
 # Base64 of a hexadecimal number of 64 digits (RFC 4648): three digits are two characters.

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -297,6 +300,78 @@ Json lost_json(const Report& report) {
           {"mfu", lost.share(lost.formula ? lost.at(LostLine::kModel) : work)}};
 }
 
+// Steps side by side, of all processes together; neighbours share a column where there are many.
+// [first, steps, FLOP of a step or null, device time of a step by line of the ledger, or its wall
+// time alone].
+Json steps_json(const Report& report) {
+  const LostReport& lost = report.lost;
+  constexpr uint32_t kMostColumns = 512;
+  uint32_t last = 0, every = 1;
+  for (const StepsReport::Step& step : report.steps.steps) last = std::max(last, step.number);
+  while ((last + every - 1) / every > kMostColumns) every *= 2;
+  for (const LostReport::Step& step : lost.steps) every = std::max(every, step.steps);
+  struct Column {
+    uint64_t steps = 0, devices = 0, wall_ns = 0;
+    bool counted = true;
+    std::set<uint32_t> numbers;
+    u128 flop = 0;
+    LostNs lost{};
+  };
+  std::map<uint32_t, Column> columns;
+  for (const StepsReport::Step& step : report.steps.steps) {
+    if (step.number == 0) continue;
+    Column& column = columns[(step.number - 1) / every];
+    ++column.steps;
+    column.numbers.insert(step.number);
+    column.wall_ns += step.wall_ns;
+    column.flop += step.work.flop;
+    column.counted = column.counted && step.work.unmeasured == 0 && step.work.launches > 0;
+    column.devices += report.traces[step.trace].devices;
+  }
+  for (const LostReport::Step& step : lost.steps) {
+    const auto found = columns.find(step.first == 0 ? UINT32_MAX : (step.first - 1) / every);
+    if (found == columns.end()) continue;
+    for (size_t line = 0; line < kLostLines; ++line) found->second.lost[line] += step.ns[line];
+  }
+  Json list = Json::array();
+  for (const auto& [number, column] : columns) {
+    Json ns = Json::array();
+    if (lost.known())
+      for (const LostRow& row : kLostRows) {
+        if (row.parent != nullptr) continue;
+        const auto of = static_cast<double>(ns_of(column.lost, row));
+        ns.push_back(std::round(of / static_cast<double>(std::max<uint64_t>(1, column.devices))));
+      }
+    else
+      ns.push_back(column.wall_ns / column.steps);
+    const uint64_t numbers = column.numbers.size();
+    list.push_back({*column.numbers.begin(), numbers,
+                    column.counted ? Json(static_cast<double>(column.flop / numbers)) : Json(),
+                    std::move(ns)});
+  }
+  return list;
+}
+
+// "train.py on node1, NVIDIA H100": what a tab is called.
+std::string title_of(const Report& report) {
+  if (report.traces.empty()) return "FLOP report";
+  const trace::Header& header = report.traces.front().header;
+  std::string program = "FLOP";
+  const auto base = [](const std::string& word) { return word.substr(word.rfind('/') + 1); };
+  for (const std::string& word : header.command_line()) {
+    if (word.starts_with('-')) continue;
+    program = base(word);
+    if (!program.starts_with("python")) break;
+  }
+  const size_t processes = report.traces.size();
+  std::string title = program + (processes == 1 ? " on " + header.hostname()
+                                                : ", " + to_grouped(processes) + " processes");
+  std::set<std::string> chips;
+  for (const DeviceReport& device : report.devices) chips.insert(device.facts.name());
+  for (const std::string& chip : chips) title += ", " + chip;
+  return printable(cut(title, 100));
+}
+
 // Tables for programs that people want at hand where a figure is doubted.
 void add_processes(Json& sections, PageData& page, const Report& report) {
   for (const TableSource* source : table_sources()) {
@@ -313,7 +388,7 @@ void add_processes(Json& sections, PageData& page, const Report& report) {
 
 void write_html(std::ostream& out, const Report& report, std::string_view program) {
   PageData page;
-  page["title"] = "FLOP report";
+  page["title"] = title_of(report);
   page["program"] = PageData::lines(screen_program(report));
   page["warnings"] = PageData::lines(screen_warnings(report));
   page["figures"] = figures_json(screen_figures(report));
@@ -326,6 +401,7 @@ void write_html(std::ostream& out, const Report& report, std::string_view progra
   page["flop_over_time"] = flop_over_time_json(page, report);
   page["ranks"] = ranks_json(page, report);
   if (report.lost.known()) page["lost"] = lost_json(report);
+  if (Json steps = steps_json(report); steps.size() > 1) page["steps"] = std::move(steps);
   page["about"] = "Made by " + std::string(program) + " from " +
                   std::to_string(report.traces.size()) + " recorded process" +
                   (report.traces.size() == 1 ? "" : "es") + "; one fused multiply-add counts " +

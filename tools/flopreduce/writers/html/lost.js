@@ -15,9 +15,9 @@ function lostParts(line) {
   return el("table", { className: "fall-parts" }, el("thead", {}, head), el("tbody", {}, ...rows));
 }
 
-// `table` has the lines' shares, as they add up when they are rounded.
+// `table` has the lines' shares, as they add up when they are rounded, and a note on some.
 function waterfall({ lines, hfu, mfu }, table) {
-  const shares = new Map(table.rows.map(([words, share]) => [words, share]));
+  const shares = new Map(table.rows.map(([words, share, , note]) => [words, [share, note]]));
   const percent = (share) => `${100 * share}%`;
   const rows = lines.map((line, number) => {
     const { key, words, begin, end, bound } = line;
@@ -31,8 +31,13 @@ function waterfall({ lines, hfu, mfu }, table) {
       if (!parts.hidden && !parts.firstChild) parts.append(lostParts(line));
     }, { className: "fall", "aria-expanded": "false", "aria-controls": parts.id,
          style: { "--hfu": percent(1 - hfu), "--mfu": percent(1 - mfu) } });
-    row.append(el("span", {}, words), el("span", { className: "fall-track" }, bar),
-      el("span", { className: "fall-value" }, shares.get(words)));
+    const [share, note] = shares.get(words);
+    // Beside the bar, where there is more room.
+    const after = 1 - end < 0.55;
+    const beside = el("span", { className: "fall-note", style: after
+      ? { left: percent(1 - end) } : { right: percent(begin) } }, note ?? "");
+    row.append(el("span", {}, words), el("span", { className: "fall-track" }, bar, beside),
+      el("span", { className: "fall-value" }, share));
     if (number === lines.length - 1) row.classList.add("last");
     return [row, parts];
   });

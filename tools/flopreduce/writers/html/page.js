@@ -1,7 +1,6 @@
 // Builds the page from the data in it. Every section of a report is a card of lines and a table;
 // some have a picture, and the views of kernels point at each other.
-const kOpen = ["lost", "phases", "precisions", "utilization", "ranks", "steps", "flame", "kernels",
-               "roofline", "flop-over-time"];
+const kOpen = ["lost", "steps", "ranks", "layers", "phases", "roofline", "flame", "kernels"];
 
 const data = readData(document.getElementById("data").textContent);
 const isReport = data.tree !== undefined;  // other answers' cards are all open
@@ -15,15 +14,18 @@ function lines(list) {
   return el("div", { className: "lines" }, ...list.map((line) => el("div", {}, ...line.map(part))));
 }
 
-// One bar cut by the shares of a column, in the colours of the rows.
-function shareBar(table, key, color) {
+// What a row has in a column; 0 where it is not known.
+function amountIn(table, key) {
   const c = columnOf(table, key);
-  const values = table.rows.map((row) => Math.max(0, numberOf(row[c]) || 0));
+  return (row) => Math.max(0, numberOf(row[c]) || 0);
+}
+
+// One bar cut by what rows have, in their colours.
+function shareBar(rows, label, amount, color) {
+  const values = rows.map(amount);
   const sum = values.reduce((a, b) => a + b, 0);
-  const { heading } = table.columns[c];
-  const label = heading === "share" ? "FLOP" : heading;
   const bar = el("div", { className: "bar", role: "img", "aria-label": `shares of ${label}` });
-  table.rows.forEach((row, r) => {
+  rows.forEach((row, r) => {
     if (values[r] === 0) return;
     const share = human(values[r] / sum, "share");
     bar.append(el("i", { title: `${row[0]}: ${share} of ${label}`,
@@ -33,18 +35,24 @@ function shareBar(table, key, color) {
   return sum > 0 ? [el("div", { className: "bar-row" }, el("span", {}, label), bar)] : [];
 }
 
-// The GPU time of both sides by phase, to one scale.
+// FLOP and GPU time of both sides by phase, each to one scale.
 function compareBars(table) {
-  const color = (row) => phaseColor(row[0]);
-  const phases = { ...table, rows: table.rows.filter((row) => row[0] !== "total") };
-  const keys = ["gpu_time_a_ns", "gpu_time_b_ns"];
-  const sums = keys.map((key) =>
-    phases.rows.reduce((sum, row) => sum + (numberOf(row[columnOf(table, key)]) || 0), 0));
-  return keys.flatMap((key, i) => shareBar(phases, key, color).map((bar) => {
-    bar.lastChild.style.flex =
-      `0 1 calc((100% - var(--bar-label)) * ${sums[i] / Math.max(...sums)})`;
-    return bar;
-  }));
+  const rows = table.rows.filter((row) => row[0] !== "total");
+  const product = (one, other) => (row) => amountIn(table, one)(row) * amountIn(table, other)(row);
+  const amounts = [
+    ["FLOP", (side) => product(`launches_${side}`, `flop_per_launch_${side}`)],
+    ["time", (side) => amountIn(table, `gpu_time_${side}_ns`)],
+  ];
+  return amounts.flatMap(([label, of]) => {
+    const sums = ["a", "b"].map((side) => rows.reduce((sum, row) => sum + of(side)(row), 0));
+    return ["a", "b"].flatMap((side, i) =>
+      shareBar(rows, `${label} ${side.toUpperCase()}`, of(side), (row) => phaseColor(row[0]))
+        .map((bar) => {
+          bar.lastChild.style.flex =
+            `0 1 calc((100% - var(--bar-label)) * ${sums[i] / Math.max(...sums)})`;
+          return bar;
+        }));
+  });
 }
 
 // The colour of a table's rows: a phase's, of a phase or of a kernel that runs in it.
@@ -89,15 +97,26 @@ const kPictures = {
   lost(body, tools, { table }) {
     body.append(waterfall(data.lost, table));
   },
+  steps(body, tools) {
+    if (!data.steps) return;
+    const lines = data.lost?.lines ?? [];
+    const strip = new StepStrip(data.steps, new Map(lines.map(({ key, words }) => [key, words])));
+    if (strip.hfu) tools.append(strip.legend());
+    body.append(strip.element);
+  },
+  layers(body, tools, { table }) {
+    tools.prepend(legend(["forward", "backward"].map((pass) => [phaseColor(pass), pass])));
+    body.append(layerBars(table));
+  },
   phases(body, tools, { table }) {
-    body.append(...["flop_share", "gpu_time_ns"].flatMap((key) =>
-      shareBar(table, key, (row) => phaseColor(row[0]))));
+    body.append(...[["FLOP", "flop_share"], ["GPU time", "gpu_time_ns"]].flatMap(([label, key]) =>
+      shareBar(table.rows, label, amountIn(table, key), (row) => phaseColor(row[0]))));
   },
   compared_phases(body, tools, { table }) {
     body.append(...compareBars(table));
   },
   precisions(body, tools, { table }) {
-    body.append(...shareBar(table, "flop_share", dotsOf(table)));
+    body.append(...shareBar(table.rows, "FLOP", amountIn(table, "flop_share"), dotsOf(table)));
   },
   kernels(body, tools, section, view) {
     chooseKernels(view);
@@ -127,13 +146,16 @@ function fillSection(section) {
     if (table && table.rows.length > 0) {
       const view = tableView(section, tools);
       kPictures[section.key]?.(body, tools, section, view);
-      body.append(view.frame);
+      body.append(section.key === "lost" ? folded("The same as a table", view.frame) : view.frame);
     } else if (table) {
       body.append(el("div", { className: "empty" }, table.when_empty));
     }
     if (section.below.length > 0) body.append(lines(section.below));
   };
 }
+
+const folded = (title, inside) =>
+  el("details", { className: "fold" }, el("summary", {}, title), inside);
 
 let flame = null;
 function fillFlame(body, tools) {
@@ -187,20 +209,19 @@ function addReportCards() {
     const section = rest.get(key);
     if (!section || !rest.delete(key)) return;
     addCard(key, section.title || "Totals", fillSection(section),
-      !isReport ||
-      (kOpen.includes(key) && !(key === "precisions" && section.table.rows.length < 2)));
+      !isReport || kOpen.includes(key));
   };
-  for (const key of ["lost", "phases", "precisions", "ranks", "steps"]) add(key);
-  if (data.tree?.length > 0) addCard("flame", "Flame view: ranges and kernels", fillFlame, true);
-  add("kernels");
+  for (const key of ["lost", "steps", "ranks", "layers", "phases"]) add(key);
   if (rest.has("roofline")) add("roofline");
   else if (data.roofs && sectionOf.get("kernels")?.table.rows.length > 0)
     addCard("roofline", "Roofline", (body) =>
       body.append(el("div", { className: "empty" }, noRoofline(data.roofs))), true);
+  if (data.tree?.length > 0) addCard("flame", "Flame view: ranges and kernels", fillFlame, true);
+  add("kernels");
   if (data.flop_over_time)
     addCard("flop-over-time", "FLOP/s over time", (body, tools) =>
-      rateBody(body, tools, data.flop_over_time, data.roofs), true);
-  for (const key of ["utilization", "ratio"]) add(key);
+      rateBody(body, tools, data.flop_over_time, data.roofs), false);
+  for (const key of ["precisions", "utilization", "ratio"]) add(key);
   for (const key of [...rest.keys()]) add(key);
   addCard("terms", "What the words mean", fillTerms, false);
 }
@@ -213,12 +234,19 @@ function build() {
   const cards = [...cardOf.values()];
   document.title = data.title;
   const page = document.getElementById("page");
-  page.append(el("header", { className: "head" }, el("div", { className: "kicker" }, "flopinj"),
+  page.append(el("header", { className: "head" },
+    el("div", { className: "kicker" }, isReport ? "flopinj: FLOP report" : "flopinj"),
     el("h1", {}, name(data.title)), ...(data.program ? [lines(data.program)] : []),
     ...(data.warnings ?? []).map(banner)));
-  if (data.figures) page.append(figures(data.figures));
+  // The answer: HFU, MFU, and the waterfall between 100 % and the two.
+  const answers = data.lost ? 2 : 0;
+  if (answers > 0)
+    page.append(el("section", { className: "answer" }, figures(data.figures.slice(0, answers)),
+      cardOf.get("lost").element));
+  if (data.figures) page.append(figures(data.figures.slice(answers)));
   page.append(contentsList(cards),
-    el("div", { className: "cards" }, ...cards.map((card) => card.element)),
+    el("div", { className: "cards" }, ...cards.map((card) => card.element)
+      .filter((element) => !element.isConnected)),
     el("footer", {}, name(data.about)));
   document.body.append(tipBox);
   if (state.get("kernel")) kernelChoice.choose(state.get("kernel"));
