@@ -41,7 +41,7 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
        "it")
       .main();
   c.figure(
-      "forward_share", "of forward", Kind::kShare,
+      "forward_share", "of fwd", Kind::kShare,
       [](const Pair& r) { return Figure::exact(r.forward_share); },
       "share of the executed FLOP of the whole forward pass; null where a launch of the pass "
       "is unmeasured, or none is here");
@@ -53,14 +53,14 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
        "executed FLOP of backward")
       .main();
   c.figure(
-      "flop_ratio", "ratio", Kind::kRatio,
+      "ratio", "ratio", Kind::kRatio,
       [](const Pair& r, const Report& report) {
         return flop_where_any(r.backward).with(backward_mark(r, report)) /
                flop_where_any(r.forward).with(forward_mark(r));
       },
       "backward_flop / forward_flop: of all executed FLOP");
   c.figure(
-       "ratio", "of products", Kind::kRatio,
+       "matrix_ratio", "matrix", Kind::kRatio,
        [](const Pair& r, const Report& report) {
          return Figure::exact(r.ratio).with(backward_mark(r, report) | inverse(forward_mark(r)));
        },
