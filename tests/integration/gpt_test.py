@@ -119,7 +119,8 @@ class OperatorsOfPyTorch(TestCase):
         """Each product has two gradients, of its work each."""
         work = harness.by(report, "operator_work")
         for name in ("aten::linear", "aten::matmul"):
-            self.assertEqual((work[name]["matrix_ratio"], work[name]["expected_ratio"]), (2, 2), name)
+            row = work[name]
+            self.assertEqual((row["matrix_ratio"], row["expected_ratio"]), (2, 2), name)
         ratio = harness.by(report, "ratio")
         self.assertEqual(ratio["expected of matrix work, least"]["value"], 2)
         self.assertEqual(ratio["matrix work only"]["verdict"], "inside")

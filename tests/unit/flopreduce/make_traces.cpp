@@ -338,8 +338,8 @@ TraceBuilder vectors() {
   return t;
 }
 
-// Three steps, a millisecond each, of two layers. Products of 2 GFLOP: one of each layer forward, and
-// backward one of fc1 and two of fc2.
+// Three steps, a millisecond each, of two layers. Products of 2 GFLOP: one of each layer forward,
+// and backward one of fc1 and two of fc2.
 TraceBuilder network() {
   TraceBuilder t;
   t.header(6);
