@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "commands/arguments/arguments.h"
+#include "commands/forms.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -74,9 +75,13 @@ void put_command_first(const CLI::App& line, std::vector<std::string>& arguments
     return;
   }
   std::error_code ignored;
+  const bool file = any && std::filesystem::exists(arguments[at], ignored);
+  for (const manual::Entry& form : report_forms())
+    if (any && at == 0 && !file && form.term == arguments[0])
+      throw Failure("'" + form.term + "' is a form and no command: flopreduce --format " +
+                    form.term + " TRACE");
   if (at > 0 || !any || arguments[0] == "--" ||
-      arguments[0].find_first_of("./") != std::string::npos ||
-      std::filesystem::exists(arguments[0], ignored))
+      arguments[0].find_first_of("./") != std::string::npos || file)
     arguments.insert(arguments.begin(), kReport.name);
 }
 

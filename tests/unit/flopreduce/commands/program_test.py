@@ -930,6 +930,7 @@ class Program(unittest.TestCase):
         self.one_line(run("--format", "xml", self.trace["training"]), 2, "--format")
         self.one_line(run("--color", "pink", self.trace["training"]), 2, "--color")
         self.one_line(run("--phase", "x", self.trace["training"]), 2, "NAME=REGEX")
+        self.one_line(run("html", self.trace["training"]), 2, "flopreduce --format html TRACE")
         self.one_line(run("--nonsense", self.trace["training"]), 2, "nonsense")
         self.assertEqual(run("--help").returncode, 0)
         self.assertIn(b"flopreduce", run("--version").stdout)
