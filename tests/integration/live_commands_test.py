@@ -73,6 +73,10 @@ class Commands(Attach):
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             for client in both:
                 self.assertIn(f" {client.pid} (", done.stderr)
+        offered = flopinj("--complete", "attach", "").stdout.splitlines()
+        self.assertEqual(offered[0], "words")
+        self.assertLessEqual({str(client.pid) for client in both},
+                             {line.split("\t")[0] for line in offered[1:]})
         done = flopinj("top", 2 ** 30)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn(f"there is no process {2 ** 30}", done.stderr)

@@ -17,6 +17,7 @@
 #include "printable_text.h"
 #include "reducer.h"
 #include "reducer_commands.h"
+#include "running/live.h"
 #include "shell_word.h"
 #include "simgpu/driver/chip.h"
 
@@ -112,6 +113,7 @@ void add_processes(CommandLine& line, Options& options, const char* help) {
       ->type_name("")
       ->required()
       ->check(CLI::PositiveNumber);
+  line.first_words = flopinj::processes_to_look_at;
 }
 
 void add_process(CommandLine& line, Options& options) {

@@ -352,11 +352,13 @@ void complete(std::ostream& out, const Program& program, std::vector<std::string
   const std::vector<Command> commands = commands_of(program);
   auto command = std::ranges::find(commands, "", &Command::name);
   std::string name;
-  for (const std::string& word : words) {  // commands stand first
+  size_t named_words = 0;
+  for (const std::string& word : words) {  // commands come first
     name += (name.empty() ? "" : " ") + word;
     const auto named = std::ranges::find(commands, name, &Command::name);
     if (named == commands.end()) break;
     command = named;
+    ++named_words;
   }
   std::string before = words.empty() ? "" : words.back(), glued;
   if (const size_t equals = current.find('=');
@@ -380,6 +382,10 @@ void complete(std::ostream& out, const Program& program, std::vector<std::string
     files = false;
     for (const Option& o : options)
       for (const std::string& option : o.names) known.push_back({option, brief(o.text)});
+  } else if (!others && words.size() == named_words && command->line->first_words) {
+    known = command->line->first_words();
+    for (Entry& entry : known) entry.text = brief(entry.text);
+    files = false;
   } else if (!others) {
     for (const CommandLine* next : command->below)
       known.push_back({next->get_name(), next->purpose});

@@ -31,6 +31,8 @@ class CommandLine : public CLI::App {
   std::string notes;     // a paragraph behind the options
   std::vector<List> lists;
   std::vector<Entry> examples;  // a command line and what it does
+  // What may come as the first positional argument, for completion; empty: files.
+  std::function<std::vector<Entry>()> first_words;
   std::function<int()> action;  // what it does, after parsing; it returns the exit code
 };
 

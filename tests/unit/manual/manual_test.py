@@ -127,6 +127,8 @@ class Bash(unittest.TestCase):
         self.assertEqual(self.complete("flopreduce --format=ht"), ["html"])
         self.assertEqual(self.complete("flopreduce compare a b --format "),
                          ["text", "json", "csv", "markdown", "html"])
+        self.assertEqual(self.complete("flopreduce explain Cov"), ["Coverage"])
+        self.assertEqual(self.complete("flopreduce explain Coverage Cov"), [])  # a trace
         self.assertEqual(self.complete("flopinj run --level="), ["launches", "tally"])
         self.assertEqual(sorted(self.complete("flopreduce --color a")), ["always", "auto"])
         self.assertEqual(self.complete("flopreduce --table operator_"),

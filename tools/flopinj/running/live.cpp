@@ -81,21 +81,29 @@ std::string status_text(pid_t pid, const Json& answer) {
   return text + "\n";
 }
 
+std::vector<manual::Entry> processes_to_look_at() {
+  constexpr size_t kShown = 60;
+  std::vector<manual::Entry> processes;
+  for (const pid_t pid : listening_processes()) {
+    std::string command = proc_text(pid, "cmdline");
+    std::ranges::replace(command, '\0', ' ');
+    processes.push_back({std::to_string(pid),
+                         command.substr(0, std::min(kShown, command.find_last_not_of(' ') + 1))});
+  }
+  return processes;
+}
+
 pid_t chosen(const Options& options) {
   if (!options.processes.empty()) return options.pid();
-  const std::vector<pid_t> found = listening_processes();
-  if (found.size() == 1) return found.front();
+  const std::vector<manual::Entry> found = processes_to_look_at();
+  if (found.size() == 1) return std::stoi(found.front().term);
   if (found.empty())
     throw std::runtime_error(
         "no process that you may read is recorded, or could be: start one with flopinj run");
-  constexpr size_t kNamed = 10, kShown = 60;
+  constexpr size_t kNamed = 10;
   std::string text = "which process?";
-  for (size_t i = 0; i < std::min(kNamed, found.size()); ++i) {
-    std::string command = proc_text(found[i], "cmdline");
-    std::ranges::replace(command, '\0', ' ');
-    text += (i > 0 ? ", " : " ") + std::to_string(found[i]) + " (" +
-            command.substr(0, std::min(kShown, command.find_last_not_of(' ') + 1)) + ")";
-  }
+  for (size_t i = 0; i < std::min(kNamed, found.size()); ++i)
+    text += (i > 0 ? ", " : " ") + found[i].term + " (" + found[i].text + ")";
   if (found.size() > kNamed) text += ", and " + std::to_string(found.size() - kNamed) + " more";
   throw std::runtime_error(text);
 }

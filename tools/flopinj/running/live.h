@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "manual/command_line.h"
 
 namespace flopinj {
 
@@ -29,6 +30,8 @@ std::string json_line(const Json& json);
 // `format`: printf's, of one double.
 std::string formatted(const char* format, double value);
 
+// Those that are recorded or could be, with their command lines, the last ids first.
+std::vector<manual::Entry> processes_to_look_at();
 // The process that was named. Else the only one that there is, or an error that names all.
 pid_t chosen(const Options& options);
 

@@ -90,6 +90,12 @@ Action define_explain(manual::CommandLine& app) {
                    "the backward phase, for programs"}};
   const auto a = std::make_shared<ExplainArguments>();
   app.add_option("NAME", a->asked, "What to explain")->required();
+  app.first_words = [] {
+    std::vector<manual::Entry> words;
+    for (const Term& term : figure_terms())
+      words.push_back({std::string(term.key), std::string(term.meaning)});
+    return words;
+  };
   a->input.add_to(app);
   a->input.add_peaks_to(app);
   a->output.add_to(app, result_forms());
