@@ -72,7 +72,7 @@ COMPOSITE = {
 }
 
 # Operators whose work is named by the products inside of them.
-TRANSPARENT = {"aten::_trilinear", "aten::einsum"}
+TRANSPARENT = {"aten::_trilinear", "aten::einsum", "aten::_convolution_double_backward"}
 
 # Operators with a kernel of their own beside those of their inner operators.
 OWN_TOO = {"silu_", "mul_", "abs", "mse_loss", "binary_cross_entropy", "hardtanh"}

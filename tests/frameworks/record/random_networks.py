@@ -516,8 +516,11 @@ def program(description):
         torch.manual_seed(7)
         trained = Losses(description, recorder)
         parameters = [p for p in trained.model.parameters() if p.requires_grad]
-        if description["passes"] == "penalty" and trained.model.x.is_floating_point():
-            trained.model.x.requires_grad_()
+        if description["passes"] == "penalty":
+            if any(isinstance(part, nn.LSTM) for part in trained.model.modules()):
+                raise ValueError("cuDNN's has no gradient of its gradient; the CPU's runs again")
+            if trained.model.x.is_floating_point():
+                trained.model.x.requires_grad_()
         name, _, fused = description["optimizer"].partition(" ")
         optimizer = (torch.optim.AdamW(parameters, fused=True)
                      if fused else torch.optim.Adam(parameters, foreach=True)

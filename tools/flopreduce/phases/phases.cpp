@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "support/text.h"
 #include "tables/trace_tables.h"
@@ -131,6 +132,7 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatc
       known_(known_matches),
       own_(tables.paths.size(), kNoIndex),
       inherited_(tables.paths.size(), kNoIndex),
+      beside_(tables.paths.size(), false),
       kernel_(tables.signatures.size(), kNoIndex) {
   std::map<std::array<uint32_t, 3>, uint32_t> known;  // name, domain and the rule around it
   for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
@@ -141,6 +143,7 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatc
     own_[i] = entry->second;
     inherited_[i] = own_[i] != kNoIndex ? own_[i] : around;
   }
+  find_beside();
   std::unordered_map<uint32_t, uint32_t> kernels;
   for (uint32_t i = SignatureTable::kUndefined + 1; i < tables.signatures.size(); ++i) {
     const uint32_t name = tables.signatures[i].name;
@@ -148,6 +151,28 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatc
     if (fresh) entry->second = match(Subject::kKernel, tables.names[name]);
     kernel_[i] = entry->second;
   }
+}
+
+void PhaseMap::find_beside() {
+  std::vector<uint32_t> decides(own_.size(), kNoIndex);  // by path: the innermost that does
+  std::set<std::pair<uint32_t, std::string_view>> by_itself;
+  const auto each = [&](auto&& visit) {
+    for (uint32_t i = PathTable::kLost + 1; i < own_.size(); ++i) {
+      const uint32_t around = decides[tables_.paths[i].parent];
+      decides[i] = own_[i] != kNoIndex ? i : around;
+      if (own_[i] == kNoIndex)
+        beside_[i] = beside_[tables_.paths[i].parent];
+      else if (around != kNoIndex)
+        visit(i, rules_.rules()[own_[i]], std::pair(around, std::string_view(phase(own_[i]))));
+    }
+  };
+  each([&](uint32_t, const PhaseRules::Rule& rule, const auto& place) {
+    if (rule.within.empty()) by_itself.insert(place);
+  });
+  if (by_itself.empty()) return;
+  each([&](uint32_t path, const PhaseRules::Rule& rule, const auto& place) {
+    beside_[path] = !rule.within.empty() && by_itself.contains(place);
+  });
 }
 
 uint32_t PhaseMap::match(Subject subject, std::string_view name, std::string_view within,

@@ -122,9 +122,11 @@ class PhaseMap {
   // What passes/sequence/own_numbers.h found out of operators inside of nodes, by path; empty:
   // nothing.
   void use_again(std::vector<bool> again) { again_ = std::move(again); }
-  // What is known of a launch: by its path, else by its number.
+  // What is known of a launch: by its path, else by its number, else by what lies beside it.
   NumberTells told(uint32_t path, NumberTells tells) const {
-    return path < again_.size() && again_[path] ? NumberTells::kAgain : tells;
+    if (path < again_.size() && again_[path]) return NumberTells::kAgain;
+    const bool beside = path < beside_.size() && beside_[path];
+    return tells == NumberTells::kNothing && beside ? NumberTells::kUnclear : tells;
   }
   // Index into PhaseRules::rules(), whatever the kernel.
   uint32_t rule_of(uint32_t path, uint32_t thread_name, NumberTells tells = NumberTells::kNothing);
@@ -145,6 +147,7 @@ class PhaseMap {
   uint32_t match(PhaseRules::Subject subject, std::string_view name, std::string_view within = {},
                  std::string_view domain = {}) const;
   uint32_t match_range(uint32_t path, uint32_t around) const;
+  void find_beside();
   uint32_t rule_of_number(uint32_t rule, NumberTells tells) const;
   uint32_t rule_inside(uint32_t path, uint32_t thread_rule) const;
 
@@ -154,6 +157,10 @@ class PhaseMap {
   std::vector<bool> again_;
   std::vector<uint32_t> own_;
   std::vector<uint32_t> inherited_;
+  // By path: a name decided that tells something only inside of a phase, beside a range that says
+  // the same by itself. In a step whose closure has a forward range, other layers may be a
+  // teacher's.
+  std::vector<bool> beside_;
   std::vector<uint32_t> kernel_;  // by signature
   std::unordered_map<uint32_t, OnThread> threads_;
 };

@@ -182,6 +182,18 @@ TEST_CASE("a closure's layers without numbers are unclear") {
   for (const PhaseReport& phase : r.phases) CHECK(phase.at_most == (phase.name == "optimizer"));
 }
 
+TEST_CASE("a closure's layers beside its forward range are unclear") {
+  Training t;
+  const std::string step = "Optimizer.step#SGD.step";
+  const std::string linear = "aten::linear, sizes = [[4, 8], [8, 8], [8]]";
+  t.run(kMain, {step}, linear, 256, kNone);
+  t.run(kMain, {step, "forward"}, linear, 100, 0);
+  t.node("AddmmBackward0", 200, 0);
+  const Report r = t.reduce();
+  CHECK(flop_of(r, "forward") == 2 * 100);
+  CHECK(r.unclear.flop == 2 * 256);
+}
+
 // Rotary embeddings and masks are computed with gradients off.
 TEST_CASE("launches without a number between others of one forward pass ran forward") {
   const std::string table = "aten::cos, sizes = [[4, 8]]";

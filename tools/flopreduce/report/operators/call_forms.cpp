@@ -8,6 +8,8 @@
 namespace flopinj::reduce {
 namespace {
 
+constexpr const char* kBatched = "batched (torch.vmap): several products inside have other sizes";
+
 // How well the work of an operator fits a node for `inner`, a function in it: 0 not at all.
 int fitness(const OperatorName& outer, const OperatorName& inner) {
   if (outer.name == inner.name) return 3;
@@ -40,7 +42,7 @@ class CallForms {
   // belongs to agree.
   void add_forward(const std::vector<uint32_t>& launching, OperatorCall& call) const;
   Formula formula_of(uint32_t path, const OperatorCall& call, const Told& told) const;
-  std::optional<OperatorFlop> batched(uint32_t path, const std::vector<uint32_t>& launching) const;
+  std::optional<Formula> batched(uint32_t path, const std::vector<uint32_t>& launching) const;
 
   const OperatorMap& operators_;
   const OperatorJoin& join_;
@@ -144,10 +146,10 @@ Formula CallForms::formula_of(uint32_t path, const OperatorCall& call, const Tol
   return of_inner.flop ? of_inner : formula;
 }
 
-// torch.vmap calls a product with the sizes of one sample, and inside of it one of all samples:
-// these, each called once. Nothing without.
-std::optional<OperatorFlop> CallForms::batched(uint32_t path,
-                                               const std::vector<uint32_t>& launching) const {
+// torch.vmap calls a product with the sizes of one sample, and inside of it one of all samples: by
+// that one's sizes, where there is only one. Nothing without.
+std::optional<Formula> CallForms::batched(uint32_t path,
+                                          const std::vector<uint32_t>& launching) const {
   std::map<uint32_t, u128> products;  // multiply-adds, by path; 0 of those that call others
   bool any = false;
   for (const uint32_t launch : launching) {
@@ -163,9 +165,8 @@ std::optional<OperatorFlop> CallForms::batched(uint32_t path,
     }
   }
   if (!any) return std::nullopt;
-  OperatorFlop sum;
-  for (const auto& [at, multiply_adds] : products) sum.add({multiply_adds, 0, 0});
-  return sum;
+  std::erase_if(products, [](const auto& product) { return product.second == 0; });
+  return products.size() == 1 ? Formula::of(products.begin()->second) : Formula::none(kBatched);
 }
 
 std::vector<CallForm> CallForms::of(uint32_t path, const std::vector<uint32_t>& launching) const {
@@ -177,7 +178,7 @@ std::vector<CallForm> CallForms::of(uint32_t path, const std::vector<uint32_t>& 
   for (const Told& one : told(path, launching))
     add_form(forms, {formula_of(path, call, one), one.calls, one.runs});
   if (forms.empty()) forms.push_back({formula_of(path, call, {}), 0});
-  if (const auto all = batched(path, launching)) forms = {{Formula::of(*all), 0}};
+  if (const auto all = batched(path, launching)) forms = {{*all, 0}};
   return forms;
 }
 
