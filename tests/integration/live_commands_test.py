@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import termios
+import time
 import unittest
 import urllib.request
 
@@ -94,15 +95,19 @@ class Commands(Attach):
         seen = ""
 
         def begin():
-            return subprocess.Popen([harness.FLOPINJ, "top", str(clients[0].pid)], stdin=terminal,
-                                    stdout=terminal, stderr=terminal, start_new_session=True,
-                                    env=harness.clean_environment())
+            top = subprocess.Popen([harness.FLOPINJ, "top", str(clients[0].pid)], stdin=terminal,
+                                   stdout=terminal, stderr=terminal, start_new_session=True,
+                                   env=harness.clean_environment())
+            self.addCleanup(top.wait)
+            self.addCleanup(top.kill)
+            return top
 
         def until(words):
             """Reads the screen up to these words. What came before them."""
             nonlocal seen
+            give_up = time.monotonic() + PATIENCE_S  # the screen is drawn again and again
             while words not in seen:
-                ready, _, _ = select.select([screen], [], [], PATIENCE_S)
+                ready, _, _ = select.select([screen], [], [], max(0, give_up - time.monotonic()))
                 self.assertTrue(ready, f"no {words!r} in {seen[-2000:]!r}")
                 seen += os.read(screen, 65536).decode(errors="replace")
             passed, seen = seen.split(words, 1)
