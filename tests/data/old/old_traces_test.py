@@ -30,7 +30,8 @@ RATIO = {"backward_forward_ratio": "backward / forward",
          "backward_forward_matrix_ratio": "matrix work only",
          "backward_forward_expected": "expected of matrix work, most",
          "first_layer_share": "first layer's share of matrix work"}
-RENAMED = {"backward_forward_matrix_ratio": "ratio", "backward_forward_expected": "expected_ratio",
+RENAMED = {"backward_forward_matrix_ratio": "matrix_ratio",
+           "backward_forward_expected": "expected_ratio",
            "backward_forward_expected_basis": "expected_ratio_basis"}
 
 
