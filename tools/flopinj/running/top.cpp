@@ -177,14 +177,16 @@ After obey(char key, View& view) {
   }
 }
 
-// What is shown next. The last text where the process has ended.
+// What is shown next, on the screen also why a process cannot be asked now: the next one may be.
+// Empty where the process has ended.
 std::string read_again(const View& view, const std::string& before, bool screen) {
   try {
     return text_of(live_report(view.pid, screen ? form_of(view) : std::vector<std::string>{}),
                    view.pid);
-  } catch (const std::exception&) {
-    if (before.empty() || process_runs(view.pid)) throw;
-    return {};
+  } catch (const std::exception& e) {
+    const bool runs = process_runs(view.pid);
+    if (before.empty() || (runs && !screen)) throw;
+    return runs ? std::string(e.what()) + "\n" : "";
   }
 }
 
