@@ -43,7 +43,7 @@ const char* order_words(KernelOrder);  // "GPU time"
 
 // The parts of that screen, for forms that lay them out in another way.
 std::vector<Line> screen_warnings(const Report&);
-std::vector<Line> screen_program(const Report&);  // program, host, duration; GPUs
+std::vector<Line> screen_program(const Report&);         // program, host, duration; GPUs
 std::vector<ShownFigure> screen_figures(const Report&);  // HFU and MFU first
 // For behind those two, where HFU is known.
 std::vector<ShownFigure> lost_figures(const Report&);

@@ -104,7 +104,7 @@ TEST_CASE("formulas: of twins that run again it is unknown which did, whatever t
     s.launch(kAutograd,
              {s.call(twins.wide, inside, 2 * pass), s.call(twins.narrow, twins.narrow_back, 1),
               s.call(twins.wide, twins.wide_back, 0)});
-  const auto& type = type_of(s.reduce(), "aten::conv2d", "recompute");
+  const OperatorReport type = type_of(s.reduce(), "aten::conv2d", "recompute");
   CHECK(type.calls == 2);
   CHECK_FALSE(type.formula_flop.has_value());
 }
@@ -118,7 +118,7 @@ TEST_CASE("formulas: an operator under vmap has the sizes of one sample, and doe
                                    "aten::mm, sizes = [[24, 12], [12, 16]]"});
   const uint32_t kernel = s.kernel("gemm", 24 * 12 * 16);
   s.launch(kMain, {s.at(kernel, forward, 0), s.at(kernel, forward, 1)});
-  const auto& type = type_of(s.reduce(), "aten::linear", "other");
+  const OperatorReport type = type_of(s.reduce(), "aten::linear", "other");
   CHECK(type.formula_flop == u128{2 * 2 * 24 * 12 * 16});
   CHECK(type.cause.empty());
 }
