@@ -310,9 +310,11 @@ TEST_CASE("attention: a causal mask and recomputed scores are told, and do not c
   CHECK(causal.operators.formula_marks == Mark::kEstimate);  // nothing says that it is causal
   check_expected(by_forward(causal, kForward).expected, 2.5, 2.5);
 
-  // FlashAttention's values say it: Is_dropout, Is_causal.
-  const std::string traits = "I23Flash_fwd_kernel_traitsILi64ELi128ELb0EEE";
-  const Report told = report(10.0 / 16, traits + "Lb0ELb1ELb0EEE");
+  // FlashAttention's values say it: Is_dropout, Is_causal. As PyTorch 2.5.1 (cu124) names them.
+  const std::string traits =
+      "INS_23Flash_fwd_kernel_traitsILi64ELi128ELi128ELi4ELb0ELb0EN7cutlass6half_tE"
+      "NS_19Flash_kernel_traitsILi64ELi128ELi128ELi4ES3_EEEE";
+  const Report told = report(10.0 / 16, traits + "Lb0ELb1ELb0ELb0ELb1ELb1ELb0EEE");
   CHECK(type_of(told, kForward, "forward").cause == "causal mask");
   CHECK(type_of(told, kBackward, "backward").cause ==
         "causal mask, recompute inside the fused backward");
