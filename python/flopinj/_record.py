@@ -179,11 +179,17 @@ def _recordings() -> object:
     return status["recordings"] if status else 0
 
 
+def _loaded_driver() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return None
+
+
 def _driver() -> ctypes.CDLL | None:
     """CUDA's, once it has begun in this process."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
-    except OSError:
+    driver = _loaded_driver()
+    if driver is None:
         return None
     begun = driver.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) != _NOT_INITIALIZED
     return driver if begun else None
@@ -191,10 +197,8 @@ def _driver() -> ctypes.CDLL | None:
 
 def _simulate() -> None:
     """The simulated GPU in the place of CUDA's driver, for all who load that later."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
-    except OSError:
-        driver = ctypes.CDLL(str(TREE / "lib" / "flopinj" / "simgpu" / "libcuda.so.1"))
+    simulated = TREE / "lib" / "flopinj" / "simgpu" / "libcuda.so.1"
+    driver = _loaded_driver() or ctypes.CDLL(str(simulated))
     if not hasattr(driver, "simgpu_version"):
         raise Error("simulate: this process has loaded NVIDIA's driver already", 1)
 

@@ -20,8 +20,7 @@ Recording::Recording(const trace::Header& of) : header(&of), begin_ns(of.clock_r
   if (!command.empty()) command.pop_back();
 }
 
-Run::Run(const Recording& first)
-    : header_(first.header), first_command_(first.command), begin_ns_(first.begin_ns) {
+Run::Run(const Recording& first) : header_(first.header), first_command_(first.command) {
   add(first);
 }
 
@@ -31,7 +30,7 @@ bool Run::fits(const Recording& r) const {
   if (h.requeues() != first.requeues() || h.restarts() != first.restarts()) return false;
   if (h.world_size() != 0 && world_size_ != 0 && h.world_size() != world_size_) return false;
   if (processes_.contains(r.process())) return true;
-  const bool together = r.begin_ns <= end_ns_ && begin_ns_ <= r.end_ns;
+  const bool together = r.begin_ns <= end_ns_ && first.clock_realtime_ns() <= r.end_ns;
   const bool same_host = hosts_.contains(h.hostname());
   if (h.rank() >= 0 && ranks_.contains(h.rank())) return false;
   if (h.rank() < 0 && h.run_id() != 0 && first.run_id() != 0) {

@@ -42,13 +42,12 @@ class Run {
   const std::set<std::string>& commands() const { return commands_; }
   // What its first recording says.
   const trace::Header& header() const { return *header_; }
-  uint64_t begin_ns() const { return begin_ns_; }
 
  private:
   const trace::Header* header_;
   std::string first_command_;
   uint32_t world_size_ = 0;
-  uint64_t begin_ns_, end_ns_ = 0;
+  uint64_t end_ns_ = 0;
   std::set<std::tuple<std::string, uint32_t, int32_t, std::string>> processes_;
   std::set<int32_t> ranks_;
   std::set<std::string> hosts_, commands_;

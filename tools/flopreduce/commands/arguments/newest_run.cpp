@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <list>
 #include <optional>
 
@@ -36,8 +35,11 @@ std::optional<Beginning> beginning_of(const std::string& name, size_t most) {
     found.bytes.resize(most);
     DecompressedStream stream(fd);
     size_t read = 0;
-    for (ssize_t n = 1; n > 0 && read < most; read += static_cast<size_t>(std::max<ssize_t>(n, 0)))
-      n = stream.read(found.bytes.data() + read, most - read);
+    while (read < most) {
+      const ssize_t size = stream.read(found.bytes.data() + read, most - read);
+      if (size <= 0) break;
+      read += static_cast<size_t>(size);
+    }
     found.bytes.resize(read);
   }
   ::close(fd);

@@ -87,7 +87,7 @@ void build_runs(Report& report) {
   for (const Run& run : found.runs) {
     RunReport& made = report.runs.emplace_back();
     made.header = run.header();
-    made.begin_ns = run.begin_ns();
+    made.begin_ns = run.header().clock_realtime_ns();
     if (run.commands().size() > 1)
       made.programs.assign(run.commands().begin(), run.commands().end());
   }
