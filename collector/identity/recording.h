@@ -27,6 +27,12 @@ struct DeviceInfo {
   std::array<uint8_t, 16> uuid{};
 };
 
+// A word by which a job is found again.
+struct Label {
+  std::string name, value;
+  std::string source;  // the environment variable it came from
+};
+
 struct ProcessInfo {
   uint32_t pid = 0;
   std::string hostname;
@@ -38,7 +44,8 @@ struct ProcessInfo {
   std::string job_id_source;
   // How often it was started again before, by its scheduler and by torchrun.
   uint32_t requeues = 0, restarts = 0;
-  uint64_t run_id = 0;  // of flopinj run that started it; 0: another way
+  uint64_t run_id = 0;        // of flopinj run that started it; 0: another way
+  std::vector<Label> labels;  // each name once
   bool simulated = false;
   bool simulated_clock = false;  // time stamps are simgpu's: real time does not move them
   bool ptx_counts = false;       // instructions that are counted are PTX's

@@ -1,6 +1,7 @@
 #include <collector/identity/never_measured.h>
 #include <collector/options/options.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -111,6 +112,30 @@ bool patterns(Settings& s, std::string_view text) {
   return true;
 }
 
+// NAME=VALUE, and more with commas between. A name is of letters, digits and _, so that it can be a
+// column and a label of Prometheus.
+bool labels(Settings& s, std::string_view text) {
+  constexpr size_t kMost = 64, kMostName = 64;
+  std::vector<std::pair<std::string, std::string>> given;
+  for (;;) {
+    const size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    const size_t equals = one.find('=');
+    const std::string_view name = one.substr(0, equals);
+    const auto fits = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    if (equals == one.npos || name.empty() || name.size() > kMostName || given.size() == kMost ||
+        (name[0] >= '0' && name[0] <= '9') || !std::all_of(name.begin(), name.end(), fits))
+      return false;
+    given.emplace_back(name, one.substr(equals + 1));
+    if (comma == text.npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  s.labels = std::move(given);
+  return true;
+}
+
 bool kernel_name(Settings& s, std::string_view text) {
   return KernelNames::understood(text) && not_empty<&Settings::kernel_name>(s, text);
 }
@@ -141,6 +166,9 @@ const RecordingOption kOptions[] = {
     {"--no-command-line", "FLOPINJ_NO_COMMAND_LINE", "", {},
      "0 or 1", choice<&Settings::no_command_line, kSwitch>, kByRequest},
     {"--job", "FLOPINJ_JOB", "NAME", {}, "a name", not_empty<&Settings::job>, kByRequest},
+    {"--label", "FLOPINJ_LABEL", "NAME=VALUE[,NAME=VALUE]", {},
+     "names of letters, digits and _, each with = and a value, with commas between", labels,
+     kByRequest, kMany},
     {"--dormant", "FLOPINJ_DORMANT", "", {}, "0 or 1", choice<&Settings::dormant, kSwitch>},
     {"--start-after", "FLOPINJ_START_AFTER", "TIME", {},
      "a time such as 500ms, 30s, 5m or 2h", duration<&Settings::start_after_s>},

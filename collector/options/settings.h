@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace flopinj {
@@ -26,11 +27,13 @@ struct Settings {
   bool force = false;
   bool no_command_line = false;  // the trace does not hold it
   std::string job;               // the job's name; empty: as its scheduler says
-  bool quiet = true;             // no line on stderr when a recording has ended
-  bool dormant = false;          // nothing is recorded until it is asked for
-  bool no_control = false;       // no requests are taken
-  double start_after_s = 0;      // seconds after the program starts CUDA; 0: at once
-  double duration_s = 0;         // seconds; 0: to the end
+  // Given by name beside the labels that the environment has, and in their place.
+  std::vector<std::pair<std::string, std::string>> labels;
+  bool quiet = true;         // no line on stderr when a recording has ended
+  bool dormant = false;      // nothing is recorded until it is asked for
+  bool no_control = false;   // no requests are taken
+  double start_after_s = 0;  // seconds after the program starts CUDA; 0: at once
+  double duration_s = 0;     // seconds; 0: to the end
   // Which launches are recorded: those of kernels of this name (empty: of all) in these ranges
   // (empty: in all), and of these so many (0: all) after the first so many.
   std::string kernel_name;

@@ -148,6 +148,13 @@ void TraceWriter::header(const ProcessInfo& process, Level level) {
     if (process.requeues != 0) h.add_uint32(F::requeues, process.requeues);
     if (process.restarts != 0) h.add_uint32(F::restarts, process.restarts);
     if (process.run_id != 0) h.add_fixed64(F::run_id, process.run_id);
+    for (const Label& label : process.labels) {
+      using L = f::HeaderLabelField;
+      pbf_builder<L> l(h, F::label);
+      add_text(l, L::name, label.name);
+      add_text(l, L::value, label.value);
+      add_text(l, L::source, label.source);
+    }
   });
 }
 

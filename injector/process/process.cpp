@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <random>
 
 namespace flopinj {
@@ -29,6 +30,21 @@ constexpr Launcher kLaunchers[] = {{"RANK", "WORLD_SIZE"},
 // and torchrun, which says "none" where its user gave no --rdzv-id.
 constexpr const char* kJobs[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",
                                  "TORCHELASTIC_RUN_ID"};
+// Variables that have a label of the job, the first one that is set. Slurm, PBS and LSF set their
+// own, the operator KubeRay its cluster's name; the names of Kubernetes' downward API are a habit,
+// and so is the name under which each is asked for.
+struct EnvironmentLabel {
+  const char* name;
+  std::initializer_list<const char*> variables;
+};
+constexpr EnvironmentLabel kLabels[] = {
+    {"cluster", {"SLURM_CLUSTER_NAME", "RAY_CLUSTER_NAME"}},
+    {"user", {"SLURM_JOB_USER", "PBS_O_LOGNAME"}},
+    {"account", {"SLURM_JOB_ACCOUNT", "LSB_PROJECT_NAME"}},
+    {"partition", {"SLURM_JOB_PARTITION", "PBS_QUEUE", "LSB_QUEUE"}},
+    {"job_name", {"SLURM_JOB_NAME", "PBS_JOBNAME", "LSB_JOBNAME"}},
+    {"namespace", {"POD_NAMESPACE"}},
+    {"pod", {"POD_NAME"}}};
 constexpr size_t kMaxArguments = 1'024;
 
 // The number in an environment variable; -1 where it holds none.
@@ -63,6 +79,16 @@ void read_job(ProcessInfo& info) {
   }
 }
 
+void read_labels(ProcessInfo& info) {
+  for (const EnvironmentLabel& label : kLabels)
+    for (const char* variable : label.variables) {
+      const char* text = std::getenv(variable);
+      if (text == nullptr || *text == '\0') continue;
+      info.labels.push_back({label.name, text, variable});
+      break;
+    }
+}
+
 uint64_t clock_ns(clockid_t clock) noexcept {
   timespec t{};
   clock_gettime(clock, &t);
@@ -82,6 +108,7 @@ ProcessInfo describe_process() {
     info.command_line.push_back(one);
   read_rank(info);
   read_job(info);
+  read_labels(info);
   info.requeues = static_cast<uint32_t>(std::max(0, number_in("SLURM_RESTART_COUNT")));
   info.restarts = static_cast<uint32_t>(std::max(0, number_in("TORCHELASTIC_RESTART_COUNT")));
   info.clock_realtime_ns = realtime_ns();

@@ -272,6 +272,31 @@ class Facts(harness.TestCase):
         process, = self.table("processes", hidden)
         self.assertTrue(process["job_id"].startswith("job-"), process["job_id"])
 
+    def labels(self, *traces):
+        return {(row["name"], row["value"], row["source"])
+                for row in self.table("labels", *traces)}
+
+    def test_labels_are_of_the_scheduler_and_of_the_user(self):
+        self.train(steps=2)
+        self.assertEqual(self.labels(self.trace), set())
+        slurm = {"SLURM_CLUSTER_NAME": "alps", "SLURM_JOB_USER": "ada", "SLURM_JOB_ACCOUNT": "g1",
+                 "SLURM_JOB_PARTITION": "normal", "SLURM_JOB_NAME": "llama 7b"}
+        names = ("cluster", "user", "account", "partition", "job_name")
+        self.train(steps=2, **slurm)
+        by_slurm = {(name, value, source) for name, (source, value) in zip(names, slurm.items())}
+        self.assertEqual(self.labels(self.trace), by_slurm)
+        self.train(steps=2, **slurm, FLOPINJ_LABEL="team=vision,account=a=b,note=")
+        given = {(name, value, "FLOPINJ_LABEL")
+                 for name, value in (("team", "vision"), ("account", "a=b"), ("note", ""))}
+        both = given | {label for label in by_slurm if label[0] != "account"}
+        self.assertEqual(self.labels(self.trace), both)
+        self.assertEqual(self.labels(self.merge("one.sum", self.trace)), both)
+        hidden = self.folder / "hidden.pb"
+        harness.run([harness.FLOPREDUCE, "anonymize", "-o", hidden, self.trace],
+                    harness.clean_environment(), check=True)
+        for word in (b"alps", b"ada", b"vision"):
+            self.assertNotIn(word, hidden.read_bytes())
+
 
 if __name__ == "__main__":
     harness.main()

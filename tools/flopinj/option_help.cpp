@@ -21,6 +21,10 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
     {"FLOPINJ_JOB",
      "Name of the job that the program is part of, for reports of several. Not given: "
      "SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, FLUX_JOB_ID or TORCHELASTIC_RUN_ID, where one is set"},
+    {"FLOPINJ_LABEL",
+     "Words by which the job is found again, such as team=vision,model=llama; reports and flopinj "
+     "fleet have them. May be repeated. cluster, user, account, partition, job_name, namespace and "
+     "pod are taken from Slurm, PBS, LSF, KubeRay and Kubernetes where they say so"},
     {"FLOPINJ_DORMANT",
      "Record nothing until flopinj attach asks for it: until then the library costs nothing"},
     {"FLOPINJ_START_AFTER",

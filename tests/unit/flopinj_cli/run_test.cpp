@@ -84,6 +84,9 @@ TEST_CASE("run turns options into variables, and sets none that was not asked fo
                                     "--never-measure",
                                     "spin,wait",
                                     "--never-measure=hold",
+                                    "--label=team=vision",
+                                    "--label",
+                                    "model=a=b",
                                     "--",
                                     "env"})
                               .out;
@@ -98,6 +101,7 @@ TEST_CASE("run turns options into variables, and sets none that was not asked fo
   CHECK(has_line(all, "FLOPINJ_UNTIL_COVERED=99"));
   CHECK(has_line(all, "FLOPINJ_MEASURE_RANKS=0,8-15"));
   CHECK(has_line(all, "FLOPINJ_NEVER_MEASURE=spin,wait,hold"));
+  CHECK(has_line(all, "FLOPINJ_LABEL=team=vision,model=a=b"));
   CHECK(has_line(tree.run({"run", "--budget", "none", "--mode", "full", "--", "env"}).out,
                  "FLOPINJ_BUDGET=none"));
   CHECK(has_line(all, "FLOPINJ_PLAN_WAIT_MS=5000"));

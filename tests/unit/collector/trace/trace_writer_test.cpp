@@ -61,6 +61,7 @@ TEST_CASE("header") {
   p.requeues = 2;
   p.restarts = 3;
   p.run_id = 0x8000000000000001;
+  p.labels = {{"team", "vision", "FLOPINJ_LABEL"}, {"user", "ada", "SLURM_JOB_USER"}};
   p.mode = "multiplex";
   p.measures = true;
   p.budget_percent = 0.5;
@@ -68,7 +69,7 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 9);
+  CHECK(h.format_minor() == 10);
   CHECK(h.calls());
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
   CHECK((h.simulated_clock() && h.ptx_counts()));
@@ -94,6 +95,9 @@ TEST_CASE("header") {
   CHECK(h.session_id() == 0xFEDCBA9876543210);
   CHECK((h.requeues() == 2 && h.restarts() == 3));
   CHECK(h.run_id() == 0x8000000000000001);
+  REQUIRE(h.label_size() == 2);
+  CHECK((h.label(0).name() == "team" && h.label(0).value() == "vision"));
+  CHECK((h.label(1).name() == "user" && h.label(1).source() == "SLURM_JOB_USER"));
   CHECK(h.mode() == "multiplex");
   CHECK(h.measures());
   CHECK(h.budget_percent() == 0.5);

@@ -159,13 +159,32 @@ Columns<TraceReport> recorder_columns() {
   return c;
 }
 
+using LabelOf = Of<TraceReport, trace::Header::Label>;
+Columns<LabelOf> label_columns() {
+  using Label = trace::Header::Label;
+  Columns<LabelOf> c;
+  c.count(said::kProcessNumber,
+          [](const LabelOf& row, const Report& report) { return number_of(row.of, report); });
+  c.text(said::kProcess, of_outer(&TraceReport::name));
+  c.text("name", "label", of_one(&Label::name), "each process has a name once");
+  c.text("value", "value", of_one(&Label::value));
+  c.text("source", "from", of_one(&Label::source),
+         "the environment variable that it came from: FLOPINJ_LABEL is flopinj run --label");
+  return c;
+}
+
 const TableSource kProcessTable("processes", "recorded processes", process_columns,
                                 &Report::traces);
 const TableSource kRecorderTable("recorders", "what each process's recorder counted and left out",
                                  recorder_columns, &Report::traces);
+const TableSource kLabelTable("labels", "words by which the job is found again", label_columns,
+                              each_of(
+                                  &Report::traces, [](const TraceReport& t) -> const auto& {
+                                    return t.header.label();
+                                  }));
 
 }  // namespace
 
-const Subject kProcesses = {{&kOverheadTable, &kProcessTable, &kRecorderTable}};
+const Subject kProcesses = {{&kOverheadTable, &kProcessTable, &kRecorderTable, &kLabelTable}};
 
 }  // namespace flopinj::reduce
