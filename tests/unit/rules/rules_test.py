@@ -70,6 +70,23 @@ class Includes(unittest.TestCase):
                 self.assertFalse(foreign, f"{path}: {name}")
 
 
+class Names(unittest.TestCase):
+    def test_no_two_types_have_one_name(self):
+        # Of two with one name in one namespace, the linker keeps one constructor and destructor.
+        places = {}
+        for path in sources("collector", "common", "injector", "tools"):
+            namespace, unnamed = "", False
+            for line in path.read_text().split("\n"):
+                if begins := re.match(r"namespace ([\w:]+) {", line):
+                    namespace = begins.group(1)
+                unnamed = line != "}  // namespace" and (unnamed or line == "namespace {")
+                defined = re.match(r"(?:class|struct|enum(?: class)?) (\w+)(?: [^;(]*)? {", line)
+                if defined and not unnamed:
+                    places.setdefault(f"{namespace}::{defined.group(1)}", set()).add(
+                        str(path.relative_to(ROOT)))
+        self.assertEqual({name: files for name, files in places.items() if len(files) > 1}, {})
+
+
 class Columns(unittest.TestCase):
     def test_columns_of_a_line(self):
         # A page's own text is no code: a tag of HTML cannot be broken anywhere.

@@ -15,16 +15,17 @@ bool spawned(const std::string& command) {
 
 }  // namespace
 
-Recording::Recording(const trace::Header& of) : header(&of), begin_ns(of.clock_realtime_ns()) {
+RecordedProcess::RecordedProcess(const trace::Header& of)
+    : header(&of), begin_ns(of.clock_realtime_ns()) {
   for (const std::string& word : of.command_line()) command += word + ' ';
   if (!command.empty()) command.pop_back();
 }
 
-Run::Run(const Recording& first) : header_(first.header), first_command_(first.command) {
+Run::Run(const RecordedProcess& first) : header_(first.header), first_command_(first.command) {
   add(first);
 }
 
-bool Run::fits(const Recording& r) const {
+bool Run::fits(const RecordedProcess& r) const {
   const trace::Header &h = *r.header, &first = *header_;
   if (h.job_id() != first.job_id()) return false;
   if (h.requeues() != first.requeues() || h.restarts() != first.restarts()) return false;
@@ -43,11 +44,11 @@ bool Run::fits(const Recording& r) const {
   return r.begin_ns <= end_ns_ || r.begin_ns - end_ns_ <= kRanksApartNs;
 }
 
-bool Run::same_program(const Recording& r) const {
+bool Run::same_program(const RecordedProcess& r) const {
   return fits(r) && (processes_.contains(r.process()) || first_command_ == r.command);
 }
 
-void Run::add(const Recording& r) {
+void Run::add(const RecordedProcess& r) {
   const trace::Header& h = *r.header;
   world_size_ = std::max(world_size_, h.world_size());
   end_ns_ = std::max(end_ns_, r.end_ns);
@@ -59,7 +60,7 @@ void Run::add(const Recording& r) {
     commands_.insert(r.command);
 }
 
-Runs runs_of(const std::vector<Recording>& recordings, size_t most) {
+Runs runs_of(const std::vector<RecordedProcess>& recordings, size_t most) {
   std::vector<size_t> order(recordings.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -69,7 +70,7 @@ Runs runs_of(const std::vector<Recording>& recordings, size_t most) {
   auto& runs = found.runs;
   found.of.resize(recordings.size());
   for (const size_t i : order) {
-    const Recording& r = recordings[i];
+    const RecordedProcess& r = recordings[i];
     // Of several that fit, the one of the same program.
     auto to =
         std::find_if(runs.begin(), runs.end(), [&](const Run& run) { return run.same_program(r); });

@@ -13,13 +13,13 @@
 namespace flopinj::reduce {
 
 // Of one process. The header must outlive it.
-struct Recording {
+struct RecordedProcess {
   const trace::Header* header;
   std::string command;
   // By CLOCK_REALTIME. The end of a killed process may not be known.
   uint64_t begin_ns, end_ns = UINT64_MAX;
 
-  explicit Recording(const trace::Header& of);
+  explicit RecordedProcess(const trace::Header& of);
   auto process() const {
     return std::tuple(header->hostname(), header->pid(), header->rank(), command);
   }
@@ -33,11 +33,11 @@ struct Recording {
 // one run.
 class Run {
  public:
-  explicit Run(const Recording& first);
-  bool fits(const Recording& recording) const;
+  explicit Run(const RecordedProcess& first);
+  bool fits(const RecordedProcess& recording) const;
   // It fits, and is of a process or a program that is in the run.
-  bool same_program(const Recording& recording) const;
-  void add(const Recording& recording);
+  bool same_program(const RecordedProcess& recording) const;
+  void add(const RecordedProcess& recording);
   // Of processes without rank and job.
   const std::set<std::string>& commands() const { return commands_; }
   // What its first recording says.
@@ -58,6 +58,6 @@ struct Runs {
   std::vector<size_t> of;  // by recording, the place in `runs`
 };
 // Of more than `most` the last ones are one.
-Runs runs_of(const std::vector<Recording>& recordings, size_t most = 256);
+Runs runs_of(const std::vector<RecordedProcess>& recordings, size_t most = 256);
 
 }  // namespace flopinj::reduce

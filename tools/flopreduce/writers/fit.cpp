@@ -36,8 +36,8 @@ size_t last_break(std::string_view text, size_t begin, size_t end) {
 
 }  // namespace
 
-std::vector<Stretch> wrap(std::string_view text, size_t width, size_t hanging) {
-  std::vector<Stretch> lines;
+std::vector<TextStretch> wrap(std::string_view text, size_t width, size_t hanging) {
+  std::vector<TextStretch> lines;
   size_t begin = 0;
   size_t words =
       std::min(text.find_first_not_of(' '), text.size());  // spaces in front are no break

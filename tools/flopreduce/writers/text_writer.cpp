@@ -35,8 +35,8 @@ class TextWriter {
       ends.emplace_back((text += printable(part)).size(), tone);
     const size_t spaces = std::min(text.find_first_not_of(' '), text.size());
     const size_t hanging = std::min(spaces + 2, options_.width / 2);
-    const auto lines =
-        options_.fit ? wrap(text, options_.width, hanging) : std::vector<Stretch>{{0, text.size()}};
+    const auto lines = options_.fit ? wrap(text, options_.width, hanging)
+                                    : std::vector<TextStretch>{{0, text.size()}};
     for (size_t i = 0; i < lines.size(); ++i) {
       if (i > 0) out_ << std::string(hanging, ' ');
       size_t at = lines[i].begin;

@@ -64,7 +64,7 @@ std::optional<trace::Header> header_in(const std::string& name, const Beginning&
 std::vector<std::string> newest_run(const std::vector<std::string>& traces) {
   constexpr size_t kUsual = 64U << 10, kMost = kMaxPacketBytes + 64;
   std::list<trace::Header> headers;
-  std::vector<Recording> recordings;
+  std::vector<RecordedProcess> recordings;
   std::vector<std::string> names;
   for (const std::string& name : traces)
     for (const size_t most : {kUsual, kMost}) {

@@ -56,9 +56,9 @@ CounterReport counter_reading(const Recorded& trace, bool samples) {
 
 namespace {
 
-Recording recording_of(const Report& report, size_t index) {
+RecordedProcess recording_of(const Report& report, size_t index) {
   const TraceReport& t = report.traces[index];
-  Recording r(t.header);
+  RecordedProcess r(t.header);
   std::optional<uint64_t> length = t.wall_ns();
   if (!length && t.header.clock_trace_ns() != 0)
     for (const TimeReport::Device& d : report.time.devices) {
@@ -75,7 +75,7 @@ Recording recording_of(const Report& report, size_t index) {
 }  // namespace
 
 void build_runs(Report& report) {
-  std::vector<Recording> recordings;
+  std::vector<RecordedProcess> recordings;
   std::vector<size_t> traces;
   for (size_t i = 0; i < report.traces.size(); ++i) {
     const uint64_t begin = report.traces[i].header.clock_realtime_ns();
