@@ -1,6 +1,5 @@
 // flopreduce: results go to standard output or -o FILE, everything else to standard error.
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iostream>

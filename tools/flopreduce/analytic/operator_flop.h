@@ -23,7 +23,6 @@
 //   lists         _foreach_ and fused optimizers: the same for every element of the first list.
 //   gradients     of a product or convolution: twice the forward formula (one for each operand).
 #pragma once
-#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>

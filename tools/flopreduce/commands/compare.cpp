@@ -1,6 +1,5 @@
 // flopreduce compare A B: what changed between two runs, kernel by kernel.
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands/forms.h"
 #include "sections/screens/comparison.h"

@@ -1,11 +1,9 @@
 // flopreduce TRACE...: the report of all traces together.
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands/forms.h"
 #include "sections/parts/terms.h"
 #include "sections/sections.h"
-#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {

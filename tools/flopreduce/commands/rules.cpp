@@ -1,5 +1,4 @@
 // flopreduce rules: how phases are decided, as a rule file.
-#include <iostream>
 #include <memory>
 
 #include "commands/arguments/arguments.h"

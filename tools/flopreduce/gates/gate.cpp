@@ -1,7 +1,6 @@
 #include "gates/gate.h"
 
 #include <array>
-#include <optional>
 
 #include "support/si_number.h"
 #include "support/text.h"

@@ -6,7 +6,6 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "passes/merged_classes.h"
 #include "passes/rows/time_split.h"

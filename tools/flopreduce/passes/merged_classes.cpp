@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
-#include <vector>
 
 namespace flopinj::reduce {
 namespace {

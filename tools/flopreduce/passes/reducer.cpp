@@ -1,8 +1,6 @@
 #include "passes/reducer.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <thread>
 #include <tuple>
 
@@ -11,7 +9,6 @@
 #include "passes/launches.h"
 #include "passes/lost_ledger.h"
 #include "passes/merged_classes.h"
-#include "passes/router.h"
 #include "passes/rows/device_times.h"
 #include "passes/rows/kernel_durations.h"
 #include "passes/sequence/sequence_pass.h"

@@ -12,7 +12,6 @@
 #include "passes/packets/revisions.h"
 #include "passes/packets/segments.h"
 #include "passes/router.h"
-#include "passes/rows/number_split.h"
 #include "passes/second_pass.h"
 #include "phases/forward_numbers.h"
 #include "phases/given_names.h"

@@ -1,7 +1,6 @@
 // From the joined tables to a report.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>

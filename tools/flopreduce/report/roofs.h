@@ -2,11 +2,8 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "peaks/peaks.h"

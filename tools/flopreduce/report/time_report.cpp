@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "report/build_report.h"
 #include "support/text.h"

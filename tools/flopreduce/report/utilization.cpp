@@ -1,7 +1,6 @@
 #include "report/utilization.h"
 
 #include <algorithm>
-#include <set>
 
 #include "report/report.h"
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 #include "report/report.h"
 #include "tables/estimate.h"

@@ -1,9 +1,7 @@
 // Kernels by name, most FLOP first.
 #include "sections/parts/by_precision.h"
-#include "sections/parts/cells.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
-#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -1,5 +1,4 @@
 // Numbers that the program gave to its ranges, and the FLOP for each.
-#include "sections/parts/cells.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

@@ -1,8 +1,6 @@
 // Operators by function: executed, formula, ratio and why; and where backward found its forward.
-#include "sections/parts/cells.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
-#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {

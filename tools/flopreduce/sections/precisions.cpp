@@ -1,6 +1,5 @@
 // FLOP by number format, and apart from them integer operations.
 #include "sections/parts/by_precision.h"
-#include "sections/parts/cells.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {

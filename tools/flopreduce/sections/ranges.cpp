@@ -1,7 +1,5 @@
 // NVTX ranges, by what was launched inside them.
-#include <algorithm>
 
-#include "sections/parts/cells.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 

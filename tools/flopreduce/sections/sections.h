@@ -2,7 +2,6 @@
 // it: as a Section for people, as tables for programs.
 #pragma once
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

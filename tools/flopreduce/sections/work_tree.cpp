@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sections/parts/cells.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 

@@ -1,6 +1,5 @@
 // Ids of one trace to indices of the reducer's own tables.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

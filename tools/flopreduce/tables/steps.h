@@ -2,13 +2,10 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "flop_trace.pb.h"
 #include "reader/damage.h"
-#include "tables/id_map.h"
 #include "tables/totals.h"
 
 namespace flopinj::reduce {

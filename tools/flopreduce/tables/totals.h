@@ -1,6 +1,5 @@
 // What pass two adds up.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>

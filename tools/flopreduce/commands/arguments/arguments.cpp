@@ -12,10 +12,8 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <optional>
 #include <utility>
 
-#include "passes/router.h"
 #include "passes/summary/condense.h"
 #include "sections/notices.h"
 #include "support/si_number.h"

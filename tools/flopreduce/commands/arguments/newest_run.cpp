@@ -13,7 +13,6 @@
 #include "reader/message.h"
 #include "reader/packet_reader.h"
 #include "report/runs.h"
-#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {

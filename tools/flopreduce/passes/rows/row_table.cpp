@@ -1,6 +1,5 @@
 #include "passes/rows/row_table.h"
 
-#include <algorithm>
 
 #include "tables/formulas.h"
 

@@ -11,7 +11,6 @@
 
 #include "passes/rows/busy_interval.h"
 #include "passes/rows/number_split.h"
-#include "phases/forward_numbers.h"
 #include "phases/phases.h"
 #include "reader/launch_batch.h"
 #include "tables/totals.h"

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "tables/id_map.h"
 
 namespace flopinj::reduce {
 

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <utility>
 
 #include "flop_trace_fields.h"
-#include "reader/launch_batch.h"
 #include "reader/message.h"
 #include "support/wide.h"
 

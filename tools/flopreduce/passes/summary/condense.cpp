@@ -1,16 +1,12 @@
 #include "passes/summary/condense.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
 #include <tuple>
 
 #include "flop_trace_fields.h"
 #include "passes/definitions.h"
 #include "passes/packets/revisions.h"
 #include "passes/packets/segments.h"
-#include "passes/router.h"
 #include "passes/sequence/sequence_pass.h"
 #include "passes/summary/recording.h"
 #include "reader/message.h"

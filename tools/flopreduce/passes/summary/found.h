@@ -1,7 +1,6 @@
 // Which recordings are in the inputs of a merge, and where: all that a merge holds of all of them.
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 

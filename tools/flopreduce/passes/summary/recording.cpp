@@ -14,7 +14,6 @@
 #include "passes/rows/device_times.h"
 #include "reader/message.h"
 #include "support/wide.h"
-#include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
 namespace {

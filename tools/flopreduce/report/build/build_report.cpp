@@ -1,7 +1,6 @@
 #include "report/build_report.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "analytic/operator_flop.h"

@@ -1,6 +1,5 @@
 #include <map>
 #include <set>
-#include <utility>
 
 #include "report/build_report.h"
 

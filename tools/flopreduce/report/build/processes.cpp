@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <tuple>
 
 #include "report/build_report.h"
 #include "report/runs.h"

@@ -1,7 +1,6 @@
 #include "report/steps.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "report/report.h"
 #include "support/text.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "analytic/operator_flop.h"
-#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {

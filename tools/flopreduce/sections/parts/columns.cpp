@@ -1,9 +1,6 @@
 #include "sections/parts/columns.h"
 
-#include <utility>
-#include <vector>
 
-#include "sections/parts/cells.h"
 
 namespace flopinj::reduce {
 

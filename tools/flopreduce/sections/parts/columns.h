@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <functional>
 #include <new>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>

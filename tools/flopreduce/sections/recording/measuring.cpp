@@ -6,7 +6,6 @@
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
 #include "sections/sections.h"
-#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {

@@ -11,7 +11,6 @@
 #include "sections/parts/said.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
-#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {

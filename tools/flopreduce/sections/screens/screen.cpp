@@ -1,6 +1,5 @@
 // What `flopreduce TRACE` shows: the answer on one screen.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 

@@ -1,6 +1,5 @@
 // The figures of the first screen: what was executed, how fast, and what of it was counted.
 #include <algorithm>
-#include <cmath>
 
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
