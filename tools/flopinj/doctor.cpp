@@ -137,9 +137,8 @@ Finding check_permission() {
   }
   return {
       kExitPermission, "closed to this user (RmProfilingAdminOnly: 1)",
-      "Run as root, grant CAP_SYS_ADMIN (CAP_PERFMON from driver 565 on), or put the line "
-      "'options nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d/nvidia.conf and "
-      "reboot."};
+      "Run as root, grant CAP_SYS_ADMIN (CAP_PERFMON from driver 565 on), or put the line 'options "
+      "nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d/nvidia.conf and reboot."};
 }
 
 }  // namespace

@@ -82,15 +82,13 @@ void add_run_options(CommandLine& run, Options& options) {
   run.add_flag("--torch", options.torch,
                "Name modules and operators of the first network that trains with PyTorch, in its "
                "first 20 steps. The Python package of flopinj does it");
-  run.add_flag(
-      "--summary", options.summary,
-      "When the program has ended, put a summary (NAME.sum), which hardly grows with the "
-      "run, in the place of each trace. Until then flopinj stays, as the program's parent; "
-      "a trace without a whole summary is kept");
-  run.add_option(
-         "--report", options.page,
-         "When the program has ended, write the report of its traces to FILE, as a page for "
-         "any browser. Until then flopinj stays, as the program's parent")
+  run.add_flag("--summary", options.summary,
+               "When the program has ended, put a summary (NAME.sum), which hardly grows with the "
+               "run, in the place of each trace. Until then flopinj stays, as the program's "
+               "parent; a trace without a whole summary is kept");
+  run.add_option("--report", options.page,
+                 "When the program has ended, write the report of its traces to FILE, as a page "
+                 "for any browser. Until then flopinj stays, as the program's parent")
       ->type_name("FILE");
   CLI::Option* simulate =
       run.add_flag("--simulate", options.simulate, "Run on a simulated GPU, on the CPU");
@@ -173,9 +171,9 @@ void add_metrics_options(CommandLine& metrics, Options& options) {
 void add_doctor_options(CommandLine& doctor, Options& options) {
   doctor.add_flag(
       "--count", options.count,
-      "Also run kernels whose operations are known under the profiler, on the first GPU, "
-      "and compare what is counted with theory: about a minute. What was found is "
-      "written to a file, which recordings read and which names nothing of the machine");
+      "Also run kernels whose operations are known under the profiler, on the first GPU, and "
+      "compare what is counted with theory: about a minute. What was found is written to a file, "
+      "which recordings read and which names nothing of the machine");
 }
 
 void add_no_options(CommandLine&, Options&) {}
@@ -187,8 +185,8 @@ void add_fleet_options(CommandLine& fleet, Options&) {
 
 // The package's own flopinj does not come here (python/flopinj/_programs.py).
 int fleet(const Options&) {
-  std::cerr << "flopinj: fleet is a part of the Python package: pip install 'flopinj[fleet]', "
-               "then python -m flopinj.fleet\n";
+  std::cerr << "flopinj: fleet is a part of the Python package: pip install 'flopinj[fleet]', then "
+               "python -m flopinj.fleet\n";
   return flopinj::kExitCannotRun;
 }
 
@@ -213,19 +211,17 @@ const Command kCommands[] = {
     {"demo",
      "show what a report looks like, without a GPU",
      "Trains a small GPT on a simulated GPU under the profiler, prints its report, and writes it "
-     "as "
-     "a page. The trace is flopinj-demo.pb, the page flopinj-demo.html, both in the current "
-     "folder; "
-     "those of a demo before are replaced.",
+     "as a page. The trace is flopinj-demo.pb, the page flopinj-demo.html, both in the current "
+     "folder; those of a demo before are replaced.",
      add_no_options,
      flopinj::demo,
      {{"flopinj demo", "a minute at most"}}},
     {"attach",
      "record a program that runs already",
      "Begins to record a program that runs already. One that was started with flopinj run "
-     "--dormant is asked; another one is entered by one of its threads that waits: its "
-     "NVTX ranges are not seen then. The program goes on as before when it is let go of, and may "
-     "be attached to again.",
+     "--dormant is asked; another one is entered by one of its threads that waits: its NVTX ranges "
+     "are not seen then. The program goes on as before when it is let go of, and may be attached "
+     "to again.",
      add_attach_options,
      flopinj::attach,
      {{"flopinj attach 4711", "begin; the trace is flop-4711.pb"},
@@ -254,8 +250,8 @@ const Command kCommands[] = {
      {{"flopinj top 4711", "HFU, phases and kernels so far"}}},
     {"metrics",
      "give figures of running programs to Prometheus",
-     "Prints the figures of recordings as metrics of Prometheus, or serves them until the "
-     "programs have ended.",
+     "Prints the figures of recordings as metrics of Prometheus, or serves them until the programs "
+     "have ended.",
      add_metrics_options,
      flopinj::metrics,
      {{"flopinj metrics 4711", "print them once"},
@@ -339,8 +335,7 @@ flopinj::manual::Program about(CommandLine& line) {
       .files = {{"flop-PID.pb", "a trace, where no other name is given"},
                 {"~/.local/state/flopinj", "what doctor --count has found, in files to be sent in"},
                 {"lib/libflopinj.so",
-                 "the library, beside bin/flopinj in the tree that both are "
-                 "in"},
+                 "the library, beside bin/flopinj in the tree that both are in"},
                 {"lib/flopinj/simgpu", "the simulated GPU's libcuda.so.1 and libcupti.so.13"}},
       .see_also = "flopreduce"};
   for (const RecordingOption& setting : flopinj::recording_options())

@@ -13,8 +13,8 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "variable"},
     {"FLOPINJ_FORCE", "Overwrite traces of this user that are older than the run"},
     {"FLOPINJ_QUIET",
-     "Say nothing on stderr when the recording has ended. Else one line says what was recorded "
-     "and how to read it, or why nothing was"},
+     "Say nothing on stderr when the recording has ended. Else one line says what was recorded and "
+     "how to read it, or why nothing was"},
     {"FLOPINJ_NO_COMMAND_LINE",
      "Leave the program's command line out of the trace. Else it is there, with [hidden] for the "
      "values of options whose names hold a word such as password, secret or token"},
@@ -31,27 +31,26 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "Begin to record so long after the program starts CUDA: 500ms, 30s, 5m, 2h"},
     {"FLOPINJ_DURATION", "Record for so long, then let go of the program: 500ms, 30s, 5m, 2h"},
     {"FLOPINJ_KERNEL_NAME",
-     "Record launches of kernels of this name only, or of names in which the expression is "
-     "found, as in ncu"},
+     "Record launches of kernels of this name only, or of names in which the expression is found, "
+     "as in ncu"},
     {"FLOPINJ_KERNEL_NAME_BASE",
      "Name that --kernel-name goes by. function: without namespaces, template arguments and "
      "parameters (the default, as in ncu); mangled: as the driver has it"},
     {"FLOPINJ_NVTX_INCLUDE",
-     "Record launches inside these NVTX ranges only, as in ncu: A/ is the push/pop range A, A "
-     "the start/end range; A/B: B directly in A, A/*/B: anywhere in it, A/+/B: with one range "
-     "between; [A, A]: the outermost, the innermost; D@A/: of the domain D; A,B: inside both "
-     "start/end ranges. A vertical bar between two: inside either (ncu: the option twice). No "
-     "regex:"},
+     "Record launches inside these NVTX ranges only, as in ncu: A/ is the push/pop range A, A the "
+     "start/end range; A/B: B directly in A, A/*/B: anywhere in it, A/+/B: with one range between; "
+     "[A, A]: the outermost, the innermost; D@A/: of the domain D; A,B: inside both start/end "
+     "ranges. A vertical bar between two: inside either (ncu: the option twice). No regex:"},
     {"FLOPINJ_STEP_RANGE",
-     "NVTX range around each training step, push/pop or start/end, in any domain; a number at "
-     "its end does not matter. A vertical bar between two: either. none: steps are not recorded. "
-     "Not given: step, iteration, train_step, ProfilerStep#3 and the like"},
+     "NVTX range around each training step, push/pop or start/end, in any domain; a number at its "
+     "end does not matter. A vertical bar between two: either. none: steps are not recorded. Not "
+     "given: step, iteration, train_step, ProfilerStep#3 and the like"},
     {"FLOPINJ_LAUNCH_SKIP",
-     "Pass over the first N launches, of those that --kernel-name and --nvtx-include choose, as "
-     "in ncu. A launch of a CUDA graph is one"},
+     "Pass over the first N launches, of those that --kernel-name and --nvtx-include choose, as in "
+     "ncu. A launch of a CUDA graph is one"},
     {"FLOPINJ_LAUNCH_COUNT",
-     "Record N launches, counted as for --launch-skip and after those, then let go of the "
-     "program, as in ncu"},
+     "Record N launches, counted as for --launch-skip and after those, then let go of the program, "
+     "as in ncu"},
     {"FLOPINJ_CAPTURE_RANGE",
      "cudaProfilerApi: record from the program's first call of cudaProfilerStart to its "
      "cudaProfilerStop, as nsys does with --capture-range-end stop, and lie dormant before and "
@@ -64,8 +63,8 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "every launch is measured, by replay: slow, the reference; timing: no counters; count: only "
      "launches; off: nothing"},
     {"FLOPINJ_BUDGET",
-     "Most that reading counters may cost, in per cent of wall time, or none (1). The share of "
-     "200 s, 2 s at 1 %, may be used at once at the start, on kernels without counts"},
+     "Most that reading counters may cost, in per cent of wall time, or none (1). The share of 200 "
+     "s, 2 s at 1 %, may be used at once at the start, on kernels without counts"},
     {"FLOPINJ_UNTIL_COVERED",
      "Stop measuring once so many per cent of GPU time have had complete counts for 5 s; kernels "
      "that cannot be measured are left out"},
@@ -82,11 +81,11 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "shows. May be repeated; flopinj attach adds to those of the start"},
     {"FLOPINJ_CLOSE_WINDOWS",
      "Where windows in which counters are read are closed: at the exit of their last launch, at "
-     "the enter of the launch behind it, or at that only on the thread that opened them (own). "
-     "Not given: learned from the first windows"},
+     "the enter of the launch behind it, or at that only on the thread that opened them (own). Not "
+     "given: learned from the first windows"},
     {"FLOPINJ_LOG",
-     "What the library says on stderr: off, error, warn (the default), info, or debug, which has "
-     "a line for every measurement window"},
+     "What the library says on stderr: off, error, warn (the default), info, or debug, which has a "
+     "line for every measurement window"},
     {"FLOPINJ_FLUSH_MS",
      "Longest time that data stays in memory, in milliseconds, 10 to 1000 (250)"},
     {"FLOPINJ_PLAN_WAIT_MS",

@@ -117,8 +117,8 @@ void check(pid_t pid, const std::string& library) {
   const std::string status = proc_text(pid, "status");
   if (is_filtered(pid, status))
     refuse(pid,
-           "has a filter of system calls (seccomp) that this flopinj has not, which may end it "
-           "for loading a library" +
+           "has a filter of system calls (seccomp) that this flopinj has not, which may end it for "
+           "loading a library" +
                kInstead);
   if (value_of(status, "x86_Thread_features:").find("shstk") != std::string_view::npos)
     refuse(pid, "has a shadow stack, so that it cannot be entered" + kInstead);

@@ -101,19 +101,19 @@ std::string connect_to(Socket& connection, pid_t pid, Clock::time_point give_up)
     if (mark.version == kControlVersion && connect_to(connection, mark, pid)) return mark.secret;
   for (const ControlMark& mark : marks)
     if (mark.version != kControlVersion)
-      refuse(pid, std::string("has a libflopinj.so of ") +
-                      (mark.version > kControlVersion ? "a newer" : "an older") +
-                      " flopinj than this one: ask it with the flopinj that belongs to that "
-                      "library");
+      refuse(pid,
+             std::string("has a libflopinj.so of ") +
+                 (mark.version > kControlVersion ? "a newer" : "an older") +
+                 " flopinj than this one: ask it with the flopinj that belongs to that library");
   if (!marks.empty() && inode_of(proc_path(pid, "ns/net")) != inode_of("/proc/self/ns/net"))
     refuse(pid,
            "is in a network namespace of its own (a container): run flopinj inside of it, or as "
            "root: nsenter -t " +
                std::to_string(pid) + " -n flopinj ...");
-  throw NotListening(process_name(pid) +
-                     " does not listen: it was not started with flopinj "
-                     "(flopinj run, or flopinj run --dormant), has not started CUDA yet, or was "
-                     "told not to listen (--no-control)");
+  throw NotListening(
+      process_name(pid) +
+      " does not listen: it was not started with flopinj (flopinj run, or flopinj run --dormant), "
+      "has not started CUDA yet, or was told not to listen (--no-control)");
 }
 
 bool listens(pid_t pid) {

@@ -74,13 +74,11 @@ Action define_anonymize(manual::CommandLine& app) {
   app.notes =
       "What stays: numbers, times of day, sizes of tensors, ranks, process ids, the device's name, "
       "versions, and short numbers in names. Look at the result before it is sent: flopreduce "
-      "FILE. "
-      "Equal names have equal pseudonyms in one file, and in all files that were written with one "
-      "--key-file; ranks of a job that were written with one can be joined afterwards.";
+      "FILE. Equal names have equal pseudonyms in one file, and in all files that were written "
+      "with one --key-file; ranks of a job that were written with one can be joined afterwards.";
   app.examples = {{"flopreduce anonymize -o shown.pb rank0.pb", "a trace without names"},
                   {"head -c 32 /dev/urandom > key",
-                   "a secret of your own, and traces that can be "
-                   "compared: --key-file key"}};
+                   "a secret of your own, and traces that can be compared: --key-file key"}};
   const auto a = std::make_shared<AnonymizeArguments>();
   app.add_option("TRACE", a->trace, "A trace or summary; '-' reads standard input")->required();
   app.add_flag("--keep-ranges", a->options.keep_ranges,
@@ -108,9 +106,8 @@ extern const Command kAnonymize = {
     "host, job, and names of ranges, threads and kernels become pseudonyms, identifier by "
     "identifier, but for a list of names of public frameworks and libraries and for words that "
     "figures are told by; command lines and texts of diagnostics are left out; identifiers of "
-    "devices, sessions and code are replaced. Every "
-    "figure of the report stays: both are made and compared, and where one differs nothing is "
-    "written.",
+    "devices, sessions and code are replaced. Every figure of the report stays: both are made and "
+    "compared, and where one differs nothing is written.",
     define_anonymize};
 
 }  // namespace flopinj::reduce

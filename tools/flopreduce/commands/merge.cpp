@@ -106,8 +106,8 @@ Action define_merge(manual::CommandLine& app) {
   a->input.add_traces_to(app);
   a->output.add_file_to(app);
   app.add_option("--sessions-from", a->sessions,
-                 "Only recordings of these sessions: ids from FILE, one a line, as table "
-                 "processes has them; '-': from standard input")
+                 "Only recordings of these sessions: ids from FILE, one a line, as table processes "
+                 "has them; '-': from standard input")
       ->type_name("FILE");
   return [a] {
     a->input.finish();

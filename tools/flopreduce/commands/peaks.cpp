@@ -122,10 +122,9 @@ Columns<const Gpu*> gpu_columns() {
   };
   c.text("gpu", "GPU", &Gpu::name);
   c.text("chip", "chip", &Gpu::chip, "as CUPTI names it");
-  c.text(
-      "cuda_names", "CUDA names", &Gpu::cuda_names,
-      "as CUDA names the device, without NVIDIA in front, separated by |; empty for a board that "
-      "is not one CUDA device");
+  c.text("cuda_names", "CUDA names", &Gpu::cuda_names,
+         "as CUDA names the device, without NVIDIA in front, separated by |; empty for a board "
+         "that is not one CUDA device");
   c.exact("multiprocessors", "multiprocessors", Kind::kRatio, positive(&Gpu::multiprocessors));
   c.exact("clock_mhz", "MHz", Kind::kRatio, positive(&Gpu::clock_mhz), "that the peaks are at");
   c.exact("tensor_clock_mhz", "MHz of tensor cores", Kind::kRatio,

@@ -67,10 +67,9 @@ Action define_report(manual::CommandLine& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_flag("--all", a->output.all, "All sections, not the first screen (text, markdown)");
-  app.add_option(
-         "--sort", a->output.sort,
-         "Kernels on the first screen by GPU time, FLOP, launches, GPU time of each launch, "
-         "or name (time)")
+  app.add_option("--sort", a->output.sort,
+                 "Kernels on the first screen by GPU time, FLOP, launches, GPU time of each "
+                 "launch, or name (time)")
       ->type_name("ORDER")
       ->check(manual::one_of(kernel_orders()));
   a->input.add_utilization_to(app);

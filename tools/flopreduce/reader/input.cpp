@@ -105,10 +105,10 @@ std::optional<InputError> Input::spool(int from, bool again) {
     Packet packet;
     if (!PacketReader(*this, ignored, Batches::kCheck, looked_at).next(packet)) {
       if (looked_at > 0) return std::nullopt;
-      return error_for(name_,
-                       "is not a trace of libflopinj.so: no packet with a right check sum in its "
-                       "first 32 MiB",
-                       0);
+      return error_for(
+          name_,
+          "is not a trace of libflopinj.so: no packet with a right check sum in its first 32 MiB",
+          0);
     }
     looked_at = size_;
   }

@@ -49,15 +49,14 @@ Columns<Report> figure_columns() {
   c.figure(
       "hfu_kernel_time", "of peak in kernels", Kind::kShare,
       [](const Report& r) { return share_of(r.utilization.hfu(), &UtilizationMethod::gpu_time); },
-      "executed FLOP at peak / sum of the kernels' times: not HFU, since idle time is not in "
-      "it");
+      "executed FLOP at peak / sum of the kernels' times: not HFU, since idle time is not in it");
   c.figure(
       "ratio", "backward / forward", Kind::kRatio,
       [](const Report& r) {
         return r.ratio.ratio.known() ? r.ratio.ratio : Figure::unknown(ratio_missing(r));
       },
-      "executed FLOP of backward / those of forward; about 2, and less where the first layer "
-      "needs no gradient of its input");
+      "executed FLOP of backward / those of forward; about 2, and less where the first layer needs "
+      "no gradient of its input");
   c.figure(
       "matrix_ratio", "of matrix work", Kind::kRatio,
       [](const Report& r) { return r.ratio.matrix_ratio; },

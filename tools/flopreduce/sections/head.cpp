@@ -87,8 +87,8 @@ void add_caveats(const Report& report, std::vector<Line>& lines) {
       " launches are of kernels with counts rounded by the counter (no whole numbers below 2^53): "
       "their FLOP are estimates (~).");
   say(total.uncertainty.elsewhere_launches(),
-      " of them are of kernels that also ran where nothing was sampled (other processes or devices,"
-      " graphs): no interval.");
+      " of them are of kernels that also ran where nothing was sampled (other processes or "
+      "devices, graphs): no interval.");
   if (total.agreeing > 0)
     say(total.agreeing,
         (" launches are extrapolated from samples of their kernel that all agree (" +

@@ -39,8 +39,7 @@ Columns<KernelReport> kernel_columns() {
   c.figure(
        "min_ns", "min", Kind::kNanoseconds,
        [](const KernelReport& k) { return Figure::exact(k.times.min_ns); },
-       "shortest GPU time of a launch, outside of reading counters; null where it was not "
-       "recorded")
+       "shortest GPU time of a launch, outside of reading counters; null where it was not recorded")
       .detail();
   c.figure("median_ns", "median", Kind::kNanoseconds, median_of,
            "half of the launches take less, to within 0.8 %; null at level tally, unless all took "

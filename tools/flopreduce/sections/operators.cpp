@@ -32,9 +32,9 @@ void add_executed(Columns<OperatorReport>& c) {
   c.figure(
       "formula_flop", "formula", Kind::kFlop,
       [](const OperatorReport& o) { return by_formula(o.formula_flop, o); },
-      "FLOP of all calls by the operator's formula, from the sizes of its arguments, without "
-      "what is computed again, as fused attention's backward does with the scores; null where "
-      "there is no formula, or sizes are missing");
+      "FLOP of all calls by the operator's formula, from the sizes of its arguments, without what "
+      "is computed again, as fused attention's backward does with the scores; null where there is "
+      "no formula, or sizes are missing");
   c.figure(
        "executed_formula_ratio", "ratio", Kind::kRatio,
        [](const OperatorReport& o) { return Figure::exact(o.ratio); },
@@ -114,10 +114,10 @@ std::vector<JoinedNumbers> joined_numbers(const Report& report) {
 }
 Columns<JoinedNumbers> joined_columns() {
   Columns<JoinedNumbers> c;
-  c.text("found", "found", &JoinedNumbers::found,
-         "forward_operator: it was found. differentiated_again: of gradients that are "
-         "differentiated again, which have numbers of their own. Else why no forward operator was "
-         "found");
+  c.text(
+      "found", "found", &JoinedNumbers::found,
+      "forward_operator: it was found. differentiated_again: of gradients that are differentiated "
+      "again, which have numbers of their own. Else why no forward operator was found");
   c.count(said::kLaunches, &JoinedNumbers::launches);
   return c;
 }
@@ -156,11 +156,11 @@ Section operators_section(const Report& report) {
                              " backward launches with a sequence number found no forward operator.",
                          Tone::kWarn});
   if (operators.differentiated_again > 0)
-    out.below.push_back({to_grouped(operators.differentiated_again) +
-                             " backward launches are of gradients that are differentiated again: "
-                             "they are listed under their nodes, since no number leads to their "
-                             "forward operators.",
-                         Tone::kWarn});
+    out.below.push_back(
+        {to_grouped(operators.differentiated_again) +
+             " backward launches are of gradients that are differentiated again: they are listed "
+             "under their nodes, since no number leads to their forward operators.",
+         Tone::kWarn});
   return out;
 }
 

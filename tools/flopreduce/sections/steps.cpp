@@ -95,10 +95,9 @@ Columns<StepsReport> step_summary_columns() {
       "flop_of_all_processes", "FLOP of the job", Kind::kFlop,
       [](const StepsReport& steps) { return of_steps(steps.job_flop, steps); },
       "of one step of each process, together");
-  c.figure(
-      "hfu", "HFU", Kind::kShare, &StepsReport::hfu,
-      "executed FLOP of the steps at peak / their wall time, from the start of the first to the "
-      "end of the last");
+  c.figure("hfu", "HFU", Kind::kShare, &StepsReport::hfu,
+           "executed FLOP of the steps at peak / their wall time, from the start of the first to "
+           "the end of the last");
   c.figure("mfu", "MFU", Kind::kShare, &StepsReport::mfu,
            "6 x parameters x tokens at peak / the same time");
   c.exact("tokens_per_s", "tokens/s", Kind::kRatio, &StepsReport::tokens_per_s,

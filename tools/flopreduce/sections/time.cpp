@@ -211,11 +211,11 @@ Columns<TimeReport::Device> device_time_columns() {
   c.count("launches_placed", "placed", &Device::placed, "launches with a start and an end");
   c.count("launches_unplaced", "unplaced", &Device::unplaced,
           "launches without: in none of these times");
-  c.figure("kernel_sum_ns", "kernels as recorded", Kind::kNanoseconds,
-           recorded(&Device::kernel_ns, Mark::kAtLeast),
-           "sum of the kernels' times as recorded, launches included that were slowed while "
-           "counters were read; gpu_time_ns has the mean of their kernel's other launches for "
-           "those");
+  c.figure(
+      "kernel_sum_ns", "kernels as recorded", Kind::kNanoseconds,
+      recorded(&Device::kernel_ns, Mark::kAtLeast),
+      "sum of the kernels' times as recorded, launches included that were slowed while counters "
+      "were read; gpu_time_ns has the mean of their kernel's other launches for those");
   c.figure("busy_ns", "busy", Kind::kNanoseconds, recorded(&Device::busy_ns, Mark::kAtLeast),
            "time in which some kernel ran");
   c.figure("idle_ns", "idle", Kind::kNanoseconds, recorded(&Device::idle_ns, Mark::kAtMost),

@@ -158,10 +158,9 @@ Json report_schema() {
                "A list of rows for each table. A row has all columns of its table; what is not "
                "known is null, with the reason in KEY_why where there is one. Of a bound KEY is "
                "null, and KEY_at_least or KEY_at_most has it. KEY_estimated is there where it is "
-               "an estimate. "
-               "FLOP are numbers, with the exact integer as a text in KEY_exact, since many "
-               "readers round integers from 2^53 on; larger counts, times and sizes are texts. "
-               "Times are nanoseconds, sizes are bytes, shares are parts of 1."},
+               "an estimate. FLOP are numbers, with the exact integer as a text in KEY_exact, "
+               "since many readers round integers from 2^53 on; larger counts, times and sizes are "
+               "texts. Times are nanoseconds, sizes are bytes, shares are parts of 1."},
               {"type", "object"},
               {"additionalProperties", false},
               {"required", {"schema_version"}},

@@ -120,8 +120,8 @@ using Functions = std::set<std::string, std::less<>>;
 Functions innocuous_functions(Database& database) {
   Functions names;
   const Prepared list = prepare(database,
-                                "SELECT name FROM pragma_function_list WHERE name GLOB 'json*' "
-                                "OR name GLOB '->*' OR flags & " +
+                                "SELECT name FROM pragma_function_list WHERE name GLOB 'json*' OR "
+                                "name GLOB '->*' OR flags & " +
                                     std::to_string(SQLITE_INNOCUOUS));
   while (sqlite3_step(list.get()) == SQLITE_ROW)
     names.insert(reinterpret_cast<const char*>(sqlite3_column_text(list.get(), 0)));

@@ -118,8 +118,8 @@ void TimeRange::parse() {
 void InputArguments::add_traces_to(manual::CommandLine& app) {
   asks_for_traces = true;
   app.add_option("TRACE", traces,
-                 "Traces and summaries, compressed or not; a folder: all in it; '-': "
-                 "standard input; none: those of the newest run in this folder");
+                 "Traces and summaries, compressed or not; a folder: all in it; '-': standard "
+                 "input; none: those of the newest run in this folder");
   several(
       app.add_option("--files-from", lists,
                      "More traces: their names from FILE, one a line; '-': from standard input"),
@@ -132,10 +132,9 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
   rules.add_to(app, reduce.rules);
-  several(app.add_option(
-              "--names", names,
-              "Names of scopes from FILE, which flopinj.jax writes: they take the place of XLA's "
-              "ranges"),
+  several(app.add_option("--names", names,
+                         "Names of scopes from FILE, which flopinj.jax writes: they take the place "
+                         "of XLA's ranges"),
           "FILE");
   app.add_option("-j,--jobs", reduce.jobs,
                  "Threads that read; without it one per core, at most " + std::to_string(kMostJobs))
@@ -154,8 +153,7 @@ void InputArguments::add_peaks_to(manual::CommandLine& app) {
                 }
               },
               "A peak for utilization, such as tensor_bf16=989T or memory=4.8T (FLOP/s, B/s). "
-              "DEVICE is "
-              "a device's whole name, or a part of it that is no other product's name"),
+              "DEVICE is a device's whole name, or a part of it that is no other product's name"),
           "[DEVICE:]PRECISION=VALUE");
 }
 

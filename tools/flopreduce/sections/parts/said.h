@@ -9,10 +9,9 @@ inline constexpr Column kFlop{
     "floating-point operations executed; one fused multiply-add counts 2 (--fma)"};
 inline constexpr Column kFlopShare{"flop_share", "share", Kind::kShare, Worth::kUsual,
                                    "share of the FLOP of the whole run"};
-inline constexpr Column kOperations{
-    "op", "OP", Kind::kOperations, Worth::kUsual,
-    "integer operations of tensor cores, a multiply-add being two whatever --fma says; they are in "
-    "no FLOP figure"};
+inline constexpr Column kOperations{"op", "OP", Kind::kOperations, Worth::kUsual,
+                                    "integer operations of tensor cores, a multiply-add being two "
+                                    "whatever --fma says; they are in no FLOP figure"};
 inline constexpr Column kMatrixFlop{
     "matrix_flop", "matrix FLOP", Kind::kFlop, Worth::kUsual,
     "of flop: fused multiply-adds and tensor cores, as of matrix products"};
@@ -36,15 +35,14 @@ inline constexpr Column kBandwidth{"byte_per_s", "memory", Kind::kBandwidth, Wor
 inline constexpr Column kUtilization{
     "utilization", "of peak", Kind::kShare, Worth::kUsual,
     "FLOP / (GPU time x peak), each precision against its own peak"};
-inline constexpr Column kRoofShare{
-    "roof_share", "of roof", Kind::kShare, Worth::kUsual,
-    "share of the roofline that is reached: the least time that peak FLOP/s and DRAM bandwidth "
-    "allow / GPU time"};
+inline constexpr Column kRoofShare{"roof_share", "of roof", Kind::kShare, Worth::kUsual,
+                                   "share of the roofline that is reached: the least time that "
+                                   "peak FLOP/s and DRAM bandwidth allow / GPU time"};
 inline constexpr Column kBoundBy{
     "bound_by", "bound by", Kind::kText, Worth::kUsual,
-    "what limits the kernel: the nearer roof (memory, or a precision's peak) where it reaches "
-    "60 % of it, else latency; null where a roof or the time is not known, or latency is not "
-    "certain (gpu_time_windowed_launches)"};
+    "what limits the kernel: the nearer roof (memory, or a precision's peak) where it reaches 60 % "
+    "of it, else latency; null where a roof or the time is not known, or latency is not certain "
+    "(gpu_time_windowed_launches)"};
 inline constexpr Column kNearerRoof{
     "nearer_roof", "nearer roof", Kind::kText, Worth::kUsual,
     "the roof that allows the least: memory, or the precision that takes most of the time at peak"};
@@ -59,14 +57,13 @@ inline constexpr Column kSession{"session", "session", Kind::kText, Worth::kUsua
                                  "the recording, by 16 hexadecimal digits"};
 inline constexpr Column kRank{"rank", "rank", Kind::kCount, Worth::kUsual,
                               "of the process in its job; null where no launcher said it"};
-inline constexpr Column kSimulatedClock{
-    "simulated_clock", "simulated clock", Kind::kFlag, Worth::kUsual,
-    "times are of the simulated GPU's clock, which calls and kernels move by a model, and real "
-    "time does not"};
-inline constexpr Column kPtxCounts{
-    "ptx_counts", "PTX counts", Kind::kFlag, Worth::kUsual,
-    "FLOP are of PTX's instructions: machine code also counts divisions, both sides of short "
-    "branches, and some moves"};
+inline constexpr Column kSimulatedClock{"simulated_clock", "simulated clock", Kind::kFlag,
+                                        Worth::kUsual,
+                                        "times are of the simulated GPU's clock, which calls and "
+                                        "kernels move by a model, and real time does not"};
+inline constexpr Column kPtxCounts{"ptx_counts", "PTX counts", Kind::kFlag, Worth::kUsual,
+                                   "FLOP are of PTX's instructions: machine code also counts "
+                                   "divisions, both sides of short branches, and some moves"};
 // " (simulated clock, PTX counts)", where both are.
 inline std::string simulation_words(bool clock, bool ptx) {
   std::string words = clock ? kSimulatedClock.heading : "";

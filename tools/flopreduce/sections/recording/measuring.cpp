@@ -73,8 +73,7 @@ Columns<TraceReport> measuring_columns() {
       .main();
   c.text("counters", "counters", [=](const TraceReport& t) { return reading_word(reading(t)); });
   c.figure("budget_share", "budget", Kind::kShare, budget_of,
-           "what reading counters may cost, as a share of wall time (--budget); null without "
-           "limit")
+           "what reading counters may cost, as a share of wall time (--budget); null without limit")
       .detail();
   c.figure("covered_launches_share", "launches covered", Kind::kShare,
            covered_share(&At::covered_launches, &At::launches),

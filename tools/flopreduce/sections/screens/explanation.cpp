@@ -124,9 +124,9 @@ Columns<AtPeak> at_peak_columns() {
        "row", "row", [](const AtPeak& p) { return text_or_null(p.device.row); },
        "of the table of peaks")
       .detail();
-  c.text("of", "of", &AtPeak::of,
-         "a precision, memory or integer work; all: by the longer of the two roofs, launch by "
-         "launch")
+  c.text(
+       "of", "of", &AtPeak::of,
+       "a precision, memory or integer work; all: by the longer of the two roofs, launch by launch")
       .main();
   c.figure("flop", "FLOP", Kind::kFlop, &AtPeak::flop);
   c.figure("bytes", "bytes", Kind::kBytes, &AtPeak::bytes);
@@ -181,11 +181,11 @@ Section shown(const char* title, const char* key, std::string_view columns, cons
 
 // A metric that counted nothing is not listed.
 Section samples_section(const Report& part) {
-  Section s = shown("Samples", "samples",
-                    "precision metric counted flop flop weight_numerator weight_denominator "
-                    "samples stable_hash mean min max standard_deviation instructions_none "
-                    "instructions_one instructions_all",
-                    part);
+  Section s = shown(
+      "Samples", "samples",
+      "precision metric counted flop flop weight_numerator weight_denominator samples stable_hash "
+      "mean min max standard_deviation instructions_none instructions_one instructions_all",
+      part);
   if (!s.table) return s;
   const size_t counted = *s.table->place_of("counted");
   const size_t zeros = std::erase_if(
@@ -238,12 +238,12 @@ std::vector<Section> explanation_sections(const Report& report, const Explanatio
   std::vector<Section> sections{std::move(head)};
   if (e.kind == FigureKind::kBackwardForward) add_ratio(report, sections);
   if (e.kind == FigureKind::kShareOfPeak) add_utilization(report, sections);
-  sections.push_back(shown("Signatures", "signatures",
-                           "kernel launches flop flop flop_per_launch samples unmeasured_reason "
-                           "grid block stable_hash flop_mean flop_standard_deviation windows "
-                           "varying rounded graph_samples cluster dynamic_shared_bytes parameters "
-                           "chip",
-                           part));
+  sections.push_back(
+      shown("Signatures", "signatures",
+            "kernel launches flop flop flop_per_launch samples unmeasured_reason grid block "
+            "stable_hash flop_mean flop_standard_deviation windows varying rounded graph_samples "
+            "cluster dynamic_shared_bytes parameters chip",
+            part));
   sections.push_back(samples_section(part));
   sections.push_back(shown("Ranges", "stacks", "range kernel flop flop launches phase", part));
   sections.push_back(rules_section(report, part));
