@@ -86,8 +86,7 @@ int write_folder(const std::vector<Table>& tables, const OutputArguments& output
 const Table& table_named(const std::vector<Table>& tables, const std::string& key) {
   const auto found = std::ranges::find(tables, key, &Table::key);
   if (found != tables.end()) return *found;
-  std::string keys;
-  for (const Table& table : tables) keys += (keys.empty() ? "" : ", ") + std::string(table.key);
+  const std::string keys = joined(tables, ", ", &Table::key);
   throw Failure(key.empty() ? "CSV holds one table: choose one with --table (" + keys +
                                   "), or give a folder for all of them: -o FOLDER/"
                             : "--table " + printable(key) +

@@ -295,10 +295,7 @@ void measure_steps(const Report& report, Known& k) {
       (k.has("traces.utilization") || k.has("--utilization"))) {
     // FLOP / the least time that the peaks allow for the mix.
     k.set("traces.peak", static_cast<double>(total.flop) / total.roof.compute_ns * 1e9);
-    std::string names;
-    for (const auto& device : report.utilization.devices)
-      names += (names.empty() ? "" : ", ") + printable(cut(device.name, 100));
-    k.say("traces.peak", names);
+    k.say("traces.peak", device_names(report));
   }
   const bool typed = k.is_set("--devices");
   k.set("traces.devices", devices);

@@ -41,11 +41,7 @@ const TableRow* find_row(const Table& table, const std::string& name) {
   return found;
 }
 
-std::string joined(const FigurePath& path) {
-  std::string text;
-  for (const auto& part : path) text += (text.empty() ? "" : ".") + part;
-  return printable(cut(text, 300));
-}
+std::string text_of(const FigurePath& path) { return printable(cut(joined(path, "."), 300)); }
 
 // The names of all figures, of a table's first row only: it may have any number. In `total`, which
 // a comparison has, and in `lost` each row is a figure.
@@ -90,12 +86,9 @@ std::string nearest(std::span<const Table> tables, const std::string& wanted) {
 // "it holds flop, launches, ..."
 std::string members(const Table& table) {
   constexpr size_t kShown = 6;
-  std::string text;
-  for (size_t c = 0; c < table.columns.size(); ++c) {
-    if (c == kShown) return text + ", ...";
-    text += (text.empty() ? "" : ", ") + std::string(table.columns[c].key);
-  }
-  return text;
+  const std::span columns(table.columns);
+  return joined(columns.first(std::min(kShown, columns.size())), ", ", &Column::key) +
+         (columns.size() > kShown ? ", ..." : "");
 }
 
 // A cell as a gate takes it. An estimate is its value; a bound leaves one end open.
@@ -129,7 +122,7 @@ GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
     return GateFigure{State::kNoFigure, {}, {}, why};
   };
   const auto no_such = [&] {
-    return none("no figure '" + joined(path) + "'" + nearest(tables, joined(path)));
+    return none("no figure '" + text_of(path) + "'" + nearest(tables, text_of(path)));
   };
   if (parts.size() == 2 && parts[0] == kTotal) parts.erase(parts.begin());
   const bool is_short = parts.size() == 1;
@@ -148,11 +141,11 @@ GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
     row = &table->rows[0];
   if (!column || row == nullptr) {
     if (const Table* whole = find_table(tables, path[0]); whole != nullptr && path.size() < 3)
-      return none(joined(path) + " is no figure; rows of " + whole->key + " hold " +
+      return none(text_of(path) + " is no figure; rows of " + whole->key + " hold " +
                   members(*whole));
     return no_such();
   }
-  if (table->columns[*column].kind == Kind::kText) return none(joined(path) + " is no number");
+  if (table->columns[*column].kind == Kind::kText) return none(text_of(path) + " is no number");
   return gate_figure((*row)[*column]);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/text.h"
+
 namespace flopinj::reduce {
 namespace {
 
@@ -16,10 +18,7 @@ bool spawned(const std::string& command) {
 }  // namespace
 
 RecordedProcess::RecordedProcess(const trace::Header& of)
-    : header(&of), begin_ns(of.clock_realtime_ns()) {
-  for (const std::string& word : of.command_line()) command += word + ' ';
-  if (!command.empty()) command.pop_back();
-}
+    : header(&of), command(joined(of.command_line(), " ")), begin_ns(of.clock_realtime_ns()) {}
 
 Run::Run(const RecordedProcess& first) : header_(first.header), first_command_(first.command) {
   add(first);

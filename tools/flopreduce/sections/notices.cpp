@@ -70,15 +70,6 @@ std::string remedy_of(const TraceReport& t) {
   }
 }
 
-std::string list_of(const std::vector<uint32_t>& ranks) {
-  constexpr size_t kShown = 16;
-  std::string text;
-  for (size_t i = 0; i < std::min(kShown, ranks.size()); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-  if (ranks.size() > kShown) text += " and " + std::to_string(ranks.size() - kShown) + " more";
-  return text;
-}
-
 void add_counters(const Report& report, std::vector<std::string>& lines) {
   if (report.total.launches == 0 || report.total.flop_complete()) return;
   if (const TraceReport* t = first_without(report)) {
@@ -109,7 +100,8 @@ void add_ranks(const Report& report, std::vector<std::string>& lines) {
   const bool one = ranks.missing.size() == 1;
   if (!ranks.missing.empty())
     lines.push_back(
-        "No trace of " + std::string(one ? "rank " : "ranks ") + list_of(ranks.missing) +
+        "No trace of " + std::string(one ? "rank " : "ranks ") +
+        first_few(ranks.missing, 16, [](uint32_t rank) { return std::to_string(rank); }) +
         (ranks.world_size ? " of " + std::to_string(*ranks.world_size) : std::string()) +
         ": totals are of the other ranks only; add " + (one ? "its trace." : "their traces."));
 }
@@ -125,24 +117,18 @@ std::string to_utc(uint64_t ns) {
 
 // "train.py --lr 1 (job 17, 2026-05-01 10:00:00 UTC): a.pb, b.pb and 6 more".
 std::string run_text(const Report& report, const RunReport& run) {
-  constexpr size_t kShown = 2;
   const TraceReport& first = report.traces[run.traces.front()];
-  std::string program;
-  for (const std::string& word : first.header.command_line()) program += word + " ";
-  std::string text = cut(program, 60) + "(";
+  std::string text = cut(joined(first.header.command_line(), " ") + " ", 60) + "(";
   if (!run.header.job_id().empty()) text += "job " + cut(run.header.job_id(), 40) + ", ";
   for (const auto& [count, what] :
        {std::pair(run.header.requeues(), "requeue "), std::pair(run.header.restarts(), "restart ")})
     if (count > 0) text += what + to_grouped(count) + ", ";
   if (run.begin_ns) text += to_utc(*run.begin_ns) + ", ";
-  text += cut(first.header.hostname(), 40) + "): ";
-  for (size_t i = 0; i < std::min(kShown, run.traces.size()); ++i) {
-    const TraceReport& trace = report.traces[run.traces[i]];
-    text += (i == 0 ? "" : ", ") + (trace.files.empty() ? trace.name : trace.files.front());
-  }
-  if (run.traces.size() > kShown)
-    text += " and " + to_grouped(run.traces.size() - kShown) + " more";
-  return text;
+  const auto name = [&](size_t place) -> const std::string& {
+    const TraceReport& trace = report.traces[place];
+    return trace.files.empty() ? trace.name : trace.files.front();
+  };
+  return text + cut(first.header.hostname(), 40) + "): " + first_few(run.traces, 2, name);
 }
 
 bool lacks_more(const Report& report, const std::string& file) {

@@ -120,11 +120,7 @@ Columns<DevicePeaksReport> device_columns() {
   c.count(said::kLaunches, &D::launches);
   c.text("row", "row", or_null(&D::row),
          "of the table of peaks (flopreduce peaks); null where all are given by --peak");
-  c.text("notes", "notes", [](const D& d) {
-    std::string all;
-    for (const auto& note : d.notes) all += (all.empty() ? "" : "; ") + note;
-    return all;
-  });
+  c.text("notes", "notes", [](const D& d) { return joined(d.notes, "; "); });
   c.text("error", "error", or_null(&D::error), "why there are no peaks, and what to do");
   return c;
 }

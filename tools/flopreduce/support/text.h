@@ -1,9 +1,15 @@
 // Names that come from a trace, made fit to be shown. A trace may carry any bytes.
 #pragma once
+#include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "support/wide.h"
 
 namespace flopinj::reduce {
 
@@ -50,5 +56,24 @@ std::string cut(std::string_view text, size_t limit);
 
 // The parts of a list, empty ones too; of an empty list none.
 std::vector<std::string_view> parts_of(std::string_view list, char separator);
+// And back: the texts of a list's elements, with `between` between them.
+template <typename List, typename Text = std::identity>
+std::string joined(const List& list, std::string_view between, Text text = {}) {
+  std::string all;
+  bool first = true;
+  for (const auto& one : list) {
+    if (!std::exchange(first, false)) all += between;
+    all += std::invoke(text, one);
+  }
+  return all;
+}
+// "a, b and 3 more"
+template <typename List, typename Text = std::identity>
+std::string first_few(const List& list, size_t most, Text text = {}) {
+  const size_t shown = std::min(most, list.size());
+  std::string all = joined(std::span(list).first(shown), ", ", text);
+  if (shown < list.size()) all += " and " + to_grouped(list.size() - shown) + " more";
+  return all;
+}
 
 }  // namespace flopinj::reduce

@@ -56,11 +56,7 @@ std::string_view colour_of(std::string_view phase) {
   return "grey";
 }
 
-std::string command_of(const trace::Header& header) {
-  std::string text;
-  for (const std::string& word : header.command_line()) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
+std::string command_of(const trace::Header& header) { return joined(header.command_line(), " "); }
 
 // Texts of names by index, made once as long as there is room.
 class Texts {

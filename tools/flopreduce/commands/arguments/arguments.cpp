@@ -183,12 +183,7 @@ void InputArguments::take_newest_run() {
   traces = newest_run(all);
   if (traces.empty())
     throw Failure("TRACE is required: no trace (*.pb, *.sum) is in this folder (see --help)");
-  constexpr size_t kShown = 3;
-  std::string said;
-  for (size_t i = 0; i < std::min(kShown, traces.size()); ++i)
-    said += (i == 0 ? "" : ", ") + printable(traces[i]);
-  if (traces.size() > kShown) said += " and " + to_grouped(traces.size() - kShown) + " more";
-  complain("the newest run in this folder: " + said);
+  complain("the newest run in this folder: " + first_few(traces, 3, printable));
 }
 
 void InputArguments::finish() {
@@ -322,15 +317,18 @@ int open_traces(Reducer& reducer, const InputArguments& input) {
 void check_peaks(const Report& report) {
   const auto& unused = report.utilization.unused_overrides;
   if (unused.empty()) return;
-  std::string names;
-  for (const auto& device : report.utilization.devices)
-    names += (names.empty() ? "" : ", ") + printable(cut(device.name, 100));
+  const std::string names = device_names(report);
   throw Failure("--peak '" + printable(cut(unused[0], 100)) +
                 ":...': no device in these traces is named so; they have " +
                 (names.empty() ? "none" : names));
 }
 
 }  // namespace
+
+std::string device_names(const Report& report) {
+  return joined(report.utilization.devices, ", ",
+                [](const auto& device) { return printable(cut(device.name, 100)); });
+}
 
 Reduced reduce_traces(InputArguments& input) {
   input.reduce.choose_copies = most_complete;

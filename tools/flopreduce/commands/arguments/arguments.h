@@ -115,6 +115,7 @@ struct Reduced {
   int exit_code = 0;
 };
 Reduced reduce_traces(InputArguments& input);
+std::string device_names(const Report& report);  // kinds of devices, for people
 
 // --time-range A..B, in nanoseconds since the first recording began.
 struct TimeRange {
