@@ -54,41 +54,37 @@ u128 flop_of(const RowReport& row, size_t precision) {
 
 template <typename Visit>
 void for_each_figure(const Report& report, Visit&& visit) {
-  const auto all = [](const RowReport&) { return true; };
-  visit(NamedFigure{FigureKind::kTotal, "total", {}, all});
-  visit(NamedFigure{FigureKind::kBackwardForward, "ratio", {}, [](const RowReport& row) {
-                      return row.phase == "forward" || row.phase == "backward";
-                    }});
-  visit(NamedFigure{FigureKind::kShareOfPeak, "utilization", {}, all});
+  using Row = const RowReport&;
+  using enum FigureKind;
+  const auto add = [&](FigureKind kind, const std::string& name, auto holds, std::string also = {},
+                       std::optional<size_t> precision = {}) {
+    visit(NamedFigure{kind, name, std::move(also), holds, precision});
+  };
+  const auto all = [](Row) { return true; };
+  add(kTotal, "total", all);
+  add(kBackwardForward, "ratio",
+      [](Row row) { return row.phase == "forward" || row.phase == "backward"; });
+  add(kShareOfPeak, "utilization", all);
   for (size_t i = 0; i < report.precisions.size(); ++i)
     if (report.flop.by_precision[i] > 0)  // what was not measured may have any precision
-      visit(NamedFigure{
-          FigureKind::kPrecision,
-          report.precisions[i],
-          {},
-          [i](const RowReport& row) { return row.work.unmeasured > 0 || flop_of(row, i) > 0; },
-          i});
+      add(
+          kPrecision, report.precisions[i],
+          [i](Row row) { return row.work.unmeasured > 0 || flop_of(row, i) > 0; }, {}, i);
   for (const auto& p : report.phases)
-    visit(NamedFigure{FigureKind::kPhase, p.name, {}, [&p](const RowReport& row) {
-                        return row.phase == p.name;
-                      }});
+    add(kPhase, p.name, [&p](Row row) { return row.phase == p.name; });
   for (const auto& layer : layers_of(report))
-    visit(NamedFigure{FigureKind::kLayer, layer, {}, [layer](const RowReport& row) {
-                        return below(row.layer, layer);
-                      }});
+    add(kLayer, layer, [layer](Row row) { return below(row.layer, layer); });
   for (const auto& name : operators_of(report))
-    visit(NamedFigure{FigureKind::kOperator, name, {}, [name](const RowReport& row) {
-                        return row.operator_name == name;
-                      }});
-  for (const auto& k : report.kernels)
-    visit(NamedFigure{FigureKind::kKernel, k.name, k.mangled, [&](const RowReport& row) {
-                        return report.signatures[row.signature].kernel_id == k.id;
-                      }});
+    add(kOperator, name, [name](Row row) { return row.operator_name == name; });
+  for (const auto& k : report.kernels) {
+    const auto holds = [&](Row row) { return report.signatures[row.signature].kernel_id == k.id; };
+    add(kKernel, k.name, holds, k.mangled);
+  }
   const auto ends = ends_of(report.ranges);
-  for (size_t i = 0; i < report.ranges.size(); ++i)
-    visit(NamedFigure{
-        FigureKind::kRange, report.ranges[i].path, report.ranges[i].name,
-        [i, end = ends[i]](const RowReport& row) { return row.range >= i && row.range < end; }});
+  for (size_t i = 0; i < report.ranges.size(); ++i) {
+    const auto holds = [i, end = ends[i]](Row row) { return row.range >= i && row.range < end; };
+    add(kRange, report.ranges[i].path, holds, report.ranges[i].name);
+  }
 }
 
 // Of launches that have another name too: only asked for in full.

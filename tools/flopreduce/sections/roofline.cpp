@@ -78,34 +78,28 @@ Section roofline_section(const Report& report) {
 // A peak of a device, in the report's convention.
 struct RoofRow {
   std::string device, roof;
-  Figure flop, operations, bytes;  // a second; one of them is known, or none
-  std::string source;
-  bool executed = false;
+  Figure flop = {}, operations = {}, bytes = {};  // a second; one of them is known, or none
+  std::string source = {};
+  bool executed = true;
 };
 
 std::vector<RoofRow> all_roofs(const Report& report) {
   std::vector<RoofRow> rows;
   for (const auto& d : report.utilization.devices) {
-    for (const auto& p : d.peaks)
-      rows.push_back({d.name,
-                      p.precision,
-                      Figure::exact(p.per_second),
-                      {},
-                      {},
-                      p.peak.source,
-                      executed(report, p.precision)});
-    for (const auto& p : d.integer_peaks)
-      rows.push_back({d.name,
-                      p.precision,
-                      {},
-                      Figure::exact(p.peak.per_second),
-                      {},
-                      p.peak.source,
-                      executed(report, p.precision)});
-    for (const auto& format : d.no_peak_of) rows.push_back({d.name, format, {}, {}, {}, {}, true});
+    const auto add = [&](const PeakUsed& p) -> RoofRow& {
+      return rows.emplace_back(RoofRow{.device = d.name,
+                                       .roof = p.precision,
+                                       .source = p.peak.source,
+                                       .executed = executed(report, p.precision)});
+    };
+    for (const auto& p : d.peaks) add(p).flop = Figure::exact(p.per_second);
+    for (const auto& p : d.integer_peaks) add(p).operations = Figure::exact(p.peak.per_second);
+    for (const auto& format : d.no_peak_of) rows.push_back({d.name, format});
     if (d.memory)
-      rows.push_back(
-          {d.name, "memory", {}, {}, Figure::exact(d.memory->per_second), d.memory->source, true});
+      rows.push_back({.device = d.name,
+                      .roof = "memory",
+                      .bytes = Figure::exact(d.memory->per_second),
+                      .source = d.memory->source});
   }
   return rows;
 }
