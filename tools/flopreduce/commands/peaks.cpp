@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "commands/forms.h"
+#include "sections/parts/cells.h"
 #include "sections/parts/columns.h"
 #include "support/text.h"
 
@@ -114,21 +115,15 @@ Section details(const Gpu& gpu) {
 
 Columns<const Gpu*> gpu_columns() {
   Columns<const Gpu*> c;
-  const auto positive = [](auto number) {
-    return [number](const Gpu* gpu) {
-      const auto value = std::invoke(number, gpu);
-      return value > 0 ? std::optional(value) : std::nullopt;
-    };
-  };
   c.text("gpu", "GPU", &Gpu::name);
   c.text("chip", "chip", &Gpu::chip, "as CUPTI names it");
   c.text("cuda_names", "CUDA names", &Gpu::cuda_names,
          "as CUDA names the device, without NVIDIA in front, separated by |; empty for a board "
          "that is not one CUDA device");
-  c.exact("multiprocessors", "multiprocessors", Kind::kRatio, positive(&Gpu::multiprocessors));
-  c.exact("clock_mhz", "MHz", Kind::kRatio, positive(&Gpu::clock_mhz), "that the peaks are at");
+  c.exact("multiprocessors", "multiprocessors", Kind::kRatio, unless_zero(&Gpu::multiprocessors));
+  c.exact("clock_mhz", "MHz", Kind::kRatio, unless_zero(&Gpu::clock_mhz), "that the peaks are at");
   c.exact("tensor_clock_mhz", "MHz of tensor cores", Kind::kRatio,
-          positive(&Gpu::tensor_clock_mhz));
+          unless_zero(&Gpu::tensor_clock_mhz));
   c.exact("memory_byte_per_s", "memory", Kind::kBandwidth,
           [](const Gpu* gpu) { return gpu->memory_gb_s * 1e9; });
   c.text("printed", "printed", &Gpu::printed, "which of the peaks the source prints");

@@ -59,7 +59,7 @@ Columns<Report> figure_columns() {
       "no gradient of its input");
   c.figure(
       "matrix_ratio", "of matrix work", Kind::kRatio,
-      [](const Report& r) { return r.ratio.matrix_ratio; },
+      through(&Report::ratio, &RatioReport::matrix_ratio),
       "the same of fused multiply-adds and tensor work only: compare it with what is expected");
   c.figure(
       "coverage", "coverage", Kind::kShare,
@@ -73,20 +73,17 @@ Columns<Report> figure_columns() {
            "share of the GPU time that is of launches with a FLOP count");
   c.figure("step_time", "step time", Kind::kRatio, seconds_of_step,
            "seconds of a training step, the median of steps; null where no range marks them");
-  c.figure(
-      "tokens_per_s", "tokens/s", Kind::kRatio,
-      [](const Report& r) { return Figure::exact(r.steps.tokens_per_s); },
-      "of all processes, with --tokens-per-step");
-  c.figure(
-      "flop_per_token", "FLOP/token", Kind::kFlop,
-      [](const Report& r) { return r.steps.flop_per_token(); },
-      "executed FLOP of a step of all processes / tokens of a step (--tokens-per-step)");
+  c.figure("tokens_per_s", "tokens/s", Kind::kRatio,
+           exactly(through(&Report::steps, &StepsReport::tokens_per_s)),
+           "of all processes, with --tokens-per-step");
+  c.figure("flop_per_token", "FLOP/token", Kind::kFlop,
+           through(&Report::steps, &StepsReport::flop_per_token),
+           "executed FLOP of a step of all processes / tokens of a step (--tokens-per-step)");
   c.count(
       "processes", "processes", [](const Report& r) { return r.traces.size(); },
       "recorded processes");
-  c.count(
-      "world_size", "ranks", [](const Report& r) { return r.ranks.world_size; },
-      "ranks of the job; null where no launcher said it");
+  c.count("world_size", "ranks", through(&Report::ranks, &RanksReport::world_size),
+          "ranks of the job; null where no launcher said it");
   c.count(
       "ranks_missing", "missing", [](const Report& r) { return r.ranks.missing.size(); },
       "ranks of the job, or else below the highest one, that no trace is of");
@@ -98,10 +95,9 @@ Columns<Report> figure_columns() {
       },
       "what counts for MFU: of all operators with a formula, without recomputation, gradients that "
       "were not computed and what a causal mask leaves out");
-  c.exact(
-      "recompute_flop", "recompute", Kind::kFlop,
-      [](const Report& r) { return r.operators.recompute_flop; },
-      "executed by operators in phase recompute");
+  c.exact("recompute_flop", "recompute", Kind::kFlop,
+          through(&Report::operators, &OperatorsReport::recompute_flop),
+          "executed by operators in phase recompute");
   c.figure(said::kIntensity, [](const Report& r) { return intensity_of(r.total); });
   c.figure(said::kRate, [](const Report& r) { return rate_of(r.total); });
   c.figure(said::kBandwidth, [](const Report& r) { return bandwidth_of(r.total); });

@@ -142,10 +142,7 @@ Columns<PassRow> pass_columns() {
   const auto work = [](const PassRow& r) -> const Work& { return r.work; };
   c.text(kName, kName, [](const PassRow& r) { return r.name; });
   c.text("pass", "pass", &PassRow::pass, "forward, backward or recompute");
-  add_flop(c, work);
-  add_launches(c, work);
-  add_gpu_time(c, work);
-  add_work_details(c, work);
+  add_work(c, work);
   return c;
 }
 constexpr char kLayerName[] = "layer", kOperatorName[] = "operator";

@@ -29,6 +29,7 @@ Figure median_of(const KernelReport& k) {
 Columns<KernelReport> kernel_columns() {
   Columns<KernelReport> c;
   const auto work = &KernelReport::work;
+  const auto times = &KernelReport::times;
   c.text("kernel", "kernel", &KernelReport::name);
   add_flop(c, work);
   c.main();
@@ -37,18 +38,15 @@ Columns<KernelReport> kernel_columns() {
   add_launches(c, work);
   add_gpu_time(c, work);
   c.figure(
-       "min_ns", "min", Kind::kNanoseconds,
-       [](const KernelReport& k) { return Figure::exact(k.times.min_ns); },
+       "min_ns", "min", Kind::kNanoseconds, exactly(through(times, &LaunchTimes::min_ns)),
        "shortest GPU time of a launch, outside of reading counters; null where it was not recorded")
       .detail();
   c.figure("median_ns", "median", Kind::kNanoseconds, median_of,
            "half of the launches take less, to within 0.8 %; null at level tally, unless all took "
            "the same")
       .detail();
-  c.figure(
-       "max_ns", "max", Kind::kNanoseconds,
-       [](const KernelReport& k) { return Figure::exact(k.times.max_ns); },
-       "longest GPU time of a launch, outside of reading counters")
+  c.figure("max_ns", "max", Kind::kNanoseconds, exactly(through(times, &LaunchTimes::max_ns)),
+           "longest GPU time of a launch, outside of reading counters")
       .detail();
   c.text("note", "note", note_of).detail();
   c.for_programs();

@@ -65,10 +65,7 @@ Columns<PhasePart> phase_part_columns() {
          "products: of operators that multiply matrices, which no sequence number places: the "
          "optimizer's own, as of Muon and Shampoo, or those of a closure");
   c.text("phase", "phase", &PhasePart::phase);
-  add_flop(c, work);
-  add_launches(c, work);
-  add_gpu_time(c, work);
-  add_work_details(c, work);
+  add_work(c, work);
   return c;
 }
 

@@ -43,10 +43,7 @@ Columns<OwnWork> own_work_columns() {
   Columns<OwnWork> c;
   const auto work = [](const OwnWork& r) -> const Work& { return r.work; };
   c.text("range", "range", &OwnWork::range, "null: launches in no range");
-  add_flop(c, work);
-  add_launches(c, work);
-  add_gpu_time(c, work);
-  add_work_details(c, work);
+  add_work(c, work);
   return c;
 }
 void each_own_work(const Report& report, const std::function<void(const OwnWork&)>& visit) {

@@ -1,6 +1,5 @@
 #include "passes/rows/row_table.h"
 
-
 #include "tables/formulas.h"
 
 namespace flopinj::reduce {

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-
 namespace flopinj::reduce {
 
 // By ids of a trace.

@@ -34,6 +34,14 @@ template <typename F>
 auto or_null(F get) {
   return [get](const auto& row) { return text_or_null(std::invoke(get, row)); };
 }
+// The same of 0.
+template <typename F>
+auto unless_zero(F get) {
+  return [get](const auto& row) {
+    const auto value = std::invoke(get, row);
+    return value != 0 ? std::optional(value) : std::nullopt;
+  };
+}
 Figure share_figure(u128 part, u128 whole);  // nothing where the whole is 0
 
 // Of a process.

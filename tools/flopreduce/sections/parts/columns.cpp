@@ -1,7 +1,5 @@
 #include "sections/parts/columns.h"
 
-
-
 namespace flopinj::reduce {
 
 std::vector<Column> ColumnList::said() const {

@@ -17,7 +17,7 @@ void add_flop_share(Columns<Row>& c, W work) {
 }
 template <typename Row, typename W>
 void add_launches(Columns<Row>& c, W work) {
-  c.count(said::kLaunches, [work](const Row& row) { return std::invoke(work, row).launches; });
+  c.count(said::kLaunches, through(work, &Work::launches));
 }
 template <typename Row, typename W>
 void add_gpu_time(Columns<Row>& c, W work) {
@@ -47,27 +47,26 @@ void add_share_of_roof(Columns<Row>& c, W work) {
 // For programs: how far the figures are known, launch by launch.
 template <typename Row, typename W>
 void add_work_details(Columns<Row>& c, W work) {
-  const auto get = [work](auto of) {
-    return [work, of](const Row& row) { return of(std::invoke(work, row)); };
+  const auto get = [work](auto of) { return through(work, of); };
+  const auto get_time = [work](auto of) { return through(through(work, &Work::time), of); };
+  const auto end = [work](u128 Interval::*of) {
+    return [work, of](const Row& row) {
+      const auto interval = std::invoke(work, row).interval();
+      return interval ? std::optional(*interval.*of) : std::nullopt;
+    };
   };
   c.for_programs();
   c.figure(said::kMatrixFlop, get([](const Work& w) {
              return w.flop_known() ? Figure(w.matrix_flop, flop_of(w).marks()) : Figure();
            }));
-  c.count(said::kUnmeasured, get([](const Work& w) { return w.unmeasured; }));
-  c.count("varying_launches", "varying", get([](const Work& w) { return w.varying; }),
+  c.count(said::kUnmeasured, get(&Work::unmeasured));
+  c.count("varying_launches", "varying", get(&Work::varying),
           "launches of kernels whose samples disagree, or whose parameters were too many to keep "
           "apart: flop is an estimate");
-  c.exact("flop_low", "at least", Kind::kFlop, get([](const Work& w) {
-            const auto interval = w.interval();
-            return interval ? std::optional(interval->low) : std::nullopt;
-          }),
+  c.exact("flop_low", "at least", Kind::kFlop, end(&Interval::low),
           "lower end of the 95 % interval of flop; null where nothing varies, and where a varying "
           "kernel has too few samples or also ran where nothing was sampled");
-  c.exact("flop_high", "at most", Kind::kFlop, get([](const Work& w) {
-            const auto interval = w.interval();
-            return interval ? std::optional(interval->high) : std::nullopt;
-          }),
+  c.exact("flop_high", "at most", Kind::kFlop, end(&Interval::high),
           "upper end of the 95 % interval");
   c.count("too_few_samples_launches", "too few samples",
           get([](const Work& w) { return w.uncertainty.unknown_launches(); }),
@@ -76,13 +75,13 @@ void add_work_details(Columns<Row>& c, W work) {
           get([](const Work& w) { return w.uncertainty.elsewhere_launches(); }),
           "varying launches whose kernel also ran where nothing was sampled: in other processes, "
           "on other devices, in graphs");
-  c.exact("flop_doubtful", "doubtful", Kind::kFlop, get([](const Work& w) { return w.doubtful; }),
+  c.exact("flop_doubtful", "doubtful", Kind::kFlop, get(&Work::doubtful),
           "of flop: at most so much is no arithmetic: instructions that load constants, move or "
           "convert values, or that were not counted one by one (bounded_launches)");
-  c.exact("flop_left_out", "left out", Kind::kFlop, get([](const Work& w) { return w.left_out; }),
+  c.exact("flop_left_out", "left out", Kind::kFlop, get(&Work::left_out),
           "not in flop: counted by the counters' metrics, and known from the kernels' code to be "
           "no arithmetic");
-  c.count("agreeing_launches", "agreeing", get([](const Work& w) { return w.agreeing; }),
+  c.count("agreeing_launches", "agreeing", get(&Work::agreeing),
           "launches that have the count of their signature's samples, which agree, and not each "
           "its own");
   c.count("fewest_windows", "windows", get([](const Work& w) {
@@ -94,19 +93,25 @@ void add_work_details(Columns<Row>& c, W work) {
           }),
           "1 - 0.05^(1 / fewest_windows): were more of a signature's launches to differ, so many "
           "windows had met one of them with 95 %");
-  c.count("bounded_launches", "bounded", get([](const Work& w) { return w.bounded; }),
+  c.count("bounded_launches", "bounded", get(&Work::bounded),
           "measured launches of kernels that cannot be instrumented: tensor FLOP are counted, and "
           "others have an upper bound, the instructions of their pipes");
-  c.count("unscreened_launches", "unscreened", get([](const Work& w) { return w.unscreened; }),
+  c.count("unscreened_launches", "unscreened", get(&Work::unscreened),
           "in flop with their instructions; whether they do tensor work too is not known");
-  c.count("gpu_time_estimated_launches", "time estimated",
-          get([](const Work& w) { return w.time.estimated; }),
+  c.count("gpu_time_estimated_launches", "time estimated", get_time(&GpuTime::estimated),
           "launches that are in gpu_time_ns with their signature's mean");
-  c.count("gpu_time_windowed_launches", "time too long",
-          get([](const Work& w) { return w.time.windowed; }),
+  c.count("gpu_time_windowed_launches", "time too long", get_time(&GpuTime::windowed),
           "launches timed only while counters were read: their time is an upper bound");
-  c.count("gpu_time_unknown_launches", "no time", get([](const Work& w) { return w.time.unknown; }),
+  c.count("gpu_time_unknown_launches", "no time", get_time(&GpuTime::unknown),
           "launches that are not in gpu_time_ns");
+}
+
+template <typename Row, typename W>
+void add_work(Columns<Row>& c, W work) {
+  add_flop(c, work);
+  add_launches(c, work);
+  add_gpu_time(c, work);
+  add_work_details(c, work);
 }
 
 }  // namespace flopinj::reduce

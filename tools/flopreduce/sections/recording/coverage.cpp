@@ -8,81 +8,62 @@
 namespace flopinj::reduce {
 namespace {
 
-struct Coverage {
-  u128 launches = 0, time_ns = 0;               // all
-  u128 counted_launches = 0, counted_ns = 0;    // of signatures with a count
-  std::vector<const SignatureReport*> without;  // most GPU time first
-};
+using Uncounted = const SignatureReport*;
 
-Coverage coverage_of(const Report& report) {
-  Coverage c;
-  for (const auto& s : report.signatures) {
-    add_saturating(c.launches, u128{s.work.launches});
-    add_saturating(c.time_ns, s.work.time.ns);
-    if (!s.unmeasured_reason.empty()) {
-      c.without.push_back(&s);
-      continue;
-    }
-    add_saturating(c.counted_launches, u128{s.work.launches});
-    add_saturating(c.counted_ns, s.work.time.ns);
-  }
-  std::stable_sort(c.without.begin(), c.without.end(), [](const auto* a, const auto* b) {
-    return a->work.time.ns != b->work.time.ns ? a->work.time.ns > b->work.time.ns
-                                              : a->work.launches > b->work.launches;
+// Most GPU time first.
+std::vector<Uncounted> uncounted_of(const Report& report) {
+  std::vector<Uncounted> without;
+  for (const auto& s : report.signatures)
+    if (!s.unmeasured_reason.empty()) without.push_back(&s);
+  std::ranges::stable_sort(without, std::greater<>(), [](Uncounted s) {
+    return std::pair(s->work.time.ns, s->work.launches);
   });
-  return c;
+  return without;
 }
 
-struct UncountedRow {
-  const SignatureReport* signature;
-  Figure launches_share, gpu_time_share;
-};
-std::vector<UncountedRow> uncounted_rows(const Report& report) {
-  const Coverage c = coverage_of(report);
-  std::vector<UncountedRow> rows;
-  for (const auto* s : c.without)
-    rows.push_back(
-        {s, share_figure(s->work.launches, c.launches), share_figure(s->work.time.ns, c.time_ns)});
-  return rows;
-}
-
-Columns<UncountedRow> uncounted_columns() {
-  using Row = UncountedRow;
-  const auto work = through(&Row::signature, &SignatureReport::work);
-  Columns<Row> c;
-  c.text("kernel", "kernel", through(&Row::signature, &SignatureReport::kernel));
+Columns<Uncounted> uncounted_columns() {
+  const auto work = &SignatureReport::work;
+  Columns<Uncounted> c;
+  c.text("kernel", "kernel", &SignatureReport::kernel);
   add_launches(c, work);
   c.main();
-  c.figure("launches_share", "of launches", Kind::kShare, &Row::launches_share).detail();
+  c.figure("launches_share", "of launches", Kind::kShare, [](Uncounted s, const Report& report) {
+     return share_figure(s->work.launches, report.total.launches);
+   }).detail();
   add_gpu_time(c, work);
   c.detail();
-  c.figure("gpu_time_share", "of GPU time", Kind::kShare, &Row::gpu_time_share);
-  c.text("reason", "reason", through(&Row::signature, &SignatureReport::unmeasured_reason)).main();
+  c.figure("gpu_time_share", "of GPU time", Kind::kShare, [](Uncounted s, const Report& report) {
+    return share_figure(s->work.time.ns, report.total.time.ns);
+  });
+  c.text("reason", "reason", &SignatureReport::unmeasured_reason).main();
   c.for_programs();
-  c.text(said::kStableHash, [](const Row& row) { return hash_text(row.signature->stable_hash); });
+  c.text(said::kStableHash, [](Uncounted s) { return hash_text(s->stable_hash); });
   return c;
 }
 
 const TableSource kUncounted =
-    TableSource("unmeasured", "kernels without a FLOP count", uncounted_columns, uncounted_rows)
+    TableSource("unmeasured", "kernels without a FLOP count", uncounted_columns, uncounted_of)
         .long_list()
         .titled("Not measured by any process");
 
 Section coverage_section(const Report& report) {
-  const Coverage c = coverage_of(report);
-  if (c.without.empty()) return {};
   Section out = kUncounted.section(report);
-  out.above.emplace_back("  Counted: " + share_text(share_figure(c.counted_launches, c.launches)) +
-                         " of launches, " + share_text(share_figure(c.counted_ns, c.time_ns)) +
-                         " of GPU time");
+  const Work& total = report.total;
+  if (!out.empty())
+    out.above.emplace_back(
+        "  Counted: " +
+        share_text(share_figure(total.launches - total.unmeasured, total.launches)) +
+        " of launches, " + share_text(counted_gpu_time_share(report)) + " of GPU time");
   return out;
 }
 
 }  // namespace
 
 Figure counted_gpu_time_share(const Report& report) {
-  const Coverage c = coverage_of(report);
-  return share_figure(c.counted_ns, c.time_ns);
+  u128 counted_ns = 0;
+  for (const auto& s : report.signatures)
+    if (s.unmeasured_reason.empty()) add_saturating(counted_ns, s.work.time.ns);
+  return share_figure(counted_ns, report.total.time.ns);
 }
 
 const Subject kCoverage = {{&kUncounted}, coverage_section};

@@ -44,9 +44,6 @@ auto of_signature(F get) {
     return std::invoke(get, r.signatures[fact.signature]);
   };
 }
-std::optional<uint32_t> known_number(uint32_t number) {
-  return number != 0 ? std::optional(number) : std::nullopt;
-}
 
 Columns<FactReport> fact_columns() {
   Columns<FactReport> c;
@@ -57,14 +54,12 @@ Columns<FactReport> fact_columns() {
   c.count("device", "device", &FactReport::device, "CUDA's number of it in the process");
   c.text("chip", "chip",
          [](const FactReport& fact, const Report& r) { return r.chips[fact.chip]; });
-  c.count(
-      "thread", "thread", [](const FactReport& fact) { return known_number(fact.thread); },
-      "the process's threads that launched, numbered from 1");
+  c.count("thread", "thread", unless_zero(&FactReport::thread),
+          "the process's threads that launched, numbered from 1");
   c.text("thread_name", "thread's name",
          [](const FactReport& fact, const Report& r) { return r.thread_names[fact.thread_name]; });
-  c.count(
-      "stream", "stream", [](const FactReport& fact) { return known_number(fact.stream); },
-      "the process's streams, numbered from 1");
+  c.count("stream", "stream", unless_zero(&FactReport::stream),
+          "the process's streams, numbered from 1");
   c.text("range", "range", of_path(range_text));
   c.text("phase", "phase", of_path(phase_of_path));
   c.text("layer", "layer",

@@ -64,16 +64,6 @@ const char* end_word(const TraceReport& t) {
   return !t.has_end ? "" : reason < kEnd.size() ? kEnd[reason] : "unknown";
 }
 
-std::string joined(const auto& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
-std::optional<uint64_t> when_set(uint64_t value) {
-  return value != 0 ? std::optional(value) : std::nullopt;
-}
-
 Columns<TraceReport> process_columns() {
   using trace::Header;
   const auto header = [](auto get) { return through(&TraceReport::header, get); };
@@ -88,7 +78,7 @@ Columns<TraceReport> process_columns() {
       "run", "run", [](const TraceReport& t) { return t.run + 1; },
       "number of the run it belongs to: runs.run");
   c.text(said::kSession, session_of);
-  c.text("files", "files", [](const TraceReport& t) { return joined(t.files); });
+  c.text("files", "files", [](const TraceReport& t) { return joined(t.files, " "); });
   c.text("producer", "producer", header(&Header::producer));
   c.flag("simulated", "simulated", from_header(&Header::simulated),
          "recorded on the simulated GPU; null where the header is lost");
@@ -97,20 +87,17 @@ Columns<TraceReport> process_columns() {
   c.text(said::kHost, header(&Header::hostname));
   c.count(said::kPid, pid_of);
   c.count(said::kRank, &TraceReport::rank);
-  c.count(
-      "world_size", "ranks", [](const TraceReport& t) { return when_set(t.header.world_size()); },
-      "ranks of the job, as its launcher said; null where none did");
+  c.count("world_size", "ranks", unless_zero(header(&Header::world_size)),
+          "ranks of the job, as its launcher said; null where none did");
   c.text("job_id", "job", header(&Header::job_id),
          "of the job, as its scheduler or the user names it; empty where neither did");
   c.text("command_line", "command line",
-         [](const TraceReport& t) { return joined(t.header.command_line()); });
+         [](const TraceReport& t) { return joined(t.header.command_line(), " "); });
   c.count("cupti_version", "CUPTI", from_header(&Header::cupti_version));
   c.count("driver_version", "driver", from_header(&Header::driver_version));
   c.count("devices", "devices", &TraceReport::devices, "devices that it launched on");
-  c.count(
-      "begin_ns", "began",
-      [](const TraceReport& t) { return when_set(t.header.clock_realtime_ns()); },
-      "by the host's clock, CLOCK_REALTIME");
+  c.count("begin_ns", "began", unless_zero(header(&Header::clock_realtime_ns)),
+          "by the host's clock, CLOCK_REALTIME");
   c.figure("wall_ns", "wall", Kind::kNanoseconds, exactly(&TraceReport::wall_ns),
            "how long the recording took");
   c.text("end", "end", end_word,
@@ -121,7 +108,7 @@ Columns<TraceReport> process_columns() {
   c.figure("coverage", "coverage", Kind::kShare,
            work([](const Work& w) { return share_figure(w.launches - w.unmeasured, w.launches); }),
            "share of launches that have a FLOP count, measured or extrapolated");
-  c.figure(said::kFlop, work([](const Work& w) { return flop_of(w); }));
+  c.figure(said::kFlop, work(flop_of));
   c.figure("hfu", "HFU", Kind::kShare, &TraceReport::hfu,
            "executed FLOP at peak / (wall time x devices); null where a part of it is not known");
   c.text("damage", "damage", &TraceReport::damage, "what is missing from its trace, with counts");

@@ -15,9 +15,8 @@ Columns<TraceReport> rank_columns() {
   Columns<TraceReport> c;
   c.text(said::kProcess, &TraceReport::name);
   c.count(said::kLaunches, through(&TraceReport::work, &Work::launches));
-  c.figure(
-       "flop", "FLOP", Kind::kFlop, [](const TraceReport& t) { return flop_of(t.work); },
-       "FLOP executed by this process")
+  c.figure("flop", "FLOP", Kind::kFlop, through(&TraceReport::work, flop_of),
+           "FLOP executed by this process")
       .main();
   c.figure(
        "gpu_time_ns", "GPU time", Kind::kNanoseconds,
@@ -27,12 +26,8 @@ Columns<TraceReport> rank_columns() {
       .main();
   c.figure(said::kWall, exactly(&TraceReport::wall_ns));
   c.figure(said::kOwnCost, exactly(&TraceReport::own_ns)).detail();
-  c.count(
-       "clock_khz", "kHz",
-       [](const TraceReport& t) {
-         return t.clock_khz != 0 ? std::optional(t.clock_khz) : std::nullopt;
-       },
-       "highest clock of the process's GPUs")
+  c.count("clock_khz", "kHz", unless_zero(&TraceReport::clock_khz),
+          "highest clock of the process's GPUs")
       .detail();
   c.figure(said::kStarted, exactly(&TraceReport::start_skew_ns));
   c.for_programs();
@@ -111,21 +106,19 @@ Columns<OddRank> odd_rank_columns() {
 }
 
 Columns<RunReport> run_columns() {
+  const auto header = [](auto get) { return through(&RunReport::header, get); };
   Columns<RunReport> c;
   c.count(
       "run", "run",
       [](const RunReport& run, const Report& report) { return &run - report.runs.data() + 1; },
       "number of the run, from 1: processes.run; where there are several, every figure is of all "
       "of them together");
-  c.text(
-      "job_id", "job", [](const RunReport& run) { return text_or_null(run.header.job_id()); },
-      "null where nothing names the job");
-  c.count(
-      "requeues", "requeues", [](const RunReport& run) { return run.header.requeues(); },
-      "how often the scheduler had started the job again");
-  c.count(
-      "restarts", "restarts", [](const RunReport& run) { return run.header.restarts(); },
-      "how often torchrun had started its processes again");
+  c.text("job_id", "job", or_null(header(&trace::Header::job_id)),
+         "null where nothing names the job");
+  c.count("requeues", "requeues", header(&trace::Header::requeues),
+          "how often the scheduler had started the job again");
+  c.count("restarts", "restarts", header(&trace::Header::restarts),
+          "how often torchrun had started its processes again");
   c.text(
       "run_id", "id",
       [](const RunReport& run) {

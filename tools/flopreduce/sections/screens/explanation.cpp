@@ -20,10 +20,7 @@ Columns<Explanation> explained_columns() {
       "kind", "kind", [](const Explanation& e) { return word(e.kind); },
       "total, ratio, utilization, precision, phase, layer, operator, kernel or range");
   c.text("name", "name", &Explanation::name);
-  add_flop(c, work);
-  add_launches(c, work);
-  add_gpu_time(c, work);
-  add_work_details(c, work);
+  add_work(c, work);
   return c;
 }
 
@@ -31,13 +28,13 @@ Columns<Explanation> explained_columns() {
 struct AtPeak {
   const DevicePeaksReport& device;
   std::string of;
-  Figure flop, bytes, per_second, least_ns, utilization, roof_share;
-  std::string source;
+  Figure flop = {}, bytes = {}, per_second = {}, least_ns = {}, utilization = {}, roof_share = {};
+  std::string source = {};
 };
 
 AtPeak precision_at_peak(const DevicePeaksReport& device, const std::string& precision,
                          const Figure& flop) {
-  AtPeak row{device, precision, flop, {}, {}, {}, {}, {}, {}};
+  AtPeak row{device, precision, flop};
   row.per_second = Figure::unknown("no peak known: --peak " + precision + "=VALUE");
   for (const PeakUsed& used : device.peaks)
     if (used.precision == precision) {
@@ -52,15 +49,13 @@ AtPeak precision_at_peak(const DevicePeaksReport& device, const std::string& pre
 // least time would be too short.
 AtPeak all_at_peaks(const DevicePeaksReport& device, const Work& work) {
   const bool unknown = work.roof.no_peak > 0 || work.roof.no_integer_peak > 0;
-  return {device,
-          "all",
-          flop_of(work),
-          {},
-          {},
-          unknown ? Figure::unknown("no peak known") : Figure(work.roof.ns, missing_mark(work)),
-          utilization_of(work),
-          roofline_of(work),
-          {}};
+  return {.device = device,
+          .of = "all",
+          .flop = flop_of(work),
+          .least_ns =
+              unknown ? Figure::unknown("no peak known") : Figure(work.roof.ns, missing_mark(work)),
+          .utilization = utilization_of(work),
+          .roof_share = roofline_of(work)};
 }
 
 void add_at_peaks(const Explanation& e, const DevicePeaksReport& device,
@@ -83,25 +78,16 @@ void add_at_peaks(const Explanation& e, const DevicePeaksReport& device,
   } else {
     const Roof& roof = work.roof;
     if (roof.integer_ns > 0)
-      rows.push_back({device,
-                      "integer tensor work, no FLOP",
-                      {},
-                      {},
-                      {},
-                      Figure::exact(roof.integer_ns),
-                      {},
-                      {},
-                      {}});
+      rows.push_back({.device = device,
+                      .of = "integer tensor work, no FLOP",
+                      .least_ns = Figure::exact(roof.integer_ns)});
     if (device.memory && roof.dram_bytes > 0)
-      rows.push_back({device,
-                      "memory",
-                      {},
-                      Figure::exact(roof.dram_bytes),
-                      Figure::exact(device.memory->per_second),
-                      Figure::exact(roof.memory_ns),
-                      {},
-                      {},
-                      device.memory->source});
+      rows.push_back({.device = device,
+                      .of = "memory",
+                      .bytes = Figure::exact(roof.dram_bytes),
+                      .per_second = Figure::exact(device.memory->per_second),
+                      .least_ns = Figure::exact(roof.memory_ns),
+                      .source = device.memory->source});
   }
   rows.push_back(std::move(all));
 }
@@ -114,9 +100,7 @@ std::vector<AtPeak> at_peaks(const Explanation& e) {
 
 Columns<AtPeak> at_peak_columns() {
   const auto clock = [](double DevicePeaksReport::*mhz) {
-    return [mhz](const AtPeak& p) {
-      return p.device.*mhz > 0 ? std::optional(p.device.*mhz) : std::nullopt;
-    };
+    return unless_zero([mhz](const AtPeak& p) { return p.device.*mhz; });
   };
   Columns<AtPeak> c;
   c.text("device", "device", [](const AtPeak& p) { return p.device.name; });
