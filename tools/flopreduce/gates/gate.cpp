@@ -1,7 +1,5 @@
 #include "gates/gate.h"
 
-#include <array>
-
 #include "support/si_number.h"
 #include "support/text.h"
 
@@ -266,10 +264,7 @@ class GateEvaluation {
 
 std::string known_text(const GateFigure& figure) {
   const auto text_of = [](const End& end) {
-    if (end.whole) return to_decimal(*end.whole);
-    std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%.10Lg", end.value);
-    return std::string(text.data());
+    return end.whole ? to_decimal(*end.whole) : printed("%.10Lg", end.value);
   };
   if (figure.state == GateFigure::State::kValue) return "= " + text_of(*figure.low);
   if (figure.low) return ">= " + text_of(*figure.low);

@@ -93,25 +93,22 @@ class Gzip final : public Format {
 
 class Zstd final : public Format {
  public:
-  Zstd() : stream_(::ZSTD_createDStream()) {
-    if (stream_ == nullptr) throw std::bad_alloc();
+  Zstd() {
+    if (!stream_) throw std::bad_alloc();
   }
-  ~Zstd() override { ::ZSTD_freeDStream(stream_); }
-  Zstd(const Zstd&) = delete;
-  Zstd& operator=(const Zstd&) = delete;
-
   Step step(const uint8_t* from, size_t size, char* to, size_t room) override {
     if (size == 0 && complete_) return {};
     ZSTD_inBuffer in{from, size, 0};
     ZSTD_outBuffer out{to, room, 0};
-    const size_t result = ::ZSTD_decompressStream(stream_, &out, &in);
+    const size_t result = ::ZSTD_decompressStream(stream_.get(), &out, &in);
     complete_ = result == 0;
     return {in.pos, out.pos, ::ZSTD_isError(result) != 0};
   }
   bool complete() const override { return complete_; }
 
  private:
-  ZSTD_DStream* stream_;
+  std::unique_ptr<ZSTD_DStream, decltype(&::ZSTD_freeDStream)> stream_{::ZSTD_createDStream(),
+                                                                       ::ZSTD_freeDStream};
   bool complete_ = false;
 };
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
+#include <cinttypes>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -170,9 +170,8 @@ void Input::keep(std::string bytes) {
 // By the kernel's list of locks: to try the lock could keep a recorder from getting it.
 bool Input::being_written() const {
   if (!regular_) return false;
-  char file[64];
-  std::snprintf(file, sizeof file, " %02x:%02x:%llu ", major(device_), minor(device_),
-                static_cast<unsigned long long>(inode_));
+  const std::string file =
+      printed(" %02x:%02x:%" PRIu64 " ", major(device_), minor(device_), inode_);
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);)
     if (line.find(": FLOCK ") != line.npos && line.find(" WRITE ") != line.npos &&

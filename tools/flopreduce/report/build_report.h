@@ -1,8 +1,11 @@
 // From the joined tables to a report.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "phases/operator_calls.h"
@@ -31,6 +34,25 @@ struct ReportSources {
 
 // Fills everything but damage, errors and the traces' file names.
 Report build_report(const ReportSources& from);
+
+// Most FLOP first.
+inline constexpr auto kMoreFlop = [](const auto& a, const auto& b) {
+  return std::pair(a.work.flop, a.work.launches) > std::pair(b.work.flop, b.work.launches);
+};
+// Puts a list in order: where each of its elements went.
+template <typename T, typename Before>
+std::vector<uint32_t> places_when_sorted(std::vector<T>& list, Before before) {
+  std::vector<uint32_t> order(list.size()), places(list.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, before, [&](uint32_t i) -> const T& { return list[i]; });
+  std::vector<T> sorted;
+  for (const uint32_t from : order) {
+    places[from] = static_cast<uint32_t>(sorted.size());
+    sorted.push_back(std::move(list[from]));
+  }
+  list = std::move(sorted);
+  return places;
+}
 
 // Its parts, each in a file of its own.
 

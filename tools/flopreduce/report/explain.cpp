@@ -5,6 +5,7 @@
 #include <set>
 
 #include "edit_distance.h"
+#include "report/build_report.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -138,10 +139,6 @@ void keep_only(SignatureReport& signature, const std::string& precision) {
   signature.flop_mean.reset();  // of all precisions
   signature.flop_spread.reset();
 }
-
-const auto kMoreFlop = [](const auto& a, const auto& b) {
-  return a.work.flop != b.work.flop ? a.work.flop > b.work.flop : a.work.launches > b.work.launches;
-};
 
 // What the part's rows add up to.
 void add_up(const Report& whole, Report& part) {

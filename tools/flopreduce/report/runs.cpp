@@ -62,9 +62,7 @@ void Run::add(const RecordedProcess& r) {
 Runs runs_of(const std::vector<RecordedProcess>& recordings, size_t most) {
   std::vector<size_t> order(recordings.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return recordings[a].begin_ns < recordings[b].begin_ns;
-  });
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return recordings[i].begin_ns; });
   Runs found;
   auto& runs = found.runs;
   found.of.resize(recordings.size());

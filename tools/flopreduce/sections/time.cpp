@@ -184,8 +184,7 @@ Section idle_section(const Report& report) {
   if (largest.empty()) return {};
   Section s = kIdleTable.section(report);
   constexpr size_t kShown = 3;
-  std::stable_sort(largest.begin(), largest.end(),
-                   [](const auto* a, const auto* b) { return a->length_ns > b->length_ns; });
+  std::ranges::stable_sort(largest, std::greater<>(), &TimeReport::Gap::length_ns);
   for (size_t i = 0; i < std::min(kShown, largest.size()); ++i)
     s.below.emplace_back("  " + to_human_time(largest[i]->length_ns) + " at " +
                          to_human_time(largest[i]->begin_ns) + ": after " +

@@ -6,6 +6,15 @@
 namespace flopinj::reduce {
 namespace {
 
+// The entry of this name, made where there is none.
+template <typename Entry>
+Entry& entry(std::vector<Entry>& list, uint32_t Entry::*name_of, uint32_t name) {
+  const auto found = std::ranges::find(list, name, name_of);
+  if (found != list.end()) return *found;
+  list.emplace_back().*name_of = name;
+  return list.back();
+}
+
 uint64_t rounded(double value) { return static_cast<uint64_t>(std::floor(value + 0.5)); }
 
 }  // namespace
@@ -126,36 +135,23 @@ double MetricStat::spread() const {
   return n < 2 ? 0 : std::sqrt(std::max(0.0, squares) / static_cast<double>(n - 1));
 }
 
-MetricStat& SampleSet::metric(uint32_t name) {
-  for (auto& m : metrics)
-    if (m.metric == name) return m;
-  metrics.emplace_back().metric = name;
-  return metrics.back();
-}
+MetricStat& SampleSet::metric(uint32_t name) { return entry(metrics, &MetricStat::metric, name); }
 
 const MetricStat* SampleSet::find_metric(uint32_t name) const {
-  for (const auto& m : metrics)
-    if (m.metric == name) return &m;
-  return nullptr;
+  const auto found = std::ranges::find(metrics, name, &MetricStat::metric);
+  return found == metrics.end() ? nullptr : &*found;
 }
 
-GroupSamples& SampleSet::group(uint32_t name) {
-  for (auto& g : groups)
-    if (g.group == name) return g;
-  groups.emplace_back().group = name;
-  return groups.back();
-}
+GroupSamples& SampleSet::group(uint32_t name) { return entry(groups, &GroupSamples::group, name); }
 
 uint64_t SampleSet::group_samples(uint32_t name) const {
-  for (const auto& g : groups)
-    if (g.group == name) return g.n;
-  return 0;
+  const auto found = std::ranges::find(groups, name, &GroupSamples::group);
+  return found == groups.end() ? 0 : found->n;
 }
 
 uint64_t SampleSet::graph_samples(uint32_t name) const {
-  for (const auto& g : groups)
-    if (g.group == name) return g.of_graphs;
-  return 0;
+  const auto found = std::ranges::find(groups, name, &GroupSamples::group);
+  return found == groups.end() ? 0 : found->of_graphs;
 }
 
 void SampleSet::merge(const SampleSet& other) {

@@ -33,15 +33,31 @@ class Database {
   sqlite3* handle_ = nullptr;
 };
 
+[[noreturn]] void fail(const Database& database, int code) {
+  throw SqlError(code == SQLITE_AUTH ? "only SELECT is allowed"
+                                     : sqlite3_errmsg(database.handle()));
+}
+
+using Prepared = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
+
+Prepared prepare(const Database& database, const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
+  const int code = sqlite3_prepare_v2(database.handle(), sql.c_str(),
+                                      static_cast<int>(sql.size()) + 1, &statement, &rest);
+  Prepared prepared(statement, sqlite3_finalize);
+  if (code != SQLITE_OK) fail(database, code);
+  if (!prepared) throw SqlError("there is no statement in it");
+  if (std::string_view(rest).find_first_not_of("; \t\r\n") != std::string_view::npos)
+    throw SqlError("one statement at a time, please");
+  return prepared;
+}
+
 // An INSERT, run once for each row.
 class Insert {
  public:
-  Insert(Database& database, const std::string& sql) : database_(database) {
-    database.check(sqlite3_prepare_v2(database.handle(), sql.c_str(), -1, &handle_, nullptr));
-  }
-  ~Insert() { sqlite3_finalize(handle_); }
-  Insert(const Insert&) = delete;
-  Insert& operator=(const Insert&) = delete;
+  Insert(const Database& database, const std::string& sql)
+      : database_(database), statement_(prepare(database, sql)), handle_(statement_.get()) {}
 
   void text(const std::string& value) {
     database_.check(sqlite3_bind_text64(handle_, ++bound_, value.data(), value.size(),
@@ -65,8 +81,9 @@ class Insert {
   }
 
  private:
-  Database& database_;
-  sqlite3_stmt* handle_ = nullptr;
+  const Database& database_;
+  const Prepared statement_;
+  sqlite3_stmt* const handle_;
   int bound_ = 0;
 };
 
@@ -91,26 +108,6 @@ void add_tables(Database& database, std::span<const Table> tables) {
   database.run("BEGIN");
   for (const Table& table : tables) add_table(database, table);
   database.run("COMMIT");
-}
-
-[[noreturn]] void fail(const Database& database, int code) {
-  throw SqlError(code == SQLITE_AUTH ? "only SELECT is allowed"
-                                     : sqlite3_errmsg(database.handle()));
-}
-
-using Prepared = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
-
-Prepared prepare(const Database& database, const std::string& sql) {
-  sqlite3_stmt* statement = nullptr;
-  const char* rest = nullptr;
-  const int code = sqlite3_prepare_v2(database.handle(), sql.c_str(),
-                                      static_cast<int>(sql.size()) + 1, &statement, &rest);
-  Prepared prepared(statement, sqlite3_finalize);
-  if (code != SQLITE_OK) fail(database, code);
-  if (!prepared) throw SqlError("there is no statement in it");
-  if (std::string_view(rest).find_first_not_of("; \t\r\n") != std::string_view::npos)
-    throw SqlError("one statement at a time, please");
-  return prepared;
 }
 
 // Functions that SQLite itself calls innocuous, and those of JSON, which it forgets to: they only

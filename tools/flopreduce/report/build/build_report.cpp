@@ -1,7 +1,6 @@
 #include "report/build_report.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "analytic/operator_flop.h"
 #include "report/operators/operators.h"
@@ -45,7 +44,6 @@ class Builder {
   void add_ranges();
   void tell_apart(const std::vector<uint32_t>& path_of);
   void add_traces();
-  std::vector<uint32_t> sort_kernels();
   void add_to_stack(uint64_t key, const Row& row, const Work& work);
   void add_stacks();
   KernelReport& kernel(uint32_t signature);
@@ -320,25 +318,6 @@ void Builder::add_traces() {
   }
 }
 
-// Most FLOP first. Where each kernel went.
-std::vector<uint32_t> Builder::sort_kernels() {
-  std::vector<uint32_t> order(report_.kernels.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    const Work& x = report_.kernels[a].work;
-    const Work& y = report_.kernels[b].work;
-    return x.flop != y.flop ? x.flop > y.flop : x.launches > y.launches;
-  });
-  std::vector<KernelReport> sorted;
-  std::vector<uint32_t> place(order.size());
-  for (const uint32_t from : order) {
-    place[from] = static_cast<uint32_t>(sorted.size());
-    sorted.push_back(std::move(report_.kernels[from]));
-  }
-  report_.kernels = std::move(sorted);
-  return place;
-}
-
 void Builder::add_to_stack(uint64_t key, const Row& row, const Work& work) {
   const std::string& phase_name = from_.rules.rules()[row.rule].phase;
   const auto [entry, fresh] = stacks_.try_emplace(key);
@@ -350,15 +329,13 @@ void Builder::add_to_stack(uint64_t key, const Row& row, const Work& work) {
 
 // When kernels and ranges have their places in the report.
 void Builder::add_stacks() {
-  const std::vector<uint32_t> place = sort_kernels();
+  const std::vector<uint32_t> place = places_when_sorted(report_.kernels, kMoreFlop);
   for (auto& [key, stack] : stacks_) {
     stack.range = range_of_[key >> 32];
     stack.kernel = place[key & 0xFFFFFFFFU];
     report_.stacks.push_back(std::move(stack));
   }
-  std::sort(report_.stacks.begin(), report_.stacks.end(), [](const auto& a, const auto& b) {
-    return a.range != b.range ? a.range < b.range : a.kernel < b.kernel;
-  });
+  std::ranges::sort(report_.stacks, {}, [](const auto& s) { return std::pair(s.range, s.kernel); });
 }
 
 Report Builder::build() {

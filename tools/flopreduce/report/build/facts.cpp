@@ -1,26 +1,13 @@
-#include <algorithm>
-#include <numeric>
-#include <tuple>
-
 #include "report/build_report.h"
 
 namespace flopinj::reduce {
 
 void FactPlaces::sort_paths(const std::vector<uint32_t>& range_of, Report& report) {
-  std::vector<uint32_t> order(report.paths.size());
-  std::iota(order.begin(), order.end(), 0U);
   for (PathReport& path : report.paths) path.range = range_of[path.range];
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    const PathReport &x = report.paths[a], &y = report.paths[b];
-    return std::tie(x.range, x.rule) < std::tie(y.range, y.rule);
-  });
-  std::vector<PathReport> sorted;
-  std::vector<uint32_t> place(order.size());
-  for (const uint32_t from : order) {
-    place[from] = static_cast<uint32_t>(sorted.size());
-    sorted.push_back(std::move(report.paths[from]));
-  }
-  report.paths = std::move(sorted);
+  const auto before = [](const PathReport& a, const PathReport& b) {
+    return std::pair(a.range, a.rule) < std::pair(b.range, b.rule);
+  };
+  const std::vector<uint32_t> place = places_when_sorted(report.paths, before);
   for (auto& [key, path] : paths) path = place[path];
 }
 

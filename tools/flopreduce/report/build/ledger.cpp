@@ -82,8 +82,7 @@ const char* only_where_nothing_is_read(const Counts& counts) {
 void append(std::vector<Reason>& to, const ReasonCounts& from) {
   for (const auto& [reason, launches] : from)
     if (launches > 0) to.push_back({reason, launches});
-  std::stable_sort(to.begin(), to.end(),
-                   [](const auto& a, const auto& b) { return a.launches > b.launches; });
+  std::ranges::stable_sort(to, std::greater<>(), &Reason::launches);
 }
 
 }  // namespace

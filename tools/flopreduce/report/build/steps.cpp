@@ -98,9 +98,8 @@ void add_outliers(StepsReport& out) {
     if (!out.steps[i].skipped &&
         static_cast<double>(out.steps[i].wall_ns) > kOutlier * out.wall_ns->median)
       out.outliers.push_back(i);
-  std::ranges::stable_sort(out.outliers, [&](size_t a, size_t b) {
-    return out.steps[a].wall_ns > out.steps[b].wall_ns;
-  });
+  std::ranges::stable_sort(out.outliers, std::greater<>(),
+                           [&](size_t i) { return out.steps[i].wall_ns; });
   if (out.outliers.size() > kMostOutliers) out.outliers.resize(kMostOutliers);
 }
 

@@ -1,9 +1,7 @@
 #include "sections/parts/cells.h"
 
 #include <algorithm>
-#include <array>
 #include <cinttypes>
-#include <cstdio>
 
 #include "support/text.h"
 
@@ -79,11 +77,7 @@ bool executed(const Report& report, std::string_view format) {
   return false;
 }
 
-std::string hash_text(uint64_t hash) {
-  std::array<char, 24> text{};
-  std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
-  return text.data();
-}
+std::string hash_text(uint64_t hash) { return printed("%016" PRIx64, hash); }
 
 Figure share_figure(u128 part, u128 whole) { return Figure::exact(part) / Figure::exact(whole); }
 
@@ -122,9 +116,7 @@ std::string percent_text(double share) {
   if (!(percent > 0)) return "0 %";
   if (percent < kLeast) return "<0.001 %";
   if (percent >= kMost && percent < 100) return ">99.9 %";
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), percent < 1 ? "%#.2g %%" : "%.1f %%", percent);
-  return text.data();
+  return percent < 1 ? printed("%#.2g %%", percent) : printed("%.1f %%", percent);
 }
 
 std::string share_text(const Figure& share) {
@@ -135,11 +127,7 @@ std::string share_or_why(const Figure& share) {
   return share.known() ? share_text(share) : "-  " + share.why();
 }
 
-std::string fixed(double value, int decimals) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return text.data();
-}
+std::string fixed(double value, int decimals) { return printed("%.*f", decimals, value); }
 
 Figure figure_of(const Cell& cell) {
   Figure figure = Figure::unknown(cell.absent == "-" ? "" : cell.absent);

@@ -96,9 +96,8 @@ Section rank_spread_section(const Report& report) {
   std::vector<size_t> by_time;
   for (size_t i = 0; i < processes; ++i)
     if (timed(report.traces[i])) by_time.push_back(i);
-  std::ranges::stable_sort(by_time, [&](size_t a, size_t b) {
-    return report.traces[a].work.time.ns > report.traces[b].work.time.ns;
-  });
+  std::ranges::stable_sort(by_time, std::greater<>(),
+                           [&](size_t i) { return report.traces[i].work.time.ns; });
   const u128 median = at(report, gpu_ns, 0.5).value_or(0);
   for (size_t i = 0; i < std::min(kSlowest, by_time.size()) && median > 0; ++i) {
     const u128 ns = report.traces[by_time[i]].work.time.ns;
