@@ -4,12 +4,10 @@
 
 #include <map>
 #include <memory>
-#include <protozero/pbf_writer.hpp>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "crc32c.h"
 #include "flop_trace.pb.h"
 #include "flop_trace_fields.h"
 #include "reader/message.h"
@@ -213,17 +211,6 @@ class Rewriter {
   const std::set<StringId> kernels_;
 };
 
-void append(std::string& bytes, const Packet& packet, bool has_body, const std::string& body) {
-  std::string out;
-  protozero::pbf_writer writer(out);
-  if (has_body) writer.add_bytes(packet.body_field, body);
-  writer.add_uint32(static_cast<protozero::pbf_tag_type>(PacketField::sequence), packet.sequence);
-  const uint32_t sum = crc32c(out.data(), out.size());
-  writer.add_fixed32(static_cast<protozero::pbf_tag_type>(PacketField::crc32c), sum);
-  protozero::pbf_writer(bytes).add_bytes(
-      static_cast<protozero::pbf_tag_type>(trace_fields::TraceField::packet), out);
-}
-
 }  // namespace
 
 bool has_treatment(const FieldDescriptor& field) {
@@ -239,7 +226,7 @@ std::string anonymize(Input& input, const AnonymousNames& names, const Anonymize
   for_each(input, damage, [&](uint32_t recording, const Packet& packet) {
     std::string body;
     const bool known = rewriter.body(recording, packet, body);
-    append(bytes, packet, known, body);
+    append_packet(bytes, known ? packet.body_field : 0, body, packet.sequence);
   });
   return bytes;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
 
 #include "crc32c.h"
 #include "flop_trace_fields.h"
@@ -46,6 +47,18 @@ bool read_varint32(const uint8_t*& at, const uint8_t* end, uint64_t& value) {
 }  // namespace
 
 bool Packet::is_batch() const { return is_batch_field(body_field); }
+
+void append_packet(std::string& bytes, uint32_t field, std::string_view body, uint32_t sequence) {
+  using Field = trace_fields::TracePacketField;
+  std::string packet;
+  protozero::pbf_writer writer(packet);
+  if (field != 0) writer.add_bytes(field, body.data(), body.size());
+  writer.add_uint32(static_cast<protozero::pbf_tag_type>(Field::sequence), sequence);
+  const uint32_t sum = crc32c(packet.data(), packet.size());
+  writer.add_fixed32(static_cast<protozero::pbf_tag_type>(Field::crc32c), sum);
+  protozero::pbf_writer(bytes).add_bytes(
+      static_cast<protozero::pbf_tag_type>(trace_fields::TraceField::packet), packet);
+}
 
 PacketReader::PacketReader(Input& input, DamageLog& damage, Batches batches, uint64_t begin,
                            uint64_t end, uint32_t last_sequence)

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 #include <protozero/data_view.hpp>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "reader/damage.h"
@@ -23,6 +25,9 @@ struct Packet {
 
   bool is_batch() const;  // of launches, or a tally that is not revised
 };
+
+// Adds a packet as the format has it, its check sum included; without a body where `field` is 0.
+void append_packet(std::string& bytes, uint32_t field, std::string_view body, uint32_t sequence);
 
 // Batches are nearly all of a trace, and nothing but their place in the file is needed of them at
 // first: they are passed over unread, and their check sums are made when they are read. Both kinds

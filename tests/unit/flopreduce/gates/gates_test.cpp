@@ -99,6 +99,37 @@ TEST_CASE("and binds tighter than or; parentheses bind tightest") {
   }
 }
 
+TEST_CASE("a result has the figures that its condition names, and why one has no value") {
+  const auto figures = decide("flop < 3 or ratio < 2 or 1 > phases.backward.flop").figures;
+  REQUIRE(figures.size() == 3);  // numbers are none
+  CHECK(figures[0].name == "flop");
+  CHECK(figures[0].whole == (u128{1} << 64) + 1);
+  CHECK(figures[0].value == 0x1p64);
+  CHECK(figures[0].reason.empty());
+  CHECK_FALSE(figures[1].whole.has_value());
+  CHECK(figures[1].value == 1.69);
+  CHECK_FALSE(figures[2].whole.has_value());
+  CHECK_FALSE(figures[2].value.has_value());
+  CHECK(figures[2].reason == "not measured");
+  CHECK(decide("gpu_time_ns > 1").figures[0].reason == "null in the report");
+  // Of a bound the end that is known, before why the other is not.
+  using Figures = std::vector<TableRow>;
+  for (const auto& [mark, reason] :
+       {std::pair{Mark::kAtLeast, ">= 5; launches are missing from it"},
+        std::pair{Mark::kAtMost, "<= 5"}}) {
+    const std::vector<Table> bound = {
+        table_of("figures", {number("flop", Kind::kFlop)}, Figures{{Figure(u128{5}, mark)}})};
+    Gate gate;
+    std::string error;
+    REQUIRE(Gate::parse("flop > 1", gate, error));
+    const auto named =
+        gate.evaluate([&](const FigurePath& path) { return find_figure(bound, path); }).figures;
+    REQUIRE(named.size() == 1);
+    CHECK_FALSE(named[0].value.has_value());
+    CHECK(named[0].reason == reason);
+  }
+}
+
 TEST_CASE("figures are found by path, index and name") {
   CHECK(fails("total.launches == 700"));
   CHECK(fails("kernels.1.launches == 4"));

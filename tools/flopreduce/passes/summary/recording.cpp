@@ -6,13 +6,12 @@
 #include <array>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
-#include <protozero/pbf_writer.hpp>
 #include <tuple>
 
-#include "crc32c.h"
 #include "passes/router.h"
 #include "passes/rows/device_times.h"
 #include "reader/message.h"
+#include "support/members.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -198,13 +197,11 @@ void Condenser::take_rows() {
       rows_.push_back(row);
       continue;
     }
-    Row& to = rows_.back();
-    add_saturating(to.launches, row.launches);
-    add_saturating(to.timed, row.timed);
-    add_saturating(to.time_ns, row.time_ns);
-    add_saturating(to.graph, row.graph);
-    add_saturating(to.calls, row.calls);
-    to.times.add(row.times);
+    const auto sums = [](auto& r) {
+      return std::tie(r.launches, r.timed, r.time_ns, r.graph, r.calls);
+    };
+    add_each(sums(rows_.back()), sums(row));
+    rows_.back().times.add(row.times);
   }
 }
 
@@ -262,14 +259,7 @@ uint64_t Condenser::invented_session() {
 }
 
 void Condenser::write(PacketField field, std::string_view body) {
-  packet_.clear();
-  protozero::pbf_writer writer(packet_);
-  writer.add_bytes(static_cast<protozero::pbf_tag_type>(field), body.data(), body.size());
-  writer.add_uint32(static_cast<protozero::pbf_tag_type>(PacketField::sequence), ++sequence_);
-  const uint32_t sum = crc32c(packet_.data(), packet_.size());
-  writer.add_fixed32(static_cast<protozero::pbf_tag_type>(PacketField::crc32c), sum);
-  protozero::pbf_writer(bytes_).add_bytes(
-      static_cast<protozero::pbf_tag_type>(trace_fields::TraceField::packet), packet_);
+  append_packet(bytes_, static_cast<uint32_t>(field), body, ++sequence_);
 }
 
 void Condenser::write_rows() {

@@ -100,7 +100,7 @@ class Condenser final : public LaunchConsumer {
   std::vector<std::string> ledgers_;         // in which coverage grew
   std::map<PacketField, std::string> last_;  // messages of which the last one counts
   // Written.
-  std::string bytes_, packet_;
+  std::string bytes_;
   uint32_t sequence_ = 0;
 };
 
