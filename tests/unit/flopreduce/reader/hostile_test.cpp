@@ -512,3 +512,17 @@ TEST_CASE("strings that are not UTF-8 do not cost their packet") {
   REQUIRE(r.traces.at(0).diagnostics.size() == 1);
   CHECK(r.traces[0].diagnostics[0].message() == "ab?d");
 }
+
+TEST_CASE("hostile: of a device's UUID the 16 bytes are shown that CUDA's have") {
+  TraceBuilder t = started();
+  TracePacket packet;
+  packet.mutable_device()->set_id(1);
+  packet.mutable_device()->set_uuid("\x0f" + std::string(14, '1') +
+                                    "\xa0"
+                                    "and more");
+  t.add(packet);
+  t.end();
+  const auto devices = json_of(reduce_bytes({t.bytes()}))["devices"];
+  REQUIRE(devices.size() == 1);
+  CHECK(devices[0]["uuid"] == "0f3131313131313131313131313131a0");
+}
