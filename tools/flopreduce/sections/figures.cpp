@@ -1,6 +1,7 @@
 // The whole run in one row: what people ask for first, by short names. Programs and gates have the
 // figures from here.
 #include "sections/notices.h"
+#include "sections/parts/terms.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
@@ -14,8 +15,22 @@ Work total_of(const Report& report) {
   return total;
 }
 
-Figure share_of(const UtilizationMethod* method, Figure UtilizationMethod::*time) {
-  return method == nullptr ? Figure() : method->*time;
+using Method = UtilizationMethod;
+auto method_share(const Method* (UtilizationReport::*of)() const, Figure Method::*time) {
+  return [of, time](const Report& r) {
+    const Method* method = (r.utilization.*of)();
+    return method == nullptr ? Figure() : method->*time;
+  };
+}
+
+Figure backward_over_forward(const Report& r) {
+  return r.ratio.ratio.known() ? r.ratio.ratio : Figure::unknown(ratio_missing(r));
+}
+
+Figure coverage_of(const Report& r) {
+  const LedgerLine& all = r.ledger.total;
+  if (all.launches == 0) return Figure::unknown("no launches");
+  return Figure::exact(quotient(u128{all.measured} + all.extrapolated, all.launches));
 }
 
 Figure seconds_of_step(const Report& report) {
@@ -37,38 +52,21 @@ Columns<Report> figure_columns() {
   c.count("launches", "launches", [](const Report& r) { return r.total.launches; });
   c.figure(said::kFlop, [](const Report& r) { return flop_of(total_of(r)); });
   c.figure(said::kGpuTime, [](const Report& r) { return gpu_time_of(r.total); });
-  c.figure(
-      "hfu", "HFU", Kind::kShare,
-      [](const Report& r) { return share_of(r.utilization.hfu(), &UtilizationMethod::wall); },
-      "hardware FLOP utilization: executed FLOP / (wall time x peak)");
-  c.figure(
-      "mfu", "MFU", Kind::kShare,
-      [](const Report& r) { return share_of(r.utilization.mfu(), &UtilizationMethod::wall); },
-      "model FLOP utilization: FLOP that the model needs by formula / (wall time x peak); work "
-      "that is done twice (recomputation) counts once");
+  c.figure("hfu", "HFU", Kind::kShare, method_share(&UtilizationReport::hfu, &Method::wall),
+           meaning_of_figure("HFU"));
+  c.figure("mfu", "MFU", Kind::kShare, method_share(&UtilizationReport::mfu, &Method::wall),
+           meaning_of_figure("MFU"));
   c.figure(
       "hfu_kernel_time", "of peak in kernels", Kind::kShare,
-      [](const Report& r) { return share_of(r.utilization.hfu(), &UtilizationMethod::gpu_time); },
+      method_share(&UtilizationReport::hfu, &Method::gpu_time),
       "executed FLOP at peak / sum of the kernels' times: not HFU, since idle time is not in it");
-  c.figure(
-      "ratio", "backward / forward", Kind::kRatio,
-      [](const Report& r) {
-        return r.ratio.ratio.known() ? r.ratio.ratio : Figure::unknown(ratio_missing(r));
-      },
-      "executed FLOP of backward / those of forward; about 2, and less where the first layer needs "
-      "no gradient of its input");
+  c.figure("ratio", "backward / forward", Kind::kRatio, backward_over_forward,
+           meaning_of_figure("Backward/fwd"));
   c.figure(
       "matrix_ratio", "of matrix work", Kind::kRatio,
       through(&Report::ratio, &RatioReport::matrix_ratio),
       "the same of fused multiply-adds and tensor work only: compare it with what is expected");
-  c.figure(
-      "coverage", "coverage", Kind::kShare,
-      [](const Report& r) {
-        const LedgerLine& all = r.ledger.total;
-        if (all.launches == 0) return Figure::unknown("no launches");
-        return Figure::exact(quotient(u128{all.measured} + all.extrapolated, all.launches));
-      },
-      "share of launches that have a FLOP count, measured or extrapolated");
+  c.figure("coverage", "coverage", Kind::kShare, coverage_of, meaning_of_figure("Coverage"));
   c.figure("counted_gpu_time_share", "of GPU time", Kind::kShare, counted_gpu_time_share,
            "share of the GPU time that is of launches with a FLOP count");
   c.figure("step_time", "step time", Kind::kRatio, seconds_of_step,

@@ -223,8 +223,7 @@ Columns<TimeReport::Device> device_time_columns() {
            recorded(&Device::before_ns, Mark::kAtMost), "of the wall time");
   c.figure("after_last_kernel_ns", "after", Kind::kNanoseconds,
            recorded(&Device::after_ns, Mark::kAtMost), "of the wall time");
-  c.figure("wall_ns", "wall", Kind::kNanoseconds, exactly(&Device::wall_ns),
-           "how long the recording took");
+  c.figure(said::kWall, exactly(&Device::wall_ns));
   c.exact(
       "begin_ns", "begin", Kind::kNanoseconds,
       [](const Device& d) { return d.placed > 0 ? std::optional(d.begin_ns) : std::nullopt; },

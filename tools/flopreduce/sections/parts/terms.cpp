@@ -36,9 +36,9 @@ constexpr std::array kFigures = {
 
 std::span<const Term> figure_terms() { return kFigures; }
 
-std::string_view meaning_of_figure(std::string_view name) {
-  const auto found = std::ranges::find(kFigures, name, &Term::key);
-  return found == kFigures.end() ? std::string_view() : found->meaning;
+const char* meaning_of_figure(std::string_view name) {
+  const auto* const found = std::ranges::find(kFigures, name, &Term::key);
+  return found == kFigures.end() ? "" : found->meaning;
 }
 
 }  // namespace flopinj::reduce

@@ -7,14 +7,14 @@
 namespace flopinj::reduce {
 
 struct Term {
-  std::string_view key;      // the figure's name: "HFU"
-  std::string_view meaning;  // ASCII, without an end mark
+  std::string_view key;  // the figure's name: "HFU"
+  const char* meaning;   // ASCII, without an end mark
   // Where `flopreduce explain` finds it: a figure by its name there, or sections.
   std::string_view figure, sections = {};  // "steps", "ledger,coverage"
 };
 std::span<const Term> figure_terms();  // of the first screen, in its order
 
 // Empty for a word that explains itself.
-std::string_view meaning_of_figure(std::string_view name);
+const char* meaning_of_figure(std::string_view name);
 
 }  // namespace flopinj::reduce

@@ -3,6 +3,7 @@
 
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
+#include "sections/parts/terms.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -98,8 +99,7 @@ Columns<TraceReport> process_columns() {
   c.count("devices", "devices", &TraceReport::devices, "devices that it launched on");
   c.count("begin_ns", "began", unless_zero(header(&Header::clock_realtime_ns)),
           "by the host's clock, CLOCK_REALTIME");
-  c.figure("wall_ns", "wall", Kind::kNanoseconds, exactly(&TraceReport::wall_ns),
-           "how long the recording took");
+  c.figure(said::kWall, exactly(&TraceReport::wall_ns));
   c.text("end", "end", end_word,
          "exit, detach, failure or unknown; empty: killed, or still running");
   const auto work = [](auto get) { return through(&TraceReport::work, get); };
@@ -107,7 +107,7 @@ Columns<TraceReport> process_columns() {
   c.count(said::kUnmeasured, work(&Work::unmeasured));
   c.figure("coverage", "coverage", Kind::kShare,
            work([](const Work& w) { return share_figure(w.launches - w.unmeasured, w.launches); }),
-           "share of launches that have a FLOP count, measured or extrapolated");
+           meaning_of_figure("Coverage"));
   c.figure(said::kFlop, work(flop_of));
   c.figure("hfu", "HFU", Kind::kShare, &TraceReport::hfu,
            "executed FLOP at peak / (wall time x devices); null where a part of it is not known");
