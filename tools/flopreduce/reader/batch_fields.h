@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <protozero/data_view.hpp>
+#include <protozero/exception.hpp>
 #include <string>
 
 #include "reader/columns.h"
+#include "reader/damage.h"
 
 namespace flopinj::reduce {
 
@@ -33,6 +35,16 @@ class BatchFields {
     canonical_.append(kReadAhead, '\0');
     packed_once = true;
     return take(protozero::data_view(canonical_.data(), size), packed_once) && packed_once;
+  }
+  // The same, and whether the columns fit each other; what is false is logged as damage.
+  template <typename Message, typename Fit>
+  bool read(protozero::data_view body, DamageLog& damage, Fit&& fit) {
+    try {
+      if (read<Message>(body) && fit()) return true;
+    } catch (const protozero::exception&) {
+    }
+    damage.add(Damage::kBadColumns);
+    return false;
   }
   template <typename Field>
   const protozero::data_view& column(Field field) const {

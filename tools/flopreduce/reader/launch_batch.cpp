@@ -1,7 +1,5 @@
 #include "reader/launch_batch.h"
 
-#include <protozero/exception.hpp>
-
 #include "flop_trace.pb.h"
 
 namespace flopinj::reduce {
@@ -66,12 +64,7 @@ bool LaunchBatchReader::fits() {
 }
 
 bool LaunchBatchReader::open(protozero::data_view body, DamageLog& damage) {
-  try {
-    if (fields_.read<trace::LaunchBatch>(body) && fits()) return true;
-  } catch (const protozero::exception&) {
-  }
-  damage.add(Damage::kBadColumns);
-  return false;
+  return fields_.read<trace::LaunchBatch>(body, damage, [this] { return fits(); });
 }
 
 std::span<const LaunchCall> LaunchBatchReader::calls(const PatternTable& patterns,

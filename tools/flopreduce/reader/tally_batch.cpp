@@ -1,7 +1,5 @@
 #include "reader/tally_batch.h"
 
-#include <protozero/exception.hpp>
-
 #include "flop_trace.pb.h"
 #include "flop_trace_fields.h"
 #include "reader/launch_batch.h"
@@ -38,12 +36,7 @@ bool TallyBatchReader::fits() {
 }
 
 bool TallyBatchReader::open(protozero::data_view body, DamageLog& damage) {
-  try {
-    if (fields_.read<trace::TallyBatch>(body) && fits()) return true;
-  } catch (const protozero::exception&) {
-  }
-  damage.add(Damage::kBadColumns);
-  return false;
+  return fields_.read<trace::TallyBatch>(body, damage, [this] { return fits(); });
 }
 
 bool TallyBatchReader::next(TallyRow& row) {

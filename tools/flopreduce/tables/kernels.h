@@ -10,6 +10,35 @@
 
 namespace flopinj::reduce {
 
+// Distinct values by their index. One that has no room any more is kNoIndex.
+template <typename Value, size_t kMost>
+class InternTable {
+ public:
+  static constexpr size_t kMax = kMost;
+
+  const Value& operator[](uint32_t index) const { return all_[index]; }
+  size_t size() const { return all_.size(); }
+  uint32_t intern(const Value& value) {
+    const auto found = index_.find(value);
+    if (found != index_.end()) return found->second;
+    if (all_.size() >= kMost) return kNoIndex;
+    const auto index = static_cast<uint32_t>(all_.size());
+    all_.push_back(value);
+    index_.emplace(value, index);
+    return index;
+  }
+
+ protected:
+  explicit InternTable(size_t unnamed) : all_(unnamed) {}
+
+ private:
+  struct Hash {
+    size_t operator()(const Value& value) const { return value.hash(); }
+  };
+  std::vector<Value> all_;
+  std::unordered_map<Value, uint32_t, Hash> index_;
+};
+
 enum class ParameterClass : uint8_t { kUnspecified, kExact, kUnknown, kMerged };
 const char* word_of(ParameterClass);  // "exact"
 
@@ -27,57 +56,39 @@ struct Signature {
   uint32_t only_in_trace = kNoIndex;  // set where there is no stable hash to join by
 
   bool operator==(const Signature&) const = default;
+  size_t hash() const;
 };
 
-class SignatureTable {
- public:
+struct SignatureTable : InternTable<Signature, size_t{1} << 20> {
   static constexpr uint32_t kUndefined = 0;  // of ids that no packet defined
-  static constexpr size_t kMax = 1U << 20;
+  SignatureTable() : InternTable(1) {}
+};
 
-  SignatureTable() : all_(1) {}
-  // kNoIndex when the table is full.
-  uint32_t intern(const Signature& signature);
-  const Signature& operator[](uint32_t index) const { return all_[index]; }
-  size_t size() const { return all_.size(); }
+struct Path {
+  uint32_t parent = 0;  // PathTable
+  uint32_t name = 0;    // NamePool
+  uint32_t domain = 0;  // NamePool
+  uint32_t depth = 0;
+  bool process_wide = false;
 
- private:
-  struct Hash {
-    size_t operator()(const Signature& s) const;
-  };
-  std::vector<Signature> all_;
-  std::unordered_map<Signature, uint32_t, Hash> index_;
+  bool operator==(const Path&) const = default;
+  size_t hash() const;
 };
 
 // A tree of range names. A parent's index is always lower than its children's, so loops cannot
 // exist and sums over subtrees are one pass from the end.
-class PathTable {
- public:
+struct PathTable : InternTable<Path, size_t{1} << 18> {
   static constexpr uint32_t kRoot = 0;  // launches outside every range
   static constexpr uint32_t kLost = 1;  // under ids that no packet defined
   static constexpr uint32_t kMaxDepth = 256;
-  static constexpr size_t kMax = 1U << 18;
+  using Path = reduce::Path;
 
-  struct Path {
-    uint32_t parent = kRoot;
-    uint32_t name = 0;    // NamePool
-    uint32_t domain = 0;  // NamePool
-    uint32_t depth = 0;
-    bool process_wide = false;
-    bool operator==(const Path&) const = default;
-  };
-
-  PathTable();
-  // kNoIndex when the table is full or the path too deep.
-  uint32_t intern(uint32_t parent, uint32_t name, uint32_t domain, bool process_wide);
-  const Path& operator[](uint32_t index) const { return all_[index]; }
-  size_t size() const { return all_.size(); }
-
- private:
-  struct Hash {
-    size_t operator()(const Path& p) const;
-  };
-  std::vector<Path> all_;
-  std::unordered_map<Path, uint32_t, Hash> index_;
+  PathTable() : InternTable(2) {}
+  // kNoIndex where the path is too deep, too.
+  uint32_t intern(uint32_t parent, uint32_t name, uint32_t domain, bool process_wide) {
+    const Path path{parent, name, domain, (*this)[parent].depth + 1, process_wide};
+    return path.depth > kMaxDepth ? kNoIndex : InternTable::intern(path);
+  }
 };
 
 }  // namespace flopinj::reduce
