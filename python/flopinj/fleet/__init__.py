@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HOME_OF = {"Outcome": "plan", "ingest": "plan", "Lake": "lake", "register": "lake"}
 
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605
+__all__ = ["Lake", "Outcome", "ingest", "register"]
 
 
 def __getattr__(name: str) -> object:

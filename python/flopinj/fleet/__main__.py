@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import date, datetime, time, timezone
 from typing import NoReturn
 
 from flopinj._programs import Error
 
+#: Questions that come with flopinj, in queries/.
+_QUESTIONS = {
+    "jobs": "jobs by utilization", "wasted": "teams and users by GPU-hours that did no FLOP",
+    "lost": "where GPU-hours went", "kernels": "kernels of all jobs by time",
+    "stragglers": "ranks that are slower than their job's others",
+    "hosts": "hosts that are slower than others", "days": "GPU-hours and FLOP by day",
+    "models": "models and clusters by GPU-hours", "chips": "chips and number formats",
+    "measured": "how much of each job is measured", "problems": "traces with problems"}
 _SHOWN = 10  # problems; the lake has all
 _LONGEST = 300  # characters of a name
 
@@ -19,6 +28,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     from flopinj.fleet.engines import ENGINES
+    from flopinj.fleet.lake import query
 
     parser = _Parser(prog="flopinj fleet", allow_abbrev=False, description=(
         "Takes the traces of many jobs into a lake of Parquet tables, and asks it with SQL."))
@@ -39,21 +49,36 @@ def _parser() -> argparse.ArgumentParser:
         "job id that the trace has, else the name of its folder"))
     ingest.add_argument("--workers", type=_count, metavar="N",
                         help="Processes of a local engine (one per core if not given)")
-    for name, text in (("jobs", "jobs by utilization"), ("kernels", "kernels of all jobs by time"),
-                       ("stragglers", "ranks that are slower than their job's others"),
-                       ("sql", "one SELECT over the tables")):
+    ingest.add_argument("--since", type=_day, metavar="DATE",
+                        help="Pass over files that were not written since then (UTC)")
+    for name, text in {**_QUESTIONS, "sql": "one SELECT over the tables"}.items():
         command = commands.add_parser(name, help=text, allow_abbrev=False)
         command.add_argument("--lake", required=True, metavar="LAKE", help="Its folder or URL")
         command.add_argument("--format", choices=("text", "csv", "json"), default="text",
                              help="Form of the answer (text if not given)")
+        command.add_argument("--since", type=_day, metavar="DATE",
+                             help="Only jobs that began then or later (UTC)")
         if name == "sql":
             command.add_argument("query", metavar="SELECT", help="What DuckDB understands")
-        else:
-            command.add_argument("--top", type=_count, default=10, metavar="N",
-                                 help="So many lines (10 if not given)")
+            continue
+        command.add_argument("--top", type=_count, default=10, metavar="N",
+                             help="So many lines (10 if not given)")
+        if "{price}" in query(name, price="{price}"):
+            command.add_argument("--price", type=float, metavar="PRICE",
+                                 help="Of a GPU-hour: costs are in its currency")
         if name == "stragglers":
             command.add_argument("--over", type=float, default=1.15, metavar="RATIO", help=(
                 "Those that take longer than RATIO times the usual (1.15 if not given)"))
+    for name, text in (("compact", "make few files of many"),
+                       ("forget", "take jobs out of the lake"),
+                       ("expire", "forget jobs that ended before a day")):
+        command = commands.add_parser(name, help=text, allow_abbrev=False)
+        command.add_argument("--lake", required=True, metavar="LAKE", help="Its folder or URL")
+        if name == "forget":
+            command.add_argument("jobs", nargs="+", metavar="JOB", help="Names, as in table jobs")
+        if name == "expire":
+            command.add_argument("--before", type=_day, required=True, metavar="DATE",
+                                 help="Such as 2026-05-01 (UTC)")
     return parser
 
 
@@ -67,12 +92,21 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not understood: it takes a day such as 2026-05-01") from None
+
+
 def _ingest(given: argparse.Namespace, options: list[str]) -> int:
     from flopinj.fleet import layout
     from flopinj.fleet.plan import ingest
 
     outcome = ingest(given.source, given.out, given.engine, job=given.job,
-                     job_from=given.job_from, workers=given.workers, options=options)
+                     job_from=given.job_from, workers=given.workers, options=options,
+                     since=given.since and datetime.combine(given.since, time(), timezone.utc))
     for of in outcome.problems[:_SHOWN]:
         print("flopinj fleet:", layout.shown(": ".join(filter(None, map(_cut, of)))),
               file=sys.stderr)
@@ -94,17 +128,32 @@ def _ingest(given: argparse.Namespace, options: list[str]) -> int:
 def _ask(given: argparse.Namespace) -> int:
     from flopinj.fleet import answers, lake
 
-    there = lake.Lake(given.lake)
+    there = lake.Lake(given.lake, given.since)
     there.lock()
     if given.format == "text":
-        ((simulated, jobs),) = there.relation(
-            "SELECT count(*) FILTER (WHERE simulated), count(*) FROM jobs").fetchall()
+        (count,) = there.rows("SELECT count(*) FILTER (WHERE simulated) AS simulated, "
+                              "count(*) AS jobs FROM jobs")
+        simulated, jobs = count["simulated"], count["jobs"]
         if simulated:
             print(f"SIMULATED: {simulated} of {jobs} jobs were recorded on simgpu; no number of "
                   "theirs was read on hardware.")
-    limits = {name: getattr(given, name) for name in ("top", "over") if hasattr(given, name)}
+    limits = {name: getattr(given, name) for name in ("top", "over", "price")
+              if getattr(given, name, None) is not None}
     text = given.query if given.command == "sql" else lake.query(given.command, **limits)
-    answers.write(there.relation(text), given.format)
+    answers.write(there.sql(text), given.format)
+    return 0
+
+
+def _keep(given: argparse.Namespace) -> int:
+    from flopinj.fleet import keep
+
+    if given.command == "compact":
+        print(f"{keep.compact(given.lake)} files of jobs fewer")
+    else:
+        jobs = given.jobs if given.command == "forget" else keep.expire(given.lake, given.before)
+        if given.command == "forget":
+            keep.forget(given.lake, jobs)
+        print(f"{len(jobs)} jobs forgotten")
     return 0
 
 
@@ -115,6 +164,8 @@ def main(words: list[str] | None = None) -> int:
         given = _parser().parse_args(words[:at])
         if words[at + 1:] and given.command != "ingest":
             raise Error("only ingest takes options of flopreduce", 2)
+        if given.command in ("compact", "forget", "expire"):
+            return _keep(given)
         return _ingest(given, words[at + 1:]) if given.command == "ingest" else _ask(given)
     except Error as error:
         print(f"flopinj fleet: {error}", file=sys.stderr)

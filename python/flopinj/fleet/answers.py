@@ -16,11 +16,12 @@ _NUMBERS = (int, float, Decimal)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import duckdb
+    import pyarrow
 
 
-def write(relation: duckdb.DuckDBPyRelation, form: str) -> None:
-    names, rows = relation.columns, relation.fetchall()
+def write(answer: pyarrow.Table, form: str) -> None:
+    names = answer.column_names
+    rows = list(zip(*(column.to_pylist() for column in answer.columns)))
     if form == "csv":
         table = csv.writer(sys.stdout)
         table.writerow(map(_guarded, names))
@@ -44,7 +45,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (bool, float, type(None))):
         return value
     if isinstance(value, (int, Decimal)):
-        return int(value) if abs(value) < 1 << 53 else str(value)
+        whole = int(value)
+        return (float(value) if whole != value else whole if abs(whole) < 1 << 53 else
+                str(value))
     return str(value)
 
 
@@ -65,7 +68,7 @@ def _shown(name: str, value: Any) -> str:
 
 def _text(names: list[str], rows: list[tuple[Any, ...]]) -> None:
     """Columns; a figure has its mark before it."""
-    columns = []
+    columns: list[tuple[str, list[str], bool]] = []
     for name, values in zip(names, zip(*rows) if rows else [()] * len(names)):
         cells = [_shown(name, value) for value in values]
         if columns and name == f"{columns[-1][0]}_mark":

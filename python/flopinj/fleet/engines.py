@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from flopinj._programs import Error
+
+Task = Callable[[Any], Any]
+Run = Callable[[Task, Sequence[Any]], Iterable[Any]]
 
 
 @contextmanager
@@ -22,7 +25,7 @@ def _local(workers: int | None, session: Any) -> Iterator[Any]:
     """This machine. The work is done by processes of flopreduce; a thread waits for each."""
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
 
-        def run(function, tasks):
+        def run(function: Task, tasks: Sequence[Any]) -> Iterable[Any]:
             futures = [pool.submit(function, task) for task in tasks]
             try:
                 for future in as_completed(futures):
@@ -41,7 +44,7 @@ def _spark(workers: int | None, session: Any) -> Iterator[Any]:
 
     spark = session or SparkSession.builder.appName("flopinj fleet").getOrCreate()
 
-    def run(function, tasks):
+    def run(function: Task, tasks: Sequence[Any]) -> Iterable[Any]:
         if tasks:
             yield from spark.sparkContext.parallelize(tasks, len(tasks)).map(function).collect()
 
@@ -61,7 +64,7 @@ def _ray(workers: int | None, session: Any) -> Iterator[Any]:
     if mine:
         ray.init(num_cpus=workers, log_to_driver=False)
 
-    def run(function, tasks):
+    def run(function: Task, tasks: Sequence[Any]) -> Iterable[Any]:
         left = [ray.remote(function).remote(task) for task in tasks]
         while left:
             done, left = ray.wait(left)
@@ -82,7 +85,7 @@ def _dask(workers: int | None, session: Any) -> Iterator[Any]:
 
     client = session or Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
 
-    def run(function, tasks):
+    def run(function: Task, tasks: Sequence[Any]) -> Iterable[Any]:
         for future in dask_completed(client.map(function, tasks, pure=False)):
             yield future.result()
 

@@ -7,7 +7,8 @@ import stat
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import Any
 
 from flopinj._programs import Error
@@ -24,6 +25,7 @@ class File:
     name: str  # below the folder
     size: int
     version: str
+    modified: datetime | None = field(default=None, compare=False)
 
 
 class Place:
@@ -48,7 +50,8 @@ class Place:
         return f"{self.root}/{name}" if name else self.root
 
     def url(self, name: str) -> str:
-        return self.path(name) if self.is_local else self.fs.unstrip_protocol(self.path(name))
+        path = self.path(name)
+        return path if self.is_local else str(self.fs.unstrip_protocol(path))
 
     def files(self, folder: str = "", without: Place | None = None,
               problem: Callable[[str, str], None] = lambda name, why: None) -> list[File]:
@@ -63,9 +66,18 @@ class Place:
         except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(
-            File(name[len(self.root) + 1:], info["size"] or 0, _version(info))
+            File(name[len(self.root) + 1:], info["size"] or 0, _version(info), _modified(info))
             for name, info in found.items()
             if len(name) > len(self.root) and not name.startswith(left_out))
+
+    def starting(self, folder: str, words: str) -> list[str]:
+        """Files right in the folder whose names start so."""
+        try:
+            found = self.fs.ls(self.path(folder), detail=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        names = (str(name).rpartition("/")[2] for name in found)
+        return sorted(f"{folder}/{name}" for name in names if name.startswith(words))
 
     def get(self, name: str, to: str) -> str:
         """The file on this machine by a name of ours: a link where it is here, else a copy."""
@@ -89,13 +101,14 @@ class Place:
     def read(self, name: str) -> bytes | None:
         """None where it is not there."""
         try:
-            return self.fs.cat_file(self.path(name))
+            content: bytes = self.fs.cat_file(self.path(name))
+            return content
         except FileNotFoundError:
             return None
 
     def exists(self, name: str) -> bool:
         self.fs.invalidate_cache()
-        return self.fs.exists(self.path(name))
+        return bool(self.fs.exists(self.path(name)))
 
     def remove(self, *names: str) -> None:
         for name in names:
@@ -105,6 +118,12 @@ class Place:
     def remove_folder(self, name: str) -> None:
         with suppress(FileNotFoundError):
             self.fs.rm(self.path(name), recursive=True)
+
+    def remove_empty(self, name: str) -> None:
+        """Folders without a file are of file systems only."""
+        if self.is_local:
+            with suppress(OSError):
+                os.rmdir(self.path(name))
 
 
 def _walk(top: str,
@@ -131,3 +150,13 @@ def _walk(top: str,
 
 def _version(info: dict[str, Any]) -> str:
     return next((str(info[key]) for key in _VERSIONS if info.get(key) is not None), "")
+
+
+def _modified(info: dict[str, Any]) -> datetime | None:
+    for key in ("mtime", "LastModified", "last_modified", "updated", "modified", "created"):
+        value = info.get(key)
+        if isinstance(value, int):
+            return datetime.fromtimestamp(value / 1e9, timezone.utc)
+        if isinstance(value, datetime):
+            return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+    return None

@@ -1,31 +1,31 @@
-"""The three steps of taking traces in, each a function of one task, which engines map: look at the
-beginnings of traces, condense some traces of a job into a part, finish the job from its parts.
+"""The steps of taking traces in, each a function of one task, which engines map: mark traces by
+their beginnings, condense some traces into a part, finish a job from its parts.
 
 Tasks and results are plain values. Whatever a task writes has its whole name from what it reads, so
 a task may be done again, by two workers at once, or after one was killed in the middle. What is
-wrong with a trace costs the trace, and what nobody thought of costs the job; the source and the
-lake themselves (OSError) and the command line end all of it.
+wrong with a trace costs the trace, and what nobody thought of costs the job; the command line ends
+all of it.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
+import hashlib
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from flopinj import _programs
 from flopinj.fleet import layout, tables
-from flopinj.fleet.header import Header, read_header
+from flopinj.fleet.layout import Taken
 from flopinj.fleet.place import File, Place
-from flopinj.fleet.tables import Input, Worth, worth_of
+from flopinj.fleet.tables import Input, Record, Worth
 
 Problem = tuple[str, str]  # a trace, "" for the whole job, and what is wrong with it
 
@@ -34,115 +34,128 @@ _TRIES = 3  # of a program that was killed
 _FINE = (0, 3, 4)  # 3, 4: something is missing, and said
 _USAGE = 2
 _NOTHING = 5  # no input can be used: there is no output
+_BEGINNING = 1 << 16  # bytes; they have the session, which no other recording has
 
 
-def look(task: tuple[str, list[File]]) -> list[tuple[str, str | None]]:
-    """The job in each trace's header: '' where it has none, None where it cannot be read."""
+def marks(task: tuple[str, list[File]]) -> list[tuple[str, str | None]]:
+    """What a trace is known by wherever it is: its size and a hash of its beginning."""
     place = Place(task[0])
 
-    def job_of(file: File) -> str | None:
+    def mark(file: File) -> str | None:
         try:
-            header = read_header(
-                lambda size: place.fs.cat_file(place.path(file.name), end=size))
+            return _mark(file.size, place.fs.cat_file(place.path(file.name), end=_BEGINNING))
         except Exception:  # it is named when it is to be condensed
             return None
-        return header and header.job
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(zip((file.name for file in task[1]), pool.map(job_of, task[1])))
+        return list(zip((file.name for file in task[1]), pool.map(mark, task[1])))
+
+
+def _mark(size: int, beginning: bytes) -> str:
+    return f"{size:x}-{hashlib.blake2b(beginning, digest_size=16).hexdigest()}"
 
 
 @dataclass(frozen=True)
 class Part:
+    """Some traces of a folder; they may be of several jobs."""
+
     source: str
     lake: str
-    job: str
     name: str
-    files: list[tuple[File, int | None]]  # with the rank that its name has
+    files: list[File]
+
+    def file(self, kind: str) -> str:
+        return f"parts/{self.name}.{kind}"
 
 
-def condense(part: Part) -> str | None:
-    """Writes a summary of the part's traces, and the list of them. Returns why it cannot be."""
+def condense(part: Part) -> tuple[Part, list[Input] | str]:
+    """Writes summaries of the part's traces, and the list of them, which comes back; or why it
+    cannot be."""
     try:
-        _condensed(part)
+        lake = Place(part.lake)
+        content = lake.read(part.file("json"))
+        return part, ([Input(**one) for one in json.loads(content)] if content else
+                      _condensed(part, lake))
     except Exception as error:
-        return _cost_of_job(error)
-    return None
+        return part, _cost_of_job(error)
 
 
 def _cost_of_job(error: Exception) -> str:
     """What to say of an error that costs a job. Others end all of it."""
-    if isinstance(error, OSError) or getattr(error, "exit_code", 0) == _USAGE:
+    if getattr(error, "exit_code", 0) == _USAGE:
         raise error
-    known = isinstance(error, _programs.Error)
     said = str(error).strip().partition("\n")[0]
-    return said if known else f"{type(error).__name__}: {said}"
+    known = isinstance(error, (_programs.Error, OSError))
+    return said if known and said else f"{type(error).__name__}: {said}"
 
 
-def _condensed(part: Part) -> None:
-    lake, source = Place(part.lake), Place(part.source)
-    listed = layout.file_of("parts", part.job, part.name, "json")
-    if lake.exists(listed):
-        return
+def _condensed(part: Part, lake: Place) -> list[Input]:
+    source = Place(part.source)
     with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
 
-        def fetch(numbered: tuple[int, tuple[File, int | None]]) -> tuple[str, Any]:
-            number, (file, _) = numbered
+        def fetch(numbered: tuple[int, File]) -> tuple[str, str, str | None]:
+            number, file = numbered
+            path = f"{folder}/{number}"
             try:
-                path = source.get(file.name, f"{folder}/{number}")
-                return path, read_header(lambda size: _beginning(path, size))
+                source.get(file.name, path)
+                with open(path, "rb") as trace:
+                    return path, _mark(file.size, trace.read(_BEGINNING)), None
             except OSError as error:
-                return "", error
+                return path, "", ("is there no more" if isinstance(error, FileNotFoundError) else
+                                  f"cannot be read: {error.strerror or error}")
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             fetched = list(pool.map(fetch, enumerate(part.files)))
-        out = f"{folder}/part.sum"
-        usable = [path for path, header in fetched if isinstance(header, Header)]
-        said = _merge(usable, out) if usable else {}
+        usable = [path for path, _, problem in fetched if not problem]
+        merged = _merge(usable, f"{folder}/part.sum") if usable else Merged()
+        of_file: dict[str, list[dict[str, str]]] = {path: [] for path, _, _ in fetched}
+        for row in merged.recordings:
+            of_file[row["file"]].append(row)
         inputs = []
-        for (file, rank), (path, header) in zip(part.files, fetched):
-            one = Input(layout.shown(file.name), file.size, rank, source=part.source)
-            if isinstance(header, Header):
-                known = header.begin_ns < 1 << 63
-                one = replace(one, rank=header.rank if rank is None else rank,
-                              session=f"{header.session:016x}", simulated=header.simulated,
-                              begin_ns=header.begin_ns if known else None, problem=said.get(path)
-                              ).but(None if known else "the time in its header is none")
-            else:
-                one = one.but(_cause(header) or _unusable(path, f"{folder}/unusable"))
-            inputs.append(one)
-        if os.path.exists(out):
-            lake.put(_packed(out), layout.file_of("parts", part.job, part.name, "sum.gz"))
+        for file, (path, mark, problem) in zip(part.files, fetched):
+            one = Input(layout.shown(file.name), file.size, None, source=part.source,
+                        version=file.version, mark=mark or None)
+            if not problem:
+                problem = merged.problems.get(path)
+                if not of_file[path]:
+                    problem = problem or "its header is lost: left out"
+            inputs.append(_known(one, of_file[path]).but(problem))
+        # What is without a header is in no summary; real recordings have one of their own, since
+        # simulated ones beside them would be left out.
+        kinds = {kind: [path for path in usable if {row["simulated"] for row in of_file[path]} ==
+                        {kind}] for kind in "01"}
+        for kind, paths in kinds.items():
+            made = f"{folder}/part.sum"
+            if paths and len(paths) < len(usable):
+                made = f"{folder}/{kind}.sum"
+                said = _merge(paths, made).problems
+                inputs = [one if path not in said else replace(one, problem=said[path])
+                          for one, (path, _, _) in zip(inputs, fetched)]
+            if paths and os.path.exists(made):
+                lake.put(tables.packed(made), part.file(f"{kind}.sum.zst"))
         Path(folder, "part.json").write_text(json.dumps([asdict(one) for one in inputs]))
-        lake.put(f"{folder}/part.json", listed)
+        lake.put(f"{folder}/part.json", part.file("json"))
+        return inputs
 
 
-def _beginning(path: str, size: int) -> bytes:
-    with open(path, "rb") as trace:
-        return trace.read(size)
+def _known(one: Input, recordings: list[dict[str, str]]) -> Input:
+    """With what its header says."""
+    if not recordings:
+        return one
+    first = recordings[0]
+    begin = int(first["begin_ns"])
+    known = begin < 1 << 63
+    return replace(
+        one, rank=int(first["rank"]) if first["rank"] else None, session=first["session"],
+        sessions=[row["session"] for row in recordings], simulated=first["simulated"] == "1",
+        begin_ns=begin if known else None, cluster=_plain(first["cluster"]),
+        job_id=_plain(first["job_id"]), requeues=int(first["requeues"]),
+        restarts=int(first["restarts"])).but(None if known else "the time in its header is none")
 
 
-def _cause(error: OSError | None) -> str | None:
-    if error is None:
-        return None
-    return ("is there no more" if isinstance(error, FileNotFoundError) else
-            f"cannot be read: {error.strerror or error}")
-
-
-def _unusable(path: str, out: str) -> str:
-    """Of a trace without a header: nobody could say which recording it is when it comes again."""
-    said = _merge([path], out)
-    if os.path.exists(out):
-        os.remove(out)
-    return said.get(path) or "its header is lost: left out"
-
-
-def _packed(path: str) -> str:
-    """Compressed, with the same bytes each time."""
-    with open(path, "rb") as plain, open(path + ".gz", "wb") as file:
-        with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
-            shutil.copyfileobj(plain, packed, 1 << 20)
-    return path + ".gz"
+def _plain(text: str) -> str:
+    """A text that looks like a formula has a ' in front in flopreduce's CSV form."""
+    return text[1:] if text.startswith("'") else text
 
 
 class _Killed(_programs.Error):
@@ -158,18 +171,35 @@ def _flopreduce(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     raise _Killed(f"flopreduce was ended by signal {-done.returncode}, {_TRIES} times", 1)
 
 
-def _merge(names: list[str], out: str, *more: str) -> dict[str, str]:
-    """What is wrong with which input. Where none can be used there is no output."""
+@dataclass(frozen=True)
+class Merged:
+    """What is wrong with which input, and the recordings that each has."""
+
+    problems: dict[str, str]
+    recordings: list[dict[str, str]]
+
+    def __init__(self, problems: dict[str, str] | None = None,
+                 recordings: list[dict[str, str]] | None = None) -> None:
+        object.__setattr__(self, "problems", problems or {})
+        object.__setattr__(self, "recordings", recordings or [])
+
+
+def _merge(names: list[str], out: str, *more: str) -> Merged:
+    """Where no input can be used there is no output."""
+    listed, of = f"{out}.csv", f"{out}.names"
+    Path(of).write_text("".join(f"{name}\n" for name in names))
     try:
-        done = _flopreduce("merge", f"--output={out}", *more, *names)
+        done = _flopreduce("merge", f"--output={out}", f"--list={listed}", f"--files-from={of}",
+                           *more)
     except _Killed as killed:
         if len(names) == 1:
-            return {names[0]: str(killed)}
+            return Merged({names[0]: str(killed)})
         # By halves the one is found that it cannot live with.
         middle, halves = len(names) // 2, (f"{out}.1", f"{out}.2")
-        problems = _merge(names[:middle], halves[0]) | _merge(names[middle:], halves[1])
+        one, two = _merge(names[:middle], halves[0]), _merge(names[middle:], halves[1])
         there = [half for half in halves if os.path.exists(half)]
-        return problems | (_merge(there, out) if there else {})
+        both = _merge(there, out).problems if there else {}
+        return Merged(one.problems | two.problems | both, one.recordings + two.recordings)
     problems: dict[str, str] = {}
     known, said = set(names), done.stderr.decode(errors="replace")
     for line in said.splitlines():
@@ -178,16 +208,24 @@ def _merge(names: list[str], out: str, *more: str) -> dict[str, str]:
             problems[name] = f"{problems[name]}; {problem}" if name in problems else problem
     if done.returncode not in (*_FINE, _NOTHING):
         raise _programs.Error(said.strip().partition("\n")[0], done.returncode)
-    return problems
+    rows: list[dict[str, str]] = []
+    if os.path.exists(listed):
+        with open(listed, newline="", encoding="utf-8") as lines:
+            rows = list(csv.DictReader(lines))
+        os.remove(listed)
+    return Merged(problems, rows)
 
 
 @dataclass(frozen=True)
 class Job:
     lake: str
     name: str
-    version: str
-    parts: list[Part]
+    made_by: str  # a hash of the program and its options
     options: list[str]  # of flopreduce
+    parts: list[Part]
+    inputs: list[Input]  # new or changed traces, which are in the parts
+    gone: list[str]  # traces of this source that were taken in, and are there no more
+    source: str
 
 
 def finish(job: Job) -> tuple[str, bool, list[Problem]]:
@@ -204,20 +242,17 @@ class Summary:
     """A summary on this machine, with what flopreduce says of it."""
 
     file: str
-    folder: str
-    worth: dict[str, Worth]  # by session
-    run: dict[str, int]
+    report: tables.Report
 
     @staticmethod
-    def of(file: str, options: list[str]) -> Summary:
+    def of(file: str, options: list[str], *only: str) -> Summary:
         folder = f"{file}.tables"
-        done = _flopreduce("--format=csv", f"--output={folder}/", "--quiet", *options, file)
+        keys = only or tables.KEYS
+        done = _flopreduce("--format=csv", f"--output={folder}/", "--quiet",
+                           f"--table={','.join((*keys, 'runs'))}", *options, file)
         if done.returncode not in _FINE:
             raise _programs.Error(done.stderr.decode(errors="replace").strip(), done.returncode)
-        with open(f"{folder}/processes.csv", newline="", encoding="utf-8") as lines:
-            rows = list(csv.DictReader(lines))
-        return Summary(file, folder, {row["session"]: worth_of(row) for row in rows},
-                       {row["session"]: int(row["run"]) for row in rows})
+        return Summary(file, tables.Report(folder))
 
 
 def _less(now: dict[str, Worth], before: dict[str, Worth]) -> set[str]:
@@ -226,10 +261,10 @@ def _less(now: dict[str, Worth], before: dict[str, Worth]) -> set[str]:
             if session not in now or now[session] < worth}
 
 
-def versions(lake: Place, job: str) -> list[str]:
+def versions(lake: Place, job: str) -> list[Taken]:
     """Which takings in have left a summary of the job."""
-    return [version for _, version in layout.summaries(
-        file.name for file in lake.files(f"summaries/{layout.folder_of(job)}"))]
+    return [one for folder, _ in layout.folders_of(job) for one in layout.summaries(
+        file.name for file in lake.files(f"summaries/{folder}"))]
 
 
 def _finished(job: Job) -> tuple[bool, list[Problem]]:
@@ -240,29 +275,31 @@ def _finished(job: Job) -> tuple[bool, list[Problem]]:
         before = versions(lake, job.name)
         try:
             with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
-                version, worth, problems = _made(job, lake, before, folder)
+                made, problems = _made(job, lake, before, folder)
         except _Gone:
             continue
-        if version is None:
+        if made is None:
             break
+        mine, record = made
         there = set(versions(lake, job.name))
-        others = there - {*before, version}
-        whole = version in there or not worth  # without a recording there is no summary
-        if whole and not _more_in(lake, job.name, others, worth):
-            if version_that_counts(lake, job.name) == version:
-                _remove(lake, job.name, [one for one in before if one != version])
+        others = there - {*before, mine}
+        whole = mine in there or not record.sessions  # without a recording there is no summary
+        if whole and not _more_in(lake, others, record):
+            for one in before:
+                if one != mine:
+                    remove(lake, one)
             break
     else:
         raise _programs.Error("is taken in by others at the same time, again and again: do it "
                               "again", 1)
-    lake.remove_folder(f"parts/{layout.folder_of(job.name)}")
-    return version is not None, problems
+    return made is not None, problems
 
 
-def _more_in(lake: Place, job: str, others: set[str], worth: dict[str, Worth]) -> bool:
+def _more_in(lake: Place, others: set[Taken], mine: Record) -> bool:
     """Whether somebody else, at the same time, took in what is not here."""
     try:
-        return any(_less(worth, tables.of_before(lake, job, other)[0]) for other in others)
+        return any(_less(mine.sessions, tables.record_of(lake, other).sessions)
+                   for other in others)
     except FileNotFoundError:  # it has been joined, and removed, meanwhile
         return True
 
@@ -271,63 +308,70 @@ class _Gone(Exception):
     """Somebody else removed what was to be joined."""
 
 
-def _made(job: Job, lake: Place, before: list[str],
-          folder: str) -> tuple[str | None, dict[str, Worth], list[Problem]]:
-    """INGEST, or None where the job stays as it was; what is in it of each session; and what is
-    wrong."""
-    inputs = tables.judged([one for part in job.parts for one in _inputs(lake, part)])
-    there = [_fetched(lake, name, f"{folder}/{number}.gz") for number, part in enumerate(job.parts)
-             if lake.exists(name := layout.file_of("parts", job.name, part.name, "sum.gz"))]
-
-    def earlier_one(version: str) -> str:
-        return _fetched(lake, layout.file_of("summaries", job.name, version, "sum.gz"),
-                        f"{folder}/{version}.gz")
-
+def _made(job: Job, lake: Place, before: list[Taken],
+          folder: str) -> tuple[tuple[Taken, Record] | None, list[Problem]]:
+    """What it is now, or None where the job stays as it was; and what is wrong."""
     earlier: dict[str, Worth] = {}
     kept: list[Input] = []  # of what was taken in before
-    for version in before:
+    last = datetime.min.replace(tzinfo=timezone.utc)
+    for taken in before:
         try:
-            known, given = tables.of_before(lake, job.name, version)
+            record = tables.record_of(lake, taken)
         except FileNotFoundError:  # who removed it was killed before the summary was
-            known, given = Summary.of(earlier_one(version), job.options).worth, []
+            summary = Summary.of(_fetched(lake, taken.summary, folder), job.options, "processes")
+            record = Record(summary.report.worth, [])
         earlier |= {session: max(worth, earlier.get(session, worth))
-                    for session, worth in known.items()}
-        kept += given
-    now = whole = _joined(there, f"{folder}/now.sum", job.options)
-    shrunk = _less(now.worth if now else {}, earlier)
-    if shrunk:
-        there += map(earlier_one, before)
-        whole = _joined(there, f"{folder}/whole.sum", job.options)
-    if whole and len(set(whole.run.values())) > 1:
-        first = {whole.run[one] for one in earlier if one in whole.run} or {1}
-        chosen = f"{folder}/sessions.txt"
-        Path(chosen).write_text("\n".join(one for one, run in whole.run.items() if run in first))
-        whole = _joined([whole.file], f"{folder}/run.sum", job.options,
-                        f"--sessions-from={chosen}")
-    worth = whole.worth if whole else {}
+                    for session, worth in record.sessions.items()}
+        kept += record.inputs
+        last = max(last, record.taken_in or last)
+    kept = _without_doubles(kept, job)
+    inputs = tables.judged(job.inputs, kept)
+    fresh = {session for one in inputs for session in one.sessions}
+    there = [_fetched(lake, name, folder) for part in job.parts for name in _sums(lake, part)]
+    real = any(one.simulated is False for one in inputs)
+    if real:  # simulated recordings beside them are left out
+        fresh -= {session for one in inputs if one.simulated for session in one.sessions}
+    now: dict[str, Worth] = {}
+    if before and fresh:
+        joined = _joined(there, f"{folder}/now.sum", fresh, folder)
+        now = Summary.of(joined, job.options, "processes").report.worth if joined else {}
+    shrunk = _less(now, {session: worth for session, worth in earlier.items() if session in now})
+    there += [_fetched(lake, taken.summary, folder) for taken in before]
+    whole = _reported(there, f"{folder}/whole.sum", fresh | set(earlier), job, folder)
+    if whole and len(set(whole.report.runs.values())) > 1:
+        runs = whole.report.runs
+        first = {runs[one] for one in earlier if one in runs} or {1}
+        whole = _reported([whole.file], f"{folder}/run.sum",
+                          {one for one, run in runs.items() if run in first}, job, folder)
+    worth = whole.report.worth if whole else {}
     if _less(worth, earlier):
         raise _programs.Error("these traces cannot be joined with what was taken in before: it "
                               f"stays as it was. {_OTHER_NAME}", 1)
-    others = set(now.worth if now else {}) - set(worth)
+    others = fresh - set(worth)
     inputs = [_placed(one, worth, others, shrunk) for one in inputs]
     problems = [(one.file, one.problem) for one in inputs if one.problem]
-    if len(others) > sum(one.session in others for one in inputs):  # of summaries
+    if len(others) > sum(bool(others & set(one.sessions)) for one in inputs):  # of summaries
         problems.append(("", f"recordings {_OF_ANOTHER_RUN}"))
-    if before and others and now and others == set(now.worth):
-        return None, {}, problems
-    known_now = {one.session for one in inputs}
+    stays = any(one.source == job.source and one.file not in job.gone for one in kept)
+    if before and others and others == fresh and not stays:
+        return None, problems
     for one in kept:
-        if one.session in worth and one.session not in known_now:
-            known_now.add(one.session)
-            gone = job.parts[0].source == one.source
+        gone = one.file in job.gone and one.source == job.source
+        if not one.session:
+            inputs += [] if gone else [one]
+        elif one.session in worth and not (gone and one.session in fresh):
             inputs.append(replace(one, problem=_GONE) if gone else one)
             if gone and one.problem != _GONE:  # it is said once
                 problems.append((one.file, _GONE))
-    version = job.version
-    if before and (shrunk or others):
-        version += "-" + layout.digest(*sorted(before))
-    _write(lake, job.name, version, whole, inputs, problems, folder)
-    return version, worth, problems
+    inputs = [replace(one, whole=bool(one.sessions) and not one.problem and all(
+        worth.get(session, Worth(0, False, False))[1:] == (True, True)
+        for session in one.sessions)) for one in sorted(inputs, key=lambda one: one.file)]
+    taken_in = max(datetime.now(timezone.utc), last + timedelta(microseconds=1))
+    ingest = layout.digest(job.made_by, sorted(before), [part.name for part in job.parts],
+                           [(one.file, one.session, one.problem) for one in inputs])
+    mine, record = layout.taken_of(job.name, ingest), Record(worth, inputs, taken_in)
+    problems += _write(lake, job, mine, record, whole, folder)
+    return (mine, record), problems
 
 
 _ROUNDS = 10
@@ -336,21 +380,51 @@ _OF_ANOTHER_RUN = f"of another run than the job's others: left out. {_OTHER_NAME
 _GONE = "is there no more, or not as it was: what was taken in of it is kept"
 
 
+def _without_doubles(kept: list[Input], job: Job) -> list[Input]:
+    """Traces that were given before, each once, and none of those that come again."""
+    again = {(one.source, one.file) for one in job.inputs}
+    first: dict[tuple[str | None, str], Input] = {}
+    sessions = {one.session for one in job.inputs}
+    for one in kept:
+        unknown = one.source is None and one.session in sessions  # of format 1: from anywhere
+        if (one.source, one.file) not in again and not unknown:
+            first.setdefault((one.source, one.file), one)
+    return list(first.values())
+
+
 def _placed(one: Input, worth: dict[str, Worth], others: set[str], shrunk: set[str]) -> Input:
-    if one.session in others:
+    if others & set(one.sessions):
         return one.but(f"is {_OF_ANOTHER_RUN}")
-    if one.session in shrunk and one.session in worth:
+    if shrunk & set(one.sessions) & set(worth):
         return one.but("has less than when it was taken in: what was taken in is kept")
     return one
 
 
-def _joined(files: list[str], out: str, options: list[str], *more: str) -> Summary | None:
-    if files:
-        _merge(files, out, *more)
-    return Summary.of(out, options) if os.path.exists(out) else None
+def _joined(files: list[str], out: str, sessions: set[str], folder: str) -> str | None:
+    """The file with these sessions. One alone that has no others is it already."""
+    if not files or not sessions:
+        return None
+    chosen = f"{folder}/sessions.txt"
+    Path(chosen).write_text("".join(f"{one}\n" for one in sorted(sessions)))
+    _merge(files, out, f"--sessions-from={chosen}")
+    return out if os.path.exists(out) else None
 
 
-def _fetched(lake: Place, name: str, to: str) -> str:
+def _reported(files: list[str], out: str, sessions: set[str], job: Job,
+              folder: str) -> Summary | None:
+    file = _joined(files, out, sessions, folder)
+    return Summary.of(file, job.options) if file else None
+
+
+def _sums(lake: Place, part: Part) -> list[str]:
+    """Of the part, which is made again where somebody who was at it too has tidied up."""
+    if not lake.exists(part.file("json")):
+        _condensed(part, lake)
+    return [name for kind in "01" if lake.exists(name := part.file(f"{kind}.sum.zst"))]
+
+
+def _fetched(lake: Place, name: str, folder: str) -> str:
+    to = f"{folder}/{layout.digest(name)}"
     try:
         lake.fs.get_file(lake.path(name), to)  # a copy: others may remove it
     except FileNotFoundError:
@@ -358,41 +432,45 @@ def _fetched(lake: Place, name: str, to: str) -> str:
     return to
 
 
-def _write(lake: Place, job: str, version: str, whole: Summary | None, inputs: list[Input],
-           problems: list[Problem], folder: str) -> None:
-    made = {"inputs": tables.of_inputs(inputs)}
+def _write(lake: Place, job: Job, mine: Taken, record: Record, whole: Summary | None,
+           folder: str) -> list[Problem]:
+    stem, problems = layout.stem_of(job.name, mine.ingest), []
+    made = tables.Made(job.name, mine.ingest, stem, f"{folder}/out")
+    os.mkdir(made.folder)
     if whole:
-        for name in layout.REPORTED:
-            if os.path.exists(file := f"{whole.folder}/{name}.csv"):  # not all have steps
-                made[name], left_out = tables.read(file)
-                if left_out:
-                    problems.append(("", f"{left_out} numbers of table {name} are too large for "
-                                         "it: they are null"))
-    for name, table in made.items():
-        file = tables.write(table, f"{folder}/{name}.parquet", job, version)
-        lake.put(file, layout.file_of(name, job, version))
+        for name, lost in made.report(whole.report).items():
+            problems.append(("", f"{lost} numbers of table {name} are too large for it: they are "
+                                 "null"))
+    row = made.job(whole.report if whole else None, record, job.made_by)
+    for table, columns, number, file in made.large:
+        lake.put(file, layout.large_file(table, job.name, mine.ingest, columns, number))
+    month = layout.month_of(row["begin"])
+    for table, columns, file in made.small:
+        if table != "jobs":
+            lake.put(file, layout.small_file(table, month, stem, columns))
+    Path(f"{folder}/record.json").write_text(record.text(month, stem))
+    lake.put(tables.packed(f"{folder}/record.json"), mine.record)
     if whole:  # behind the tables: these say what is in it
-        lake.put(_packed(whole.file), layout.file_of("summaries", job, version, "sum.gz"))
-    row = tables.of_job(tables.figures(whole.folder) if whole else {}, inputs)
-    lake.put(tables.write(row, f"{folder}/job.parquet", job, version), layout.job_file(job))
+        lake.put(tables.packed(whole.file), mine.summary)
+    ((columns, file),) = [(columns, file) for table, columns, file in made.small if table == "jobs"]
+    lake.put(file, layout.small_file("jobs", month, stem, columns))
+    return problems
 
 
-def _remove(lake: Place, job: str, of: list[str]) -> None:
-    """The summary goes last: as long as it is there, the next taking in begins with it."""
-    for version in of:
-        lake.remove(*(layout.file_of(name, job, version) for name in layout.TABLES),
-                    layout.file_of("summaries", job, version, "sum.gz"))
-
-
-def version_that_counts(lake: Place, job: str) -> str | None:
-    content = lake.read(layout.job_file(job))
-    return tables.column(content, "ingest")[0] if content else None
-
-
-def _inputs(lake: Place, part: Part) -> list[Input]:
-    for _ in range(_ROUNDS):
-        _condensed(part)  # somebody who takes the same job in may have finished it, and tidied up
-        content = lake.read(layout.file_of("parts", part.job, part.name, "json"))
-        if content is not None:
-            return [Input(**one) for one in json.loads(content)]
-    raise _programs.Error("is taken in by others at the same time: do it again", 1)
+def remove(lake: Place, one: Taken) -> None:
+    """The row first: without it tables count no more. The summary goes last: as long as it is
+    there, the next taking in begins with it."""
+    if one.old:
+        names = [f"jobs/{one.job}.parquet", *map(one.table, layout.OLD_TABLES)]
+    else:
+        content = lake.read(one.record)
+        place = tables.unpacked(content) if content else {}
+        names = [name for table in ("jobs", *layout.SMALL)
+                 for name in lake.starting(f"{table}/month={place.get('month')}",
+                                           f"{place.get('stem')},")]
+        names += [name for table in layout.LARGE
+                  for name in lake.starting(f"{table}/job={one.job}", f"{one.ingest},")]
+    lake.remove(*names, one.record, one.summary)
+    if one.old:
+        for name in (*names, one.summary):
+            lake.remove_empty(name.rpartition("/")[0])

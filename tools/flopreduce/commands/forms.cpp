@@ -25,7 +25,7 @@ constexpr const char* kLaunchForm = "chrome-trace";
 constexpr Form kForms[] = {
     {"text", "tables for a terminal", true},
     {"json", "everything, for programs; schema: flopreduce schema", true},
-    {"csv", "one table (--table KEY), or every table as a file (-o FOLDER/)", true},
+    {"csv", "one table (--table KEY); or every table, or these, as files (-o FOLDER/)", true},
     {"markdown", "tables for a pull request", true},
     {"folded", "stacks of ranges and kernel for flame graphs (--weight flop|time|launches)"},
     {"sqlite", "every table as a table of a database (-o FILE)"},
@@ -59,7 +59,7 @@ bool is_folder(const std::string& path) {
   return path.ends_with('/') || std::filesystem::is_directory(path, ignored);
 }
 
-// Every table as a file of its own.
+// Each table as a file of its own.
 int write_folder(const std::vector<Table>& tables, const OutputArguments& output) {
   std::error_code error;
   std::filesystem::create_directories(output.file, error);
@@ -93,18 +93,37 @@ const Table& table_named(const std::vector<Table>& tables, const std::string& ke
                                   ": this report has no such table; it has " + keys);
 }
 
+std::vector<Table> tables_named(const std::vector<Table>& tables,
+                                const std::vector<std::string>& keys) {
+  std::vector<Table> named;
+  for (const std::string& key : keys) named.push_back(table_named(tables, key));
+  return named;
+}
+
 int write_csv_of(const std::vector<Table>& tables, const OutputArguments& output) {
-  if (output.table.empty() && is_folder(output.file)) return write_folder(tables, output);
-  const bool only = output.table.empty() && tables.size() == 1;
-  const Table& table = only ? tables[0] : table_named(tables, output.table);
+  const auto& keys = output.tables;
+  if (is_folder(output.file) && keys.size() != 1)
+    return write_folder(keys.empty() ? tables : tables_named(tables, keys), output);
+  const bool only = keys.empty() && tables.size() == 1;
+  const Table& table = only ? tables[0] : table_named(tables, keys.empty() ? "" : keys[0]);
   return write_output(output, [&](std::ostream& out) { write_csv(out, table); });
 }
 
 nlohmann::ordered_json json_of(const Result& result, const std::vector<Table>& tables,
-                               const std::string& asked) {
-  if (!asked.empty()) return tables_json({&table_named(tables, asked), 1});
+                               const std::vector<std::string>& asked) {
+  if (!asked.empty()) return tables_json(tables_named(tables, asked));
   auto json = tables_json(tables);
   return result.rows_only ? std::move(json[tables[0].key]) : json;
+}
+
+// All, where one is not there: then they are named.
+std::vector<Table> asked_tables(const Report& report, const OutputArguments& output) {
+  std::vector<Table> tables;
+  for (const TableSource* source : table_sources())
+    if (std::ranges::find(output.tables, source->key()) != output.tables.end() &&
+        (report.with_facts || !source->facts()))
+      tables.push_back(source->for_programs(report));
+  return tables.empty() || tables.size() < output.tables.size() ? report_tables(report) : tables;
 }
 
 std::vector<Table> tables_of(const Result& result) {
@@ -115,8 +134,10 @@ std::vector<Table> tables_of(const Result& result) {
 }
 
 void check_table_option(const OutputArguments& output) {
-  if (output.format != "csv" && output.format != "json" && !output.table.empty())
+  if (output.format != "csv" && output.format != "json" && !output.tables.empty())
     throw Failure("--table goes with --format csv and json only");
+  if (output.format == "csv" && output.tables.size() > 1 && !is_folder(output.file))
+    throw Failure("several tables of CSV go to a folder: -o FOLDER/");
 }
 
 }  // namespace
@@ -132,7 +153,7 @@ int write_result(const Result& result, const OutputArguments& output) {
   check_table_option(output);
   if (output.format == "csv") return write_csv_of(tables_of(result), output);
   if (output.format == "json") {
-    const auto json = json_of(result, tables_of(result), output.table);
+    const auto json = json_of(result, tables_of(result), output.tables);
     return write_output(output, [&](std::ostream& out) { write_json(out, json); });
   }
   return write_output(output, [&](std::ostream& out) {
@@ -170,7 +191,7 @@ void check_report_form(const OutputArguments& output) {
     throw Failure("--time-range goes with --format chrome-trace only");
   if (!output.weight.empty() && output.format != "folded")
     throw Failure("--weight goes with --format folded only");
-  if (output.format == "csv" && output.table.empty() && !is_folder(output.file))
+  if (output.format == "csv" && output.tables.empty() && !is_folder(output.file))
     throw Failure(
         "CSV holds one table: choose one with --table (kernels, phases, ranges ...), or give a "
         "folder for all of them: -o FOLDER/");
@@ -193,7 +214,7 @@ int write_report(const Report& report, const OutputArguments& output) {
   }
   Result result;
   if (!is_for_people(output.format))
-    result.tables = report_tables(report);
+    result.tables = asked_tables(report, output);
   else if (output.all)
     result.sections = report_sections(report);
   else if (!output.sections.empty())
@@ -204,7 +225,9 @@ int write_report(const Report& report, const OutputArguments& output) {
 }
 
 bool shows_facts(const OutputArguments& output) {
-  return output.format == "sqlite" || (output.format == "csv" && needs_facts(output.table));
+  return output.format == "sqlite" ||
+         (output.format == "csv" &&
+          (output.tables.empty() || std::ranges::any_of(output.tables, needs_facts)));
 }
 
 namespace {
@@ -212,7 +235,9 @@ namespace {
 // Whether a form may show one of the tables whose keys begin so.
 bool shows_table(const OutputArguments& output, std::string_view key) {
   const auto& f = output.format;
-  if (f == "csv" || f == "json") return output.table.empty() || output.table.starts_with(key);
+  if (f == "csv" || f == "json")
+    return output.tables.empty() ||
+           std::ranges::any_of(output.tables, [&](const auto& t) { return t.starts_with(key); });
   if (is_for_people(f))
     return output.all || std::ranges::find(output.sections, key) != output.sections.end();
   return f == "html" || f == "sqlite";

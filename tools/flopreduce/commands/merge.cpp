@@ -10,6 +10,7 @@
 
 #include "commands/arguments/arguments.h"
 #include "passes/summary/condense.h"
+#include "sections/parts/cells.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -29,6 +30,30 @@ std::set<uint64_t> sessions_in(const std::string& list) {
   return sessions;
 }
 
+// A row for each recording in the inputs, as CSV.
+int write_list(const Merge& merge, const OutputArguments& to) {
+  Table list{"recordings",
+             {{"file", "file"},
+              {"session", "session"},
+              {"cluster", "cluster"},
+              {"job_id", "job"},
+              {"requeues", "requeues", Kind::kCount},
+              {"restarts", "restarts", Kind::kCount},
+              {"rank", "rank", Kind::kCount},
+              {"simulated", "simulated", Kind::kFlag},
+              {"begin_ns", "began", Kind::kCount}}};
+  const auto number = [](uint64_t value) { return Cell(Figure(u128{value}, Mark::kNone)); };
+  for (const Found& f : merge.found()) {
+    if (f.session == 0) continue;  // its header is lost
+    const int32_t rank = std::get<2>(f.order);
+    list.rows.push_back({merge.name(f), hash_text(f.session), f.cluster, f.job_id,
+                         number(f.requeues), number(f.restarts),
+                         rank < 0 ? Cell::none() : number(static_cast<uint64_t>(rank)),
+                         number(f.simulated ? 1 : 0), number(f.begin_ns)});
+  }
+  return write_output(to, [&](std::ostream& out) { write_csv(out, list); });
+}
+
 // What was damaged, as far as a reader wants to know.
 void say_some(const std::vector<std::string>& lines) {
   constexpr size_t kMost = 10;
@@ -41,7 +66,7 @@ void say_some(const std::vector<std::string>& lines) {
 // Writes the summary of the inputs (passes/summary/condense.h), or of these sessions in them. The
 // exit code.
 int write_summary(const InputArguments& input, const OutputArguments& output,
-                  std::optional<std::set<uint64_t>> only) {
+                  const OutputArguments& list, std::optional<std::set<uint64_t>> only) {
   if (output.file.empty() && ::isatty(STDOUT_FILENO) != 0) {
     complain("a summary is not for a terminal: name a file with -o");
     return kExitUsage;
@@ -59,6 +84,8 @@ int write_summary(const InputArguments& input, const OutputArguments& output,
       merge.add(std::move(std::get<std::unique_ptr<Input>>(opened)));
     }
   }
+  if (!list.file.empty())
+    if (const int code = write_list(merge, list); code != kExitFine) return code;
   const bool chosen = only.has_value();
   if (only) merge.use_only(std::move(*only));
   merge.choose();
@@ -99,7 +126,7 @@ Action define_merge(manual::CommandLine& app) {
                    "more traces than a command line holds"}};
   struct Arguments {
     InputArguments input;
-    OutputArguments output;
+    OutputArguments output, list;
     std::string sessions;
   };
   const auto a = std::make_shared<Arguments>();
@@ -108,6 +135,9 @@ Action define_merge(manual::CommandLine& app) {
   app.add_option("--sessions-from", a->sessions,
                  "Only recordings of these sessions: ids from FILE, one a line, as table processes "
                  "has them; '-': from standard input")
+      ->type_name("FILE");
+  app.add_option("--list", a->list.file,
+                 "Write a table of CSV to FILE: the recordings that each input has")
       ->type_name("FILE");
   return [a] {
     a->input.finish();
@@ -118,7 +148,9 @@ Action define_merge(manual::CommandLine& app) {
       only = sessions_in(a->sessions);
     }
     a->output.finish(std::move(read));
-    return write_summary(a->input, a->output, std::move(only));
+    a->list.force = a->output.force;
+    if (!a->list.file.empty()) a->list.finish(a->output.inputs);
+    return write_summary(a->input, a->output, a->list, std::move(only));
   };
 }
 

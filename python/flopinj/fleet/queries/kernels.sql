@@ -1,4 +1,5 @@
 -- Kernels of all jobs, by GPU time.
+WITH total AS (SELECT sum(gpu_time_ns) AS ns FROM kernels)
 SELECT kernel,
        chip,
        count(DISTINCT job) AS jobs,
@@ -6,8 +7,8 @@ SELECT kernel,
        sum(flop) AS flop,
        CASE WHEN sum(unmeasured_launches) > 0 THEN '>=' END AS flop_mark,
        sum(gpu_time_ns) AS gpu_time_ns,
-       sum(gpu_time_ns) / sum(sum(gpu_time_ns)) OVER () AS gpu_time_share
-FROM rows
+       sum(gpu_time_ns) * 1.0 / min(total.ns) AS gpu_time_share
+FROM kernels CROSS JOIN total
 GROUP BY kernel, chip
 ORDER BY gpu_time_ns DESC NULLS LAST, kernel, chip
 LIMIT {top}

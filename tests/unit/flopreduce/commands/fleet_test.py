@@ -1,6 +1,7 @@
 """Merging thousands of recordings: the same bytes by any way, the memory of one recording, few open
 files, and what is bad costs itself. Use: fleet_test.py FLOPREDUCE MAKE_TRACES"""
 
+import csv
 import json
 import os
 import random
@@ -53,11 +54,11 @@ class Fleet(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
-    def merged(self, *inputs, code=0, **how):
+    def merged(self, *inputs, code=0, options=(), **how):
         """The summary, and what was said."""
         Fleet.number += 1
         out = self.folder / f"{Fleet.number}.sum"
-        done = run("merge", "-o", out, *inputs, **how)
+        done = run("merge", "-o", out, *options, *inputs, **how)
         self.assertEqual(done.returncode, code, done.stderr.decode()[-2000:])
         return out, done.stderr.decode()
 
@@ -92,6 +93,33 @@ class Fleet(unittest.TestCase):
         report = self.report(self.flat)
         self.assertEqual(report["figures"]["launches"], RANKS * LAUNCHES)
         self.assertEqual([row["rank"] for row in report["processes"]], list(range(RANKS)))
+
+    def test_a_list_of_the_recordings_in_each_input(self):
+        both, _ = self.merged(*self.ranks[:2])
+        listed = self.folder / "list.csv"
+        self.merged(both, self.ranks[2], self.ranks[0], options=("--list", listed))
+        with open(listed, newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        self.assertEqual([(row["file"], row["rank"]) for row in rows],
+                         [(str(both), "0"), (str(both), "1"), (str(self.ranks[2]), "2"),
+                          (str(self.ranks[0]), "0")])
+        of = {str(row["rank"]): row["session"]
+              for row in self.report(*self.ranks[:3])["processes"]}
+        self.assertEqual([row["session"] for row in rows],
+                         [of[rank] for rank in ("0", "1", "2", "0")])
+
+    def test_some_tables_as_files(self):
+        folder = self.folder / "some"
+        done = run("--format=csv", "--table=figures,rows", "-o", f"{folder}/", self.flat)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(file.name for file in folder.iterdir()),
+                         ["figures.csv", "rows.csv"])
+        for key in ("figures", "rows"):
+            alone = run("--format=csv", f"--table={key}", self.flat).stdout
+            self.assertEqual((folder / f"{key}.csv").read_bytes(), alone)
+        said = run("--format=csv", "--table=figures,rows", self.flat)
+        self.assertEqual(said.returncode, 2)
+        self.assertIn(b"go to a folder", said.stderr)
 
     def test_more_inputs_than_open_files(self):
         summary, _ = self.merged(self.traces, preexec_fn=few_open_files)

@@ -260,8 +260,12 @@ size_t terminal_width(const OutputArguments& output) {
 
 void OutputArguments::add_to(manual::CommandLine& app, std::vector<std::string> formats) {
   if (std::find(formats.begin(), formats.end(), "csv") != formats.end())
-    app.add_option("--table", table, "The table that --format csv or json writes, by its key")
-        ->type_name("KEY");
+    app.add_option("--table", tables,
+                   "The table that --format csv or json writes, by its key; "
+                   "several for a folder")
+        ->type_name("KEY[,KEY]")
+        ->delimiter(',')
+        ->allow_extra_args(false);
   app.add_option("--format", format, "Form of the output")
       ->type_name("FORM")
       ->check(manual::one_of(std::move(formats)))

@@ -118,9 +118,9 @@ std::map<uint64_t, const Input*> Merge::sources() const {
   return sources;
 }
 
-std::string Merge::name_of(const Found& found) const {
-  return printable(inputs_[found.at.input]->name());
-}
+const std::string& Merge::name(const Found& found) const { return inputs_[found.at.input]->name(); }
+
+std::string Merge::name_of(const Found& found) const { return printable(name(found)); }
 
 // What simgpu made and what hardware made have no sum. Where there are both, what hardware made is
 // meant, in whatever order they come.

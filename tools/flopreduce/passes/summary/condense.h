@@ -39,6 +39,9 @@ class Merge {
   // After the last input: which recordings the summary has.
   void choose();
   bool any() const { return !chosen_.empty(); }
+  // Before choose(): the recordings of all inputs, copies included, in the order of the inputs.
+  std::span<const Found> found() const { return found_; }
+  const std::string& name(const Found& found) const;  // of its input
   // Of each session the summary that its recording is taken from; null where a trace's parts are.
   std::map<uint64_t, const Input*> sources() const;
   uint64_t recordings() const { return chosen_.size(); }

@@ -87,6 +87,12 @@ void Finder::header(const Packet& packet) {
   now.whole = now.whole && !same && header.summary() && header.session_id() != 0;
   now.session = header.session_id();
   now.order = trace_order(&header);
+  now.job_id = header.job_id();
+  for (const auto& label : header.label())
+    if (label.name() == "cluster") now.cluster = label.value();
+  now.begin_ns = header.clock_realtime_ns();
+  now.requeues = header.requeues();
+  now.restarts = header.restarts();
   now.has_header = true;
   now.simulated = header.simulated();
   now.summary = header.summary();

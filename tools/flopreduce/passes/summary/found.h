@@ -20,6 +20,10 @@ struct Found {
   Stretch at;
   uint64_t session = 0;  // 0: its header is lost or gives none
   TraceOrder order;
+  // Of its header, for lists of recordings.
+  std::string job_id, cluster;
+  uint64_t begin_ns = 0;  // by the host's clock
+  uint32_t requeues = 0, restarts = 0;
   uint64_t hash = 0;  // of its packets
   uint32_t first_sequence = 0, last_sequence = 0;
   uint64_t damage = 0;  // places found so far
