@@ -66,6 +66,7 @@ void Edge::set_clock() noexcept {
 
 Recording::Recording(const Settings& settings, Begin begin, std::function<bool()> program_ended) {
   edge_.settings = settings;
+  edge_.energy = settings.no_energy ? nullptr : &energy_;
   edge_.set_clock();
   edge_.late = begin != Begin::kWithProgram;
   edge_.from_inside = begin == Begin::kFromInside;
@@ -83,6 +84,7 @@ CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
     edge_.set_clock();
     if (activity_) activity_->flush();
   };
+  if (edge_.energy != nullptr) hooks.energy = [this] { return energy_.read(); };
   hooks.program_ended = std::move(program_ended);
   hooks.activity_lost = [this] { return activity_ ? activity_->lost() : 0; };
   hooks.now_ns = [this] { return edge_.now_ns(); };

@@ -6,6 +6,7 @@
 #pragma once
 #include <collector/trace/closing_line.h>
 #include <injector/activity/activity.h>
+#include <injector/energy_meter.h>
 #include <injector/process/edge.h>
 #include <injector/tracer.h>
 
@@ -60,6 +61,7 @@ class Recording {
   void say_what_is_missing();
 
   Edge edge_;
+  EnergyMeter energy_{[this] { return edge_.now_ns(); }};
   ProcessInfo process_;  // from connect() on
   std::unique_ptr<Collector> collector_;
   std::optional<Activity> activity_;

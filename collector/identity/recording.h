@@ -1,6 +1,8 @@
 // A recording: what is asked of it, the process and devices it is of, and how it ends. Plain
 // values, no vendor types.
 #pragma once
+#include <collector/identity/ids.h>
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -58,6 +60,15 @@ struct ProcessInfo {
   double budget_percent = 0;  // of wall time; 0: without limit
   // The options by which launches were chosen, as a user writes them; empty: all are recorded.
   std::string choice;
+};
+
+// The energy that a device took between two readings of its counter, on the trace's clock.
+struct DeviceEnergy {
+  DeviceId device;
+  uint64_t begin_ns = 0, end_ns = 0;  // of the first reading and of the last one
+  uint64_t millijoules = 0;           // in between
+  uint64_t updates = 0;               // readings that differed from the one before
+  std::string unavailable;            // not empty: why it is not known
 };
 
 enum class Severity : uint8_t { kInfo, kWarning, kError };

@@ -194,6 +194,8 @@ const RecordingOption kOptions[] = {
      number<&Settings::launch_count, 1, UINT32_MAX>, kByRequest},
     {"--capture-range", "FLOPINJ_CAPTURE_RANGE", "RANGE", kNames<kCaptureRanges>,
      "cudaProfilerApi or none", choice<&Settings::capture_range, kCaptureRanges>},
+    {"--no-energy", "FLOPINJ_NO_ENERGY", "", {},
+     "0 or 1", choice<&Settings::no_energy, kSwitch>, kByRequest},
     {"--no-control", "FLOPINJ_NO_CONTROL", "", {},
      "0 or 1", choice<&Settings::no_control, kSwitch>},
     {"--level", "FLOPINJ_LEVEL", "LEVEL", kNames<kLevels>,

@@ -138,6 +138,25 @@ void add_ledger(Builder& to, Field field, const LedgerSnapshot& ledger) {
     add_text(l, F::measuring_stopped, ledger.measuring_stopped);
 }
 
+inline constexpr size_t kEnergyBytes = 60;  // of a device, without words
+template <class Builder, class Field>
+void add_energy(Builder& to, Field field, std::span<const DeviceEnergy> devices) {
+  using D = f::EnergyPerDeviceField;
+  protozero::pbf_builder<f::EnergyField> e(to, field);
+  for (const DeviceEnergy& device : devices) {
+    protozero::pbf_builder<D> d(e, f::EnergyField::device);
+    d.add_uint32(D::device, device.device.value);
+    if (!device.unavailable.empty()) {
+      add_text(d, D::unavailable, device.unavailable);
+      continue;
+    }
+    d.add_uint64(D::begin_ns, device.begin_ns);
+    d.add_uint64(D::end_ns, device.end_ns);
+    d.add_uint64(D::millijoules, device.millijoules);
+    d.add_uint64(D::updates, device.updates);
+  }
+}
+
 template <class Builder, class Field>
 void add_overhead(Builder& to, Field field, const OverheadSnapshot& cost) {
   using F = f::SelfOverheadField;

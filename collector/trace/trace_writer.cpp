@@ -402,6 +402,14 @@ void TraceWriter::self_overhead(RevisedMessage& message, const OverheadSnapshot&
          [&](RevisedBuilder& r) { add_overhead(r, f::RevisedField::self_overhead, cost); });
 }
 
+void TraceWriter::energy(std::span<const DeviceEnergy> devices) {
+  packet([&](PacketBuilder& p) { add_energy(p, f::TracePacketField::energy, devices); });
+}
+void TraceWriter::energy(RevisedMessage& message, std::span<const DeviceEnergy> devices) {
+  revise(message, devices.size() * kEnergyBytes,
+         [&](RevisedBuilder& r) { add_energy(r, f::RevisedField::energy, devices); });
+}
+
 void TraceWriter::diagnostic(Severity severity, std::string_view code, std::string_view message,
                              uint64_t time_ns) {
   using F = f::DiagnosticField;

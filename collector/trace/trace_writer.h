@@ -41,7 +41,7 @@ inline constexpr size_t kMaxTallyRows = 32'768;  // of about 90 bytes at most
 class RevisedMessage {
  public:
   static constexpr uint32_t kLedger = 1, kOverhead = 2, kSteps = 3;  // keys
-  static constexpr uint32_t kNumbers = 4, kFirstTally = 5;
+  static constexpr uint32_t kNumbers = 4, kEnergy = 5, kFirstTally = 6;
   explicit RevisedMessage(uint32_t key) : key_(key) {}
 
  private:
@@ -80,6 +80,8 @@ class TraceWriter {
   void ledger(RevisedMessage&, const LedgerSnapshot&);
   void self_overhead(const OverheadSnapshot&);
   void self_overhead(RevisedMessage&, const OverheadSnapshot&);
+  void energy(std::span<const DeviceEnergy>);
+  void energy(RevisedMessage&, std::span<const DeviceEnergy>);
   void diagnostic(Severity, std::string_view code, std::string_view message, uint64_t time_ns);
   void end(EndReason, uint64_t time_ns);
   bool flush();  // ok()

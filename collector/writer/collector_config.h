@@ -47,6 +47,8 @@ struct CollectorHooks {
   // Current name; empty when the thread is gone. Also called by retire_thread(), on the thread that
   // is ending.
   std::function<std::string(uint32_t os_tid)> thread_name;
+  // Of each device, until now. Asked once a second while there are launches, and at the end.
+  std::function<std::vector<DeviceEnergy>()> energy;
   std::function<uint64_t()> activity_lost;  // CUPTI's count of dropped records; cumulative
   // One line for the user's stderr, at most once per cause.
   std::function<void(std::string_view)> log_error;

@@ -31,7 +31,8 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
       definitions_(state),
       ledger_(state),
       next_flush_(Clock::now()),
-      next_look_(next_flush_) {
+      next_look_(next_flush_),
+      next_energy_(next_flush_) {
   state_.scheduler.begin(steady_ns(), process_.session_id);
 }
 
@@ -187,6 +188,7 @@ void WriterLoop::flush(bool everything) {
   steps_.write(steps, everything);
   steps_.write(std::move(numbers), everything);
   write_samples(samples);
+  write_energy(everything);
   ledger_.report_losses(merger_);
   ledger_.write_diagnostics(writer_, false);
   tell_scheduler();  // of what was released just now, so that the ledger's coverage has it
@@ -205,6 +207,24 @@ void WriterLoop::write_samples(std::vector<SampleBatch>& samples) {
             counts_.ordinal(batch.device, batch.signatures[i], batch.correlations[i]));
     writer_.samples(batch);
   }
+}
+
+// Once a second, and not while nothing else comes: an idle program adds nothing.
+void WriterLoop::write_energy(bool everything) {
+  constexpr auto kEvery = std::chrono::seconds(1);
+  const auto now = Clock::now();
+  if (!everything && (now < next_energy_ || writer_.packets() == packets_at_energy_)) return;
+  next_energy_ = now + kEvery;
+  std::vector<DeviceEnergy> devices;
+  state_.control.with_edge([&] {
+    if (state_.hooks.energy) devices = state_.hooks.energy();
+  });
+  if (devices.empty()) return;
+  if (state_.config.level == Level::kTally)
+    writer_.energy(energy_, devices);
+  else
+    writer_.energy(devices);
+  packets_at_energy_ = writer_.packets();
 }
 
 void WriterLoop::finish(EndReason reason) {

@@ -38,6 +38,7 @@ class WriterLoop {
   // Launches that have their times, or have waited for them long enough, go on into the output.
   void release(bool everything);
   void write_samples(std::vector<SampleBatch>&);
+  void write_energy(bool everything);
   void tell_scheduler();
   void flush(bool everything);
   void finish(EndReason);
@@ -56,7 +57,9 @@ class WriterLoop {
   DefinitionFeed definitions_;
   LedgerReport ledger_;
   bool failed_ = false, closing_ = false;
-  Clock::time_point next_flush_, next_look_;
+  Clock::time_point next_flush_, next_look_, next_energy_;
+  RevisedMessage energy_{RevisedMessage::kEnergy};
+  uint64_t packets_at_energy_ = 0;
 
   std::vector<ThreadState*> threads_;  // as listed by the last drain
   std::vector<KernelTime> times_;

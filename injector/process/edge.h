@@ -13,6 +13,8 @@
 
 namespace flopinj {
 
+class EnergyMeter;
+
 struct Edge {
   Settings settings;
   bool measures = false;          // counters are read in this process
@@ -23,6 +25,7 @@ struct Edge {
   CuptiApi cupti;
   CudaApi cuda;
   Collector* collector = nullptr;
+  EnergyMeter* energy = nullptr;  // null: the user wants none
 
   // The trace's clock: CUPTI's time stamps, where it gives none CLOCK_REALTIME. Any thread: no call
   // of CUPTI is made, so that it may be asked under a lock, and after CUPTI has been let go. But

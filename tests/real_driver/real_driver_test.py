@@ -144,6 +144,16 @@ class Symbols(unittest.TestCase):
             self.assertEqual(asked - names, lacking, driver.parent.name)
 
 
+class Energy(unittest.TestCase):
+    def test_nvml_is_survived(self):
+        """It says itself that there is no driver in the kernel."""
+        for driver in DRIVERS:
+            with self.subTest(driver=driver.parent.name):
+                done = run([harness.BUILD / "tests" / "real_driver_energy"], environment(driver))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertRegex(done.stdout, r"^nvmlInit: Driver Not Loaded \(9\)\n$")
+
+
 class Simulator(unittest.TestCase):
     def answers(self, folder, **more):
         env = dict(harness.clean_environment(), LD_LIBRARY_PATH=str(folder), **more)

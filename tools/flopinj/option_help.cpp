@@ -55,6 +55,9 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "cudaProfilerApi: record from the program's first call of cudaProfilerStart to its "
      "cudaProfilerStop, as nsys does with --capture-range-end stop, and lie dormant before and "
      "after. none: from the start (the default)"},
+    {"FLOPINJ_NO_ENERGY",
+     "Do not ask NVML for the energy of the GPUs. Else it is asked once a second, where the driver "
+     "has it: libnvidia-ml.so.1"},
     {"FLOPINJ_NO_CONTROL",
      "Listen to no flopinj attach, detach or status: no socket and no thread for them"},
     {"FLOPINJ_LEVEL", "launches: every launch; tally: counts per kernel and range"},

@@ -2,6 +2,7 @@
 #include <collector/schedule/computed_plan.h>
 #include <injector/counters/profiler/device_support.h>
 #include <injector/counters/profiler/planner.h>
+#include <injector/energy_meter.h>
 #include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
 #include <injector/process/this_thread.h>
@@ -170,6 +171,7 @@ void Planner::describe_device(uint32_t ordinal, std::string& chip) {
   }
   info.chip = chip;
   edge_.collector->add_device(DeviceId{ordinal + 1}, info);
+  if (edge_.energy != nullptr) edge_.energy->open(DeviceId{ordinal + 1}, info.uuid);
 }
 
 bool Planner::supported(uint32_t ordinal, Problem& problem) {

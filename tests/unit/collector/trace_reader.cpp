@@ -104,6 +104,7 @@ void settle_revisions(ReadTrace& trace) {
     if (held.has_self_overhead()) *packet.mutable_self_overhead() = held.self_overhead();
     if (held.has_step_sums()) *packet.mutable_step_sums() = held.step_sums();
     if (held.has_range_numbers()) *packet.mutable_range_numbers() = held.range_numbers();
+    if (held.has_energy()) *packet.mutable_energy() = held.energy();
   }
 }
 

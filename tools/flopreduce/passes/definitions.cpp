@@ -54,6 +54,9 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
       case Field::self_overhead:
         trace_->has_overhead = ok = parse_message(trace_->overhead, packet.body);
         break;
+      case Field::energy:
+        ok = parse_message(trace_->energy, packet.body);
+        break;
       case Field::summary:
         trace_->has_summary = ok = parse_message(trace_->summary, packet.body);
         if (trace_->summary.header_lost()) trace_->has_header = false;

@@ -151,6 +151,8 @@ struct DeviceReport {
   uint32_t trace = 0;
   trace::Device facts;
   LedgerLine ledger;
+  Figure energy_j;         // between the two readings that are farthest apart
+  uint64_t energy_ns = 0;  // between them
 };
 
 struct LedgerReport {

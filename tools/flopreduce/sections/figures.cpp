@@ -1,5 +1,7 @@
 // The whole run in one row: what people ask for first, by short names. Programs and gates have the
 // figures from here.
+#include <utility>
+
 #include "sections/notices.h"
 #include "sections/parts/terms.h"
 #include "sections/parts/work_columns.h"
@@ -37,6 +39,20 @@ Figure seconds_of_step(const Report& report) {
   const std::optional<Spread>& wall = report.steps.wall_ns;
   if (!wall) return Figure::unknown(report.steps.missing);
   return {wall->median / 1e9, mark_if(wall->median_approximate, Mark::kEstimate)};
+}
+
+// Of all devices that launched. Of one that several processes share none knows it.
+Figure energy_of(const Report& report) {
+  Figure sum;
+  bool first = true;
+  for (const DeviceReport& device : report.devices) {
+    if (device.ledger.launches == 0) continue;
+    if (std::exchange(first, false))
+      sum = device.energy_j;
+    else
+      sum += device.energy_j;
+  }
+  return sum;
 }
 
 Columns<Report> figure_columns() {
@@ -77,6 +93,11 @@ Columns<Report> figure_columns() {
   c.figure("flop_per_token", "FLOP/token", Kind::kFlop,
            through(&Report::steps, &StepsReport::flop_per_token),
            "executed FLOP of a step of all processes / tokens of a step (--tokens-per-step)");
+  c.figure(said::kEnergy, energy_of);
+  c.figure(
+      "flop_per_j", "FLOP/J", Kind::kRatio,
+      [](const Report& r) { return flop_of(total_of(r)) / energy_of(r); },
+      "executed FLOP / joules of all GPUs");
   c.count(
       "processes", "processes", [](const Report& r) { return r.traces.size(); },
       "recorded processes");

@@ -51,6 +51,7 @@ struct Recorded {
   trace::End end;
   trace::Ledger ledger;
   trace::SelfOverhead overhead;
+  trace::Energy energy;
   CoverageGrowth coverage_growth;  // nothing at level tally, where ledgers replace each other
   std::vector<trace::Diagnostic> diagnostics;
   uint64_t diagnostics_left_out = 0;

@@ -456,10 +456,12 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   l.measuring_stopped = "covered";
   w.writer.ledger(l);
   w.writer.self_overhead({11, 12, 13, 14, 15, 16, 17, 18, 19});
+  w.writer.energy(std::vector<DeviceEnergy>{{DeviceId{1}, 21, 22, 23, 24, {}},
+                                            {DeviceId{2}, 25, 26, 27, 28, "no counter"}});
   w.writer.diagnostic(Severity::kError, "cupti.busy", "another profiler \xff", 99);
   w.writer.end(EndReason::kFailure, 1234);
   const auto trace = w.read();
-  REQUIRE(trace.packets.size() == 4);
+  REQUIRE(trace.packets.size() == 5);
   const auto& r = trace.packets[0].ledger();
   REQUIRE(r.device_size() == 2);
   CHECK(r.device(0).device() == 1);
@@ -483,15 +485,22 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   CHECK((o.window_ns() == 13 && o.window_count() == 14));
   CHECK((o.startup_ns() == 15 && o.helper_cpu_ns() == 16));
   CHECK((o.bytes_written() == 17 && o.wall_ns() == 18 && o.real_wall_ns() == 19));
-  const auto& d = trace.packets[2].diagnostic();
+  const auto& energy = trace.packets[2].energy();
+  REQUIRE(energy.device_size() == 2);
+  CHECK((energy.device(0).device() == 1 && energy.device(0).unavailable().empty()));
+  CHECK((energy.device(0).begin_ns() == 21 && energy.device(0).end_ns() == 22));
+  CHECK((energy.device(0).millijoules() == 23 && energy.device(0).updates() == 24));
+  CHECK((energy.device(1).device() == 2 && energy.device(1).unavailable() == "no counter"));
+  CHECK(energy.device(1).millijoules() == 0);
+  const auto& d = trace.packets[3].diagnostic();
   CHECK(d.severity() == pb::Diagnostic::ERROR);
   CHECK(d.code() == "cupti.busy");
   CHECK(d.message() == "another profiler ?");
   CHECK(d.time_ns() == 99);
-  const auto& e = trace.packets[3].end();
+  const auto& e = trace.packets[4].end();
   CHECK(e.time_ns() == 1234);
   CHECK(e.reason() == pb::End::FAILURE);
-  CHECK(e.packets() == 3);
+  CHECK(e.packets() == 4);
 }
 
 TEST_CASE("a flush is one write, and nothing is written before it") {

@@ -37,6 +37,8 @@ uint32_t packet_field_of(Field field) {
       return static_cast<uint32_t>(PacketField::self_overhead);
     case Field::step_sums:
       return static_cast<uint32_t>(PacketField::step_sums);
+    case Field::energy:
+      return static_cast<uint32_t>(PacketField::energy);
     case Field::range_numbers:
       return static_cast<uint32_t>(PacketField::range_numbers);
     default:

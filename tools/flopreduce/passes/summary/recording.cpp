@@ -109,6 +109,7 @@ void Condenser::keep(const Packet& packet) {
     case PacketField::ledger:
       ledger(packet);
       break;
+    case PacketField::energy:
     case PacketField::self_overhead:
     case PacketField::range_numbers:
     case PacketField::end:
@@ -344,8 +345,8 @@ void Condenser::write_all() {
   if (last_ledger != last_.end() && (ledgers_.empty() || ledgers_.back() != last_ledger->second))
     ledgers_.push_back(last_ledger->second);
   for (const auto& body : ledgers_) write(PacketField::ledger, body);
-  for (const auto field :
-       {PacketField::range_numbers, PacketField::self_overhead, PacketField::end})
+  for (const auto field : {PacketField::energy, PacketField::range_numbers,
+                           PacketField::self_overhead, PacketField::end})
     if (const auto last = last_.find(field); last != last_.end()) write(field, last->second);
 }
 

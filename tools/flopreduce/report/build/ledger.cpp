@@ -176,6 +176,30 @@ std::vector<LostLaunches> lost_launches(const TraceTables& tables,
   return lost;
 }
 
+// Joules from the recorder's first reading to its last one. Less of the recording than kWhole is a
+// lower bound; a counter that moved seldom was read in the middle of a movement twice.
+void add_energy(const TraceState& trace, DeviceReport& report) {
+  constexpr double kWhole = 0.99;
+  constexpr uint64_t kMany = 100;
+  report.energy_j = Figure::unknown("the recorder read no energy");
+  for (const auto& device : trace.energy.device()) {
+    if (device.device() != report.facts.id()) continue;
+    if (!device.unavailable().empty()) {
+      report.energy_j = Figure::unknown(device.unavailable());
+    } else if (device.updates() == 0 || device.end_ns() <= device.begin_ns()) {
+      report.energy_j = Figure::unknown("too short for the energy counter");
+    } else {
+      report.energy_ns = device.end_ns() - device.begin_ns();
+      const auto wall = trace.wall_ns();
+      const bool whole =
+          wall && static_cast<double>(report.energy_ns) >= kWhole * static_cast<double>(*wall);
+      report.energy_j = Figure(
+          static_cast<double>(device.millijoules()) / 1e3,
+          mark_if(!whole, Mark::kAtLeast) | mark_if(device.updates() < kMany, Mark::kEstimate));
+    }
+  }
+}
+
 }  // namespace
 
 void build_ledger(const ReportSources& from, const WorkTable& work, Report& report) {
@@ -199,8 +223,9 @@ void build_ledger(const ReportSources& from, const WorkTable& work, Report& repo
     add_saturating(dropped["lost_in_trace"], lost[d].unreadable);
     add_saturating(dropped["not_written"], lost[d].not_written);
     if (line.launches == 0 && device.id == 0) continue;
-    report.devices.push_back({device.trace, device.facts, line});
+    report.devices.push_back({device.trace, device.facts, line, {}, 0});
     report.devices.back().facts.set_id(device.id);
+    add_energy(tables.traces[device.trace], report.devices.back());
     ledger.total.add(line);
   }
   for (const auto& trace : tables.traces) {

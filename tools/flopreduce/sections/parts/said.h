@@ -70,6 +70,10 @@ inline std::string simulation_words(bool clock, bool ptx) {
   if (ptx) words += std::string(words.empty() ? "" : ", ") + kPtxCounts.heading;
   return words.empty() ? "" : " (" + words + ")";
 }
+inline constexpr Column kEnergy{
+    "energy_j", "energy", Kind::kRatio, Worth::kUsual,
+    "joules that the GPU took from the recorder's first reading of NVML's energy counter to its "
+    "last one; null where it has none, or others use the GPU, too"};
 inline constexpr Column kHost{"hostname", "host"};
 inline constexpr Column kPid{"pid", "pid", Kind::kCount};
 inline constexpr Column kOrdinal{"ordinal", "device", Kind::kCount, Worth::kUsual,

@@ -148,6 +148,13 @@ Columns<DeviceReport> recorded_device_columns() {
     return std::to_string(d.facts.compute_major()) + "." + std::to_string(d.facts.compute_minor());
   });
   c.count("memory_bus_bits", "memory bus", of(&trace::Device::memory_bus_bits));
+  c.figure(said::kEnergy, &DeviceReport::energy_j);
+  c.figure(
+      "power_w", "power", Kind::kRatio,
+      [](const DeviceReport& d) {
+        return d.energy_j / Figure::exact(static_cast<double>(d.energy_ns) / 1e9);
+      },
+      "watts, the mean between these readings");
   return c;
 }
 
