@@ -6,8 +6,8 @@
 #pragma once
 #include <collector/trace/closing_line.h>
 #include <injector/activity/activity.h>
-#include <injector/energy_meter.h>
 #include <injector/process/edge.h>
+#include <injector/process/energy_meter.h>
 #include <injector/tracer.h>
 
 #include <atomic>

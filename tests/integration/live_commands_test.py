@@ -166,7 +166,8 @@ class Commands(Attach):
         ask(client.pid, "stop")
         launches = harness.reduce(output)["ledger"][-1]["launches"]
         text = flopinj("metrics", client.pid, idle.pid, 2 ** 30).stdout
-        sample = re.compile(r'(flopinj_[a-z_]+)\{pid="(\d+)"(?:,phase="(\w+)")?\} ([-+.e\d]+)')
+        sample = re.compile(r'(flopinj_[a-z_]+)\{pid="(\d+)"(?:,(?:phase|device)="(\w+)")?\} '
+                            r'([-+.e\d]+)')
         values = {}
         for line in text.splitlines():
             if line.startswith("#"):

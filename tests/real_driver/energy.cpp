@@ -1,6 +1,6 @@
 // Asks the libnvidia-ml.so.1 of this process for the energy of a device that is not there, as the
 // library would, and prints why it is not known.
-#include <injector/energy_meter.h>
+#include <injector/process/energy_meter.h>
 
 #include <cstdio>
 

@@ -156,7 +156,9 @@ void add_top_options(CommandLine& top, Options& options) {
 }
 
 void add_metrics_options(CommandLine& metrics, Options& options) {
-  add_processes(metrics, options, "The processes");
+  add_processes(metrics, options,
+                "The processes; without any, all that may be looked at, until it is ended");
+  metrics.get_option("PID")->required(false);
   metrics
       .add_option("-o,--output", options.file,
                   "Write them to this file again and again, for the textfile collector of "
@@ -251,11 +253,11 @@ const Command kCommands[] = {
     {"metrics",
      "give figures of running programs to Prometheus",
      "Prints the figures of recordings as metrics of Prometheus, or serves them until the programs "
-     "have ended.",
+     "have ended. Each has the labels pid, rank, job_id and label_NAME (flopinj run --label).",
      add_metrics_options,
      flopinj::metrics,
      {{"flopinj metrics 4711", "print them once"},
-      {"flopinj metrics --port 9178 4711 4712", "serve two processes' figures"}}},
+      {"flopinj metrics --port 9178", "serve the figures of all processes"}}},
     {"doctor",
      "say what a profiled program would find on this machine",
      "Says what a profiled program would find on this machine, and what to do about what is "

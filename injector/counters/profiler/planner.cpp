@@ -2,7 +2,7 @@
 #include <collector/schedule/computed_plan.h>
 #include <injector/counters/profiler/device_support.h>
 #include <injector/counters/profiler/planner.h>
-#include <injector/energy_meter.h>
+#include <injector/process/energy_meter.h>
 #include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
 #include <injector/process/this_thread.h>

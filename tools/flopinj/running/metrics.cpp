@@ -10,11 +10,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 #include <stdexcept>
 
 #include "process.h"
+#include "running/control_client.h"
 #include "running/live.h"
 
 namespace flopinj {
@@ -24,11 +26,12 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 // A metric: counters end with _total, units are base units. Where the value is, by names of the
-// JSON forms, and what makes its unit of that.
+// JSON forms, what makes its unit of that, and the column that tells a table's rows apart, which
+// becomes a label.
 struct Metric {
   std::string table, key;
   double scale;
-  std::string name, type, help;
+  std::string name, type, help, by = {};
 };
 const Metric kMetrics[] = {
     {"status", "up", 1, "flopinj_up", "gauge", "1 where the process was asked."},
@@ -46,9 +49,14 @@ const Metric kMetrics[] = {
      "Time that launches spent in the profiler."},
     {"status", "measuring_ns", 1e-9, "flopinj_measuring_seconds_total", "counter",
      "Time that reading counters cost."},
-    {"phases", "flop", 1, "flopinj_flop_total", "counter", "Executed floating-point operations."},
+    {"phases", "flop", 1, "flopinj_flop_total", "counter", "Executed floating-point operations.",
+     "phase"},
     {"phases", "gpu_time_ns", 1e-9, "flopinj_gpu_seconds_total", "counter",
-     "Time of kernels on the GPU."},
+     "Time of kernels on the GPU.", "phase"},
+    {"devices", "energy_j", 1, "flopinj_energy_joules_total", "counter",
+     "Energy that the GPU took.", "ordinal"},
+    {"devices", "power_w", 1, "flopinj_power_watts", "gauge",
+     "Power of the GPU, the mean of the recording.", "ordinal"},
     {"figures", "hfu", 1, "flopinj_hfu_ratio", "gauge", "Hardware FLOP utilization, by wall time."},
     {"figures", "hfu_at_least", 1, "flopinj_hfu_at_least_ratio", "gauge",
      "The same where launches are unmeasured."},
@@ -83,28 +91,56 @@ Json tables_of(pid_t pid) {
   }
 }
 
-std::string samples_of(const Metric& metric, pid_t pid, const Json& tables) {
+std::string label_text(const std::string& name, const Json& value) {
+  if (value.is_null() || value == "") return {};
+  return "," + name + "=\"" + escaped(value.is_string() ? value.get<std::string>() : value.dump()) +
+         "\"";
+}
+
+// Of every sample of a process. Prometheus has a label `job` of its own, and the user's labels may
+// have any name.
+std::string labels_of(pid_t pid, const Json& tables) {
+  std::string text = "pid=\"" + std::to_string(pid) + "\"";
+  for (const Json& process : tables.value("processes", Json::array())) {
+    text += label_text("rank", process.value("rank", Json()));
+    text += label_text("job_id", process.value("job_id", Json()));
+  }
+  for (const Json& label : tables.value("labels", Json::array()))
+    text += label_text("label_" + label.value("name", ""), label.value("value", Json()));
+  return text;
+}
+
+// Of a sum that grows, what is certain of it, too.
+double value_in(const Metric& metric, const Json& row) {
+  const double value = number(row.value(metric.key, Json()));
+  if (!std::isnan(value) || metric.type != "counter") return value * metric.scale;
+  return number(row.value(metric.key + "_at_least", Json())) * metric.scale;
+}
+
+std::string samples_of(const Metric& metric, const std::string& labels, const Json& tables) {
   const Json table = tables.value(metric.table, Json::array());
   std::string lines;
   for (const Json& row : table.is_array() ? table : Json::array({table})) {
-    const double value = number(row.value(metric.key, Json())) * metric.scale;
+    const double value = value_in(metric, row);
     if (std::isnan(value)) continue;
-    const Json phase = row.value("phase", Json());
-    lines += metric.name + "{pid=\"" + std::to_string(pid) + "\"" +
-             (phase.is_string() ? ",phase=\"" + escaped(phase) + "\"" : "") + "} " +
-             formatted("%.17g", value) + "\n";
+    const std::string by =
+        label_text(metric.by == "ordinal" ? "device" : metric.by, row.value(metric.by, Json()));
+    lines += metric.name + "{" + labels + by + "} " + formatted("%.17g", value) + "\n";
   }
   return lines;
 }
 
 std::string prometheus_text(const std::vector<pid_t>& processes) {
   std::vector<Json> tables;
-  for (const pid_t pid : processes) tables.push_back(tables_of(pid));
+  std::vector<std::string> labels;
+  for (const pid_t pid : processes) {
+    tables.push_back(tables_of(pid));
+    labels.push_back(labels_of(pid, tables.back()));
+  }
   std::string text;
   for (const Metric& metric : kMetrics) {
     std::string lines;
-    for (size_t i = 0; i < processes.size(); ++i)
-      lines += samples_of(metric, processes[i], tables[i]);
+    for (size_t i = 0; i < processes.size(); ++i) lines += samples_of(metric, labels[i], tables[i]);
     if (lines.empty()) continue;
     text += "# HELP " + metric.name + " " + metric.help + "\n# TYPE " + metric.name + " " +
             metric.type + "\n" + lines;
@@ -191,10 +227,15 @@ class Page {
   std::vector<pollfd> polled_;
 };
 
+volatile sig_atomic_t asked_to_end = 0;
+
 }  // namespace
 
 int metrics(const Options& options) {
-  const auto text = [&] { return prometheus_text(options.processes); };
+  const bool all = options.processes.empty();
+  const auto text = [&] {
+    return prometheus_text(all ? listening_processes() : options.processes);
+  };
   if (options.file.empty() && options.port == 0) {
     std::cout << text() << std::flush;
     return kExitOk;
@@ -202,7 +243,12 @@ int metrics(const Options& options) {
   Page page(options.port != 0 ? listening_on(options.port) : -1);
   std::string newest;
   auto due = Clock::now();
-  while (std::ranges::any_of(options.processes, process_runs)) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction end {};  // without SA_RESTART: poll() returns
+    end.sa_handler = [](int) { asked_to_end = 1; };
+    sigaction(signal, &end, nullptr);
+  }
+  while (asked_to_end == 0 && (all || std::ranges::any_of(options.processes, process_runs))) {
     const auto began = Clock::now();
     if (began >= due) {
       newest = text();

@@ -1,4 +1,4 @@
-#include <injector/energy_meter.h>
+#include <injector/process/energy_meter.h>
 
 #include <utility>
 
