@@ -237,7 +237,7 @@ class Gpu:
         inner = list(range_.operators())
 
         def run(work):
-            if self.phase == "other" and range_.sequence is not None:
+            if not self.phases and range_.sequence is not None:
                 self.outside.append((len(self.launches), range_.sequence))
             self.run(work, operator)
 

@@ -28,6 +28,7 @@ def report(build, trace):
     return json.loads(done.stdout)
 
 
+AGAIN = "checkpoints in a gradient that is differentiated again, and it is said"
 THEORY = "theory: 3 x forward holds all of its matrix work"
 ALL_COVERED = "utilization: 'all covered' by formulas where they are not"
 PEAK = 1e13  # FLOP/s, made up: without a peak nothing is said of utilization
@@ -161,7 +162,7 @@ def mark(found, name, value, right):
     if name == "backward / forward, expected" and value is None:
         least, most = expected(found)
         if most is not None and basis:
-            if least <= right <= most:
+            if least <= right <= most or same(right, least) or same(right, most):
                 return "a range, with its basis"
             return "a range, and assumed" if right < least and assumed else None
     if name == "backward / forward, expected" and value is not None:
@@ -173,6 +174,10 @@ def mark(found, name, value, right):
     if name.startswith("phase optimizer"):
         at_most = "flop_at_most" in by(found, "phases")["optimizer"]
         return "at most: it may hold launches of a closure" if at_most and right < value else None
+    if name.startswith("phase backward") and right < value:
+        return AGAIN if "flop_at_most" in by(found, "phases")["backward"] else None
+    if name.startswith("phase recompute") and right > value:
+        return AGAIN if "flop_at_least" in by(found, "phases")["recompute"] else None
     if name.startswith("backward / forward") and value is None:
         reason = found["figures"].get("ratio_why") or basis
         return "not known, with the reason" if reason else None

@@ -364,6 +364,8 @@ struct OperatorsReport {
   // numbers of their own, and no number leads to their forward operator.
   uint64_t differentiated_again = 0;
   u128 recompute_flop = 0;  // executed
+  // Operators that run again have numbers as these gradients have: backward may hold some.
+  bool recompute_unclear() const { return differentiated_again > 0 && recompute_flop > 0; }
   // Backward launches with a sequence number, by what became of it.
   uint64_t joined = 0, without_forward = 0, other_operator = 0, ambiguous = 0, out_of_window = 0;
 };

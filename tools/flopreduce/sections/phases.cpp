@@ -81,6 +81,11 @@ const TableSource kPhaseParts("phase_parts",
 Section phases_section(const Report& report) {
   Section out = kPhaseTable.section(report);
   out.below = unclear_lines(report);
+  if (report.operators.recompute_unclear())
+    out.below.push_back(
+        {"Gradients are differentiated again, and checkpoints run forward again: "
+         "launches of backward may be of recompute.",
+         Tone::kWarn});
   if (const Work& products = report.optimizer_products; products.launches > 0)
     out.below.push_back({to_grouped(products.launches) + " launches of optimizer" +
                              flop_in_brackets(products) +
@@ -93,6 +98,10 @@ Section phases_section(const Report& report) {
 }  // namespace
 
 Mark phase_mark(const PhaseReport& phase, const Report& report) {
+  if (report.operators.recompute_unclear()) {
+    if (phase.name == "recompute") return Mark::kAtLeast;
+    if (phase.name == "backward") return Mark::kAtMost;
+  }
   if (report.unclear.flop == 0 && report.unclear.flop_complete()) return Mark::kNone;
   if (phase.name == "forward") return Mark::kAtLeast;
   return phase.name == "other" || phase.at_most ? Mark::kAtMost : Mark::kNone;

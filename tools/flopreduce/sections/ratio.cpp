@@ -13,7 +13,13 @@ constexpr const char* kForwardMayHaveMore =
     "at most: forward may have more launches, see By phase; a range named forward around the model "
     "tells, in PyTorch: with torch.cuda.nvtx.range(\"forward\")";
 
-bool at_most(const RatioReport& r) { return has(r.ratio.marks(), Mark::kAtMost); }
+constexpr const char* kBackwardMayHaveLess =
+    "at most: launches of backward may be of recompute, see By phase";
+
+std::string ratio_note(const Report& report) {
+  if (!has(report.ratio.ratio.marks(), Mark::kAtMost)) return ratio_missing(report);
+  return report.operators.recompute_unclear() ? kBackwardMayHaveLess : kForwardMayHaveMore;
+}
 
 // Of the ratio against its expectation; empty without a verdict.
 std::string verdict_text(const RatioReport& r) {
@@ -70,7 +76,7 @@ std::vector<RatioRow> ratio_rows(const Report& report) {
         .with(mark_if(r.expected && r.expected->assumed, Mark::kEstimate));
   };
   const std::string basis = r.expected ? r.expected->basis : r.expected_missing;
-  return {{"backward / forward", r.ratio, at_most(r) ? kForwardMayHaveMore : ratio_missing(report)},
+  return {{"backward / forward", r.ratio, ratio_note(report)},
           {"backward / forward of the measured launches", Figure::exact(r.ratio_partial),
            r.ratio_partial ? "of launches that are known to be forward's" : ""},
           {"matrix work only", r.matrix_ratio, verdict_text(r), verdict_word(r.verdict)},

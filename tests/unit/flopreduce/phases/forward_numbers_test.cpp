@@ -187,11 +187,27 @@ TEST_CASE("a closure's layers beside its forward range are unclear") {
   const std::string step = "Optimizer.step#SGD.step";
   const std::string linear = "aten::linear, sizes = [[4, 8], [8, 8], [8]]";
   t.run(kMain, {step}, linear, 256, kNone);
-  t.run(kMain, {step, "forward"}, linear, 100, 0);
+  t.run(kMain, {step, "forward", linear}, "aten::addmm, sizes = [[8], [4, 8], [8, 8]]", 100, 0);
   t.node("AddmmBackward0", 200, 0);
+  t.run(kMain, {step}, "aten::add, sizes = [[], [], []]", 3, 1);  // numbered, and of no pass
   const Report r = t.reduce();
   CHECK(flop_of(r, "forward") == 2 * 100);
-  CHECK(r.unclear.flop == 2 * 256);
+  CHECK(flop_of(r, "optimizer") == 0);
+  CHECK(r.unclear.flop == 2 * 259);
+}
+
+// Muon, which takes products, of another network: the pass is none of a closure's.
+TEST_CASE("an optimizer's step in the middle of a pass that ran outside of it") {
+  const std::string linear = "aten::addmm, sizes = [[8], [4, 288], [288, 8]]";
+  Training t;
+  t.run(kMain, {}, linear, 10, 0);
+  t.run(kMain, {"Optimizer.step#Muon.step"}, "aten::mm, sizes = [[8, 8], [8, 8]]", 400, kNone);
+  t.run(kMain, {}, linear, 10, 1);
+  for (const uint64_t number : {1, 0}) t.node("AddmmBackward0", 20, number);
+  const Report r = t.reduce();
+  CHECK(flop_of(r, "forward") == 2 * 20);
+  CHECK(flop_of(r, "optimizer") == 2 * 400);
+  CHECK(r.unclear.launches == 0);
 }
 
 // Rotary embeddings and masks are computed with gradients off.

@@ -162,6 +162,14 @@ TEST_CASE("inside recomputation forward words stay recomputation, at any depth")
   CHECK(phase_of({node + "NllLossBackward0", "NllLossBackward0",
                   "aten::nll_loss_backward, sizes = [[], [2, 2], [2], [], [], [], []]"},
                  "pt_autograd_0") == "backward");
+  // It is linear, so that it is its gradient's gradient (PyTorch 2.15, derivatives.yaml:
+  // nll_loss_backward, grad_output).
+  const std::string loss = "aten::nll_loss, sizes = [[2, 2], [2], [], [], []]";
+  CHECK(phase_of({node + "NllLossBackwardBackward0", "NllLossBackwardBackward0", loss},
+                 "pt_autograd_0") == "backward");
+  CHECK(phase_of({node + "MulBackward0", "MulBackward0",
+                  "aten::nll_loss_nd, sizes = [[2, 2], [2], [], [], []]", loss},
+                 "pt_autograd_0") == "recompute");
 }
 
 TEST_CASE("names of operators decide nothing by their words") {

@@ -11,9 +11,7 @@ uint32_t path_of(const NumberSource& source, uint32_t trace, uint32_t id) {
 }
 
 // One call of an operator, or what runs inside of one call of a function.
-bool is_of(const NumberSource& source, uint32_t trace, const ForwardNumbers::Pass& pass,
-           uint32_t path_id) {
-  uint32_t path = path_of(source, trace, path_id);
+bool is_of(const NumberSource& source, const ForwardNumbers::Pass& pass, uint32_t path) {
   if (path == kNoIndex || pass.several) return false;
   if (source.operators.operator_of(path) == pass.first_operator) return true;
   // Paths have higher numbers than what is around them.
@@ -22,31 +20,15 @@ bool is_of(const NumberSource& source, uint32_t trace, const ForwardNumbers::Pas
   return path == pass.first_function;
 }
 
-// Whether a launch that is in no pass may be of the last one or the next: where ranges decide for
-// its phase, only if these are around the pass too. Optimizers that change parameters with
-// gradients on have numbers as data has.
-bool may_be_of_pass(const NumberSource& source, uint32_t trace, const NumberReader& reader,
-                    uint32_t path_id) {
-  const uint32_t path = path_of(source, trace, path_id);
-  const uint32_t around = path == kNoIndex ? kNoIndex : source.operators.rule_around(path);
-  const auto is_around = [&](const ForwardNumbers::Pass& pass) {
-    return pass.first_operator != kNoIndex &&
-           source.operators.rule_around(pass.first_operator) == around;
-  };
-  return around == kNoIndex || is_around(reader.pass()) || is_around(reader.next());
-}
-
-// Whether the launch is of a layer, by a name that no optimizer's update has, inside of a step that
-// ran a forward pass.
-bool is_layer_in_step(const NumberSource& source, uint32_t trace,
-                      const ForwardNumbers::Passes& passes, uint32_t path_id) {
-  const uint32_t path = path_of(source, trace, path_id);
-  if (path == kNoIndex || passes.empty() || !source.operators.name_decides(path)) return false;
-  const auto is_around = [&](const ForwardNumbers::Pass& pass) {
-    return pass.first_operator != kNoIndex &&
-           source.operators.rule_around(pass.first_operator) == source.operators.rule_around(path);
-  };
-  return is_around(passes.front()) || is_around(passes.back());
+// Of ranges around passes; and none.
+std::set<uint32_t> rules_around(const OperatorMap& operators,
+                                const ForwardNumbers::Passes& passes) {
+  std::set<uint32_t> rules{kNoIndex}, seen;
+  for (const auto& pass : passes)
+    for (uint32_t at = pass.first_operator; at != kNoIndex && seen.insert(at).second;
+         at = operators.parent_of(at))
+      rules.insert(operators.rule_around(at));
+  return rules;
 }
 
 // The last numbered launch of a batch.
@@ -74,15 +56,23 @@ NumberTells behind(const Before& before) {
 }  // namespace
 
 void NumberSplit::add(const Cut& cut) {
-  if (!cuts_.empty() && cuts_.back().tells == cut.tells && cuts_.back().numbered == cut.numbered)
+  if (!cuts_.empty() && cuts_.back().tells == cut.tells && cuts_.back().settled == cut.settled)
     cuts_.back().end = cut.end;
   else
     cuts_.push_back(cut);
 }
 
+// Whether launches of the path may have run forward: where ranges decide for their phase, only if
+// these are around a pass too. Optimizers that change parameters with gradients on have numbers as
+// data has.
+bool NumberSplit::may_run_forward(const ForwardNumbers::Passes& passes, uint32_t path) {
+  const auto [entry, fresh] = around_.try_emplace(&passes);
+  if (fresh) entry->second = rules_around(source_->operators, passes);
+  return path == kNoIndex || entry->second.contains(source_->operators.rule_around(path));
+}
+
 // Whether a product that the path is inside of has an operand that may be weights.
-bool NumberSplit::has_weights(uint32_t trace, uint32_t path_id) {
-  uint32_t path = path_of(*source_, trace, path_id);
+bool NumberSplit::has_weights(uint32_t path) {
   if (path == kNoIndex) return false;
   const auto [known, fresh] = weights_.try_emplace(path, false);
   if (!fresh) return known->second;
@@ -112,27 +102,29 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
   bool weights = false;       // among the operands of these
   const auto settle = [&](NumberTells tells) {
     for (; waiting < cuts_.size(); ++waiting)
-      if (!cuts_[waiting].numbered && tells != NumberTells::kNothing) cuts_[waiting].tells = tells;
+      if (!cuts_[waiting].settled && tells != NumberTells::kNothing) cuts_[waiting].tells = tells;
     waiting = SIZE_MAX;
     weights = false;
   };
   const PatternTable& patterns = source_->tables.traces[trace].patterns;
   for (const LaunchCall& call : batch.calls(patterns, calls_)) {
     end += call.launches;
+    const uint32_t path = path_of(*source_, trace, call.path);
+    const bool open = !call.graph && may_run_forward(*passes, path);
     if (call.graph || call.sequence == 0) {
-      const bool layer = !call.graph && is_layer_in_step(*source_, trace, *passes, call.path);
-      add({end, layer ? NumberTells::kUnclear : NumberTells::kNothing, call.graph});
-      if (!call.graph && waiting == SIZE_MAX) waiting = cuts_.size() - 1;
-      weights = weights || (!call.graph && has_weights(trace, call.path));
+      // A layer in a step that ran a forward pass, by a name that no optimizer's update has.
+      const bool layer = open && path != kNoIndex && source_->operators.name_decides(path);
+      add({end, layer ? NumberTells::kUnclear : NumberTells::kNothing, !open});
+      if (open && waiting == SIZE_MAX) waiting = cuts_.size() - 1;
+      weights = weights || (open && has_weights(path));
       continue;
     }
     Before now{call.sequence, {}, {}};
     now.tells = reader.tells(call.sequence, [&](const ForwardNumbers::Pass& pass) {
-      return is_of(*source_, trace, pass, call.path);
+      return is_of(*source_, pass, path);
     });
     now.pass = reader.pass();
-    if (now.tells == NumberTells::kUnclear && !may_be_of_pass(*source_, trace, reader, call.path))
-      now.tells = NumberTells::kNothing;
+    if (now.tells == NumberTells::kUnclear && !open) now.tells = NumberTells::kNothing;
     if (waiting != SIZE_MAX) settle(between(before, now, weights));
     before = now;
     add({end, now.tells, true});

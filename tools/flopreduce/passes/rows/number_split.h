@@ -8,6 +8,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -31,7 +32,7 @@ class NumberSplit {
   struct Cut {
     size_t end = 0;  // launches before it, from the cut before on
     NumberTells tells = NumberTells::kNothing;
-    bool numbered = true;  // or from a graph, which repeats the numbers of its capture
+    bool settled = true;  // whatever the numbers around show
   };
   // Without a source, kNothing for all.
   explicit NumberSplit(const NumberSource* source) : source_(source) {}
@@ -41,10 +42,13 @@ class NumberSplit {
 
  private:
   void add(const Cut& cut);
-  bool has_weights(uint32_t trace, uint32_t path_id);
+  bool may_run_forward(const ForwardNumbers::Passes& passes, uint32_t path);
+  bool has_weights(uint32_t path);
 
   const NumberSource* source_;
   std::unordered_map<uint32_t, bool> weights_;  // by path
+  // Rules of ranges around the passes of a thread.
+  std::unordered_map<const ForwardNumbers::Passes*, std::set<uint32_t>> around_;
   std::vector<LaunchCall> calls_;
   std::vector<Cut> cuts_;
 };

@@ -355,10 +355,12 @@ Report Builder::build() {
   const Work forward = phase("forward").work;
   const Work backward = phase("backward").work;
   report_.ratio = backward_forward(from_, forward, backward, report_.operators, forward_matrix_);
-  if (report_.unclear.flop > 0 || !report_.unclear.flop_complete())
+  const bool may_be_less = report_.operators.recompute_unclear();
+  if (may_be_less || report_.unclear.flop > 0 || !report_.unclear.flop_complete())
     report_.ratio.ratio = report_.ratio.ratio.with(Mark::kAtMost);
   if (report_.unclear.matrix_flop > 0 || !report_.unclear.flop_complete())
     add_unclear_matrix_work(forward);
+  if (may_be_less) report_.ratio.matrix_ratio = report_.ratio.matrix_ratio.with(Mark::kAtMost);
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
   build_ranks(from_, work_, report_);
   report_.precisions = from_.formulas.precisions();

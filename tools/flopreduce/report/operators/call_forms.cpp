@@ -175,9 +175,10 @@ std::vector<CallForm> CallForms::of(uint32_t path, const std::vector<uint32_t>& 
                     .settings = operators_.settings_of(path)};
   add_forward(launching, call);
   std::vector<CallForm> forms;
+  const Formula of_name = formula_of(path, call, {});
   for (const Told& one : told(path, launching))
-    add_form(forms, {formula_of(path, call, one), one.calls, one.runs});
-  if (forms.empty()) forms.push_back({formula_of(path, call, {}), 0});
+    add_form(forms, {formula_of(path, call, one), one.calls, one.runs, !of_name.flop});
+  if (forms.empty()) forms.push_back({of_name, 0});
   if (const auto all = batched(path, launching)) forms = {{*all, 0}};
   return forms;
 }

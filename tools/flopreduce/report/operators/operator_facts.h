@@ -52,6 +52,7 @@ struct CallForm {
   Formula formula;  // of one call
   uint64_t calls = 0;
   uint64_t runs = 0;  // of their gradients: each backward pass over a kept graph computes again
+  bool by_result = false;  // others of the same name may have another formula
 };
 
 struct OperatorFacts {

@@ -29,6 +29,10 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const std::string& 
   add_saturating(launches_[row.path], work.launches);
   Place& place = places_[{path, phase}];
   place.work.add(work);
+  if (work.matrix_flop > 0) {
+    const u128 before = std::exchange(place.product, work.matrix_flop / work.launches);
+    place.products_alike = place.products_alike && (before == 0 || before == place.product);
+  }
   add_saturating(place.calls, row.counts.calls);
   add_saturating(place.graph, row.counts.graph);
   if (place.reason.empty()) place.reason = reason;
@@ -42,6 +46,22 @@ std::vector<uint32_t> OperatorsBuilder::Place::launching() const {
   for (const auto& [where, kernel] : kernels)
     if (paths.empty() || paths.back() != where.first) paths.push_back(where.first);
   return paths;
+}
+
+// Launches that do matrix work.
+uint64_t OperatorsBuilder::Place::products() const {
+  uint64_t launches = 0;
+  for (const auto& [where, sum] : kernels)
+    if (sum.matrix_flop > 0) add_saturating(launches, sum.launches);
+  return launches;
+}
+
+// In any phase.
+bool OperatorsBuilder::has_product(uint32_t path) const {
+  for (auto at = places_.lower_bound({path, {}}); at != places_.end() && at->first.first == path;
+       ++at)
+    if (at->second.work.matrix_flop > 0) return true;
+  return false;
 }
 
 bool OperatorsBuilder::is_sparse(const Place& place) const {
@@ -106,19 +126,20 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.unmeasured_reason = place.reason;
   facts.forms = std::move(forms);
   std::tie(facts.calls, facts.calls_counted) = calls_of(path, place);
-  // Checkpointing leaves its last operator by an exception: the range is there, and no product.
+  // A call's product may have run in another phase than its casts. Checkpointing leaves its last
+  // operator by an exception: the range is there, and no product.
   const auto& first = facts.forms.front().formula;
-  if (phase == "recompute" && first.flop && first.flop->multiply_adds > 0 &&
-      place.work.flop_complete()) {
-    uint64_t products = 0;
-    for (const auto& [where, sum] : place.kernels)
-      if (sum.matrix_flop > 0) add_saturating(products, sum.launches);
-    facts.calls = std::min(facts.calls, products);
-  }
-  // Calls without backward work may be of any form, and so may those that ran again.
+  if (first.flop && first.flop->multiply_adds > 0 && place.work.flop_complete() &&
+      (phase == "recompute" || has_product(path)))
+    facts.calls = std::min(facts.calls, place.products());
+  // Calls without backward work may be of any form, and so may those that ran again, once more
+  // where gradients are differentiated: those are not among the runs.
   uint64_t told = 0;
   for (const CallForm& form : facts.forms) add_saturating(told, form.calls);
-  if (facts.forms.size() > 1 && told != facts.calls) {
+  const bool several =
+      facts.forms.size() > 1 || (facts.forms.front().by_result && !place.products_alike);
+  const bool again = phase == "recompute" && report_.differentiated_again > 0;
+  if (several && (told != facts.calls || again)) {
     const bool untold = calls_.recorded && told < facts.calls;
     if (untold || phase == "recompute") facts.forms = {{Formula::none(kWhichForm), 0}};
     facts.calls_counted = false;

@@ -48,12 +48,16 @@ class OperatorsBuilder {
   struct Place {
     Work work;
     uint64_t calls = 0, graph = 0;  // recorded ones; launches from graphs, which say none
+    u128 product = 0;  // matrix FLOP of a launch that has any, and whether all have as many
+    bool products_alike = true;
     std::string reason;
     std::map<std::pair<uint32_t, uint32_t>, KernelSum> kernels;  // (path, kernel name)
     std::vector<uint32_t> launching() const;
+    uint64_t products() const;
   };
   // Of operators that run again, which have no gradients: those of the same name in forward.
   void add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const;
+  bool has_product(uint32_t path) const;
   bool is_sparse(const Place& place) const;
   std::pair<uint64_t, bool> calls_here(const Place& place, uint32_t path) const;
   // Calls, and whether they are counted: by the recorder, or by sequence numbers.

@@ -91,6 +91,22 @@ TEST_CASE("formulas: calls without backward are dealt out like the others") {
   }
 }
 
+// A teacher's layer: a result as large as the student's would have the same formula.
+TEST_CASE("formulas: a call without backward may be another layer, where it does another work") {
+  for (const bool alike : {true, false}) {
+    Scene s(true);
+    const Twins twins(s);
+    const uint32_t forward = conv(s, "[2, 4, 8, 8]", "[2, 4, 8, 8]", "[4, 4, 3, 3]", {"forward"});
+    s.launch(kMain,
+             {s.call(twins.wide, forward, 0), s.call(alike ? twins.wide : twins.narrow, forward)});
+    s.launch(kAutograd, {s.call(twins.wide, twins.wide_back, 0)});
+    const OperatorReport type = type_of(s.reduce(), "aten::conv2d", "forward");
+    CHECK(type.calls == 2);
+    CHECK(type.formula_flop.has_value() == alike);
+    if (alike) CHECK(type.formula_flop == static_cast<u128>(2 * 2 * kWide));
+  }
+}
+
 // Checkpointing stops in the second layer, once for each pass over a graph that is kept.
 TEST_CASE("formulas: of twins that run again it is unknown which did, whatever their number") {
   Scene s(true);

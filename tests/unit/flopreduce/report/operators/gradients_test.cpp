@@ -432,6 +432,30 @@ TEST_CASE("calls: frozen ones that share a trained one's number are calls") {
   check_expected(r.ratio.expected, 1 / 3.0, 1 / 3.0);
 }
 
+// Autocast casts a teacher's weights with gradients on: the cast has a number, its product none.
+TEST_CASE("calls: a call whose cast ran forward has its product elsewhere") {
+  Scene s(true);
+  const std::string linear = "aten::linear, sizes = [[6, 8], [16, 8]]";
+  const uint32_t product = s.path({linear, "aten::addmm, sizes = [[], [6, 8], [8, 16]]"}),
+                 cast = s.path({linear, "aten::to, sizes = [[16, 8], [], [], [], []]"});
+  const auto back = [&](const std::string& sizes) {
+    return s.path({kNode + "AddmmBackward0", "AddmmBackward0", "aten::mm, sizes = " + sizes});
+  };
+  const uint32_t gemm = s.kernel("gemm", 6 * 8 * 16), copy = s.kernel("copy", 0);
+  s.launch(kMain, {s.call(gemm, product, 1), s.call(copy, cast, 2), s.at(gemm, product, UINT64_MAX),
+                   s.call(gemm, product, 3)});
+  for (const uint64_t number : {3, 1})
+    s.launch(kAutograd, {s.call(gemm, back("[[6, 16], [16, 8]]"), number),
+                         s.call(gemm, back("[[16, 6], [6, 8]]"), number)});
+  const Report r = s.reduce();
+  CHECK(r.unclear.matrix_flop == 2 * 6 * 8 * 16);
+  const OperatorReport& forward = type_of(r, "aten::linear", "forward");
+  CHECK(forward.work.matrix_flop == 2 * 2 * 6 * 8 * 16);
+  CHECK(forward.formula_flop == forward.work.matrix_flop);
+  REQUIRE(r.ratio.expected);
+  CHECK(r.ratio.expected->most == Approx(2));
+}
+
 // Of square layers both gradients have one range and one number.
 TEST_CASE("calls: gradients of equal sizes, and graphs that are differentiated twice") {
   for (const int times : {1, 2}) {
