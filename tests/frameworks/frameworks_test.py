@@ -34,6 +34,9 @@ RIGHT_WITH_SETTINGS = {
                          "formula of aten::mm: backward"],
     "frozen_stem": ["formula of aten::conv2d: forward"],
     "random_27130": ["formula of aten::conv1d: forward"],
+    "random_31532": ["formula of aten::convolution: backward"],
+    "random_32106": ["formula of aten::conv2d: recompute", "formula of aten::convolution: backward"],
+    "random_32282": ["formula of aten::conv2d: forward"],
 } | dict.fromkeys(("mobilenet_v2-autocast-checkpoint", "mobilenet_v2-checkpoint", "random_29077",
                    "random_29204", "random_7704", "unet-autocast-checkpoint", "unet-checkpoint"),
                   ["formula of aten::conv2d: recompute"])
