@@ -62,7 +62,7 @@ bool multiplies_sparse(std::string_view kernel) {
       kSparseKernels, [&](std::string_view part) { return contains_any_case(kernel, part); });
 }
 
-GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first) {
+GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first, bool beside) {
   const OperatorKernel *input = nullptr, *weight = nullptr, *other = nullptr;
   uint64_t inputs = 0, weights = 0;
   for (const auto& kernel : facts.kernels) {
@@ -95,6 +95,8 @@ GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first) {
     return {Gradients::kUnknown, "no hardware count", {}};
   switch (products_of(2 * quotient(facts.work.matrix_flop, both))) {
     case Products::kTwo:
+      // Of some calls the input's may be missing.
+      if (beside && facts.work.matrix_flop < both - both / 100) break;
       return {Gradients::kBoth, "the FLOP of two gradients", {}, true};
     case Products::kOne:
       if (first)
@@ -155,15 +157,16 @@ std::string GradientFinder::own_gradient_around(uint32_t path) const {
 
 const GradientEvidence& GradientFinder::add(uint32_t path, const OperatorFacts& facts) {
   const auto forwards = forwards_.find(path);
-  const bool first = forwards != forwards_.end() &&
-                     std::all_of(forwards->second.begin(), forwards->second.end(),
-                                 [&](uint32_t forward) { return forward == first_; });
+  const auto is_first = [&](uint32_t forward) { return forward == first_; };
+  const bool joined = forwards != forwards_.end();
+  const bool first = joined && std::ranges::all_of(forwards->second, is_first);
   BackwardWork& work = work_[path];
   if (facts.formula.flop && facts.calls > 0)
     work.multiply_adds =
         static_cast<double>(facts.algorithm().multiply_adds) / static_cast<double>(facts.calls);
   if (computes_both_gradients(facts.formula, *facts.name))
-    work.evidence = gradients_of_kernels(facts, first);
+    work.evidence = gradients_of_kernels(facts, first,
+                                         joined && std::ranges::any_of(forwards->second, is_first));
   return work.evidence;
 }
 

@@ -46,8 +46,8 @@ std::optional<Direction> gradient_direction(std::string_view kernel);
 // Whether its name says that an operand is sparse: cuSPARSE's and PyG's.
 bool multiplies_sparse(std::string_view kernel);
 // Of one operator that computes both. `first`: it belongs to the first operator of forward that has
-// gradients.
-GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first);
+// gradients, `beside`: perhaps to others too.
+GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first, bool beside);
 
 // Of one forward operator's range.
 struct ForwardCalls {

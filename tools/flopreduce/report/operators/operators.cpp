@@ -56,12 +56,15 @@ uint64_t OperatorsBuilder::Place::products() const {
   return launches;
 }
 
-// In any phase.
-bool OperatorsBuilder::has_product(uint32_t path) const {
+std::pair<u128, uint64_t> OperatorsBuilder::in_all_phases(uint32_t path) const {
+  u128 matrix_flop = 0;
+  uint64_t calls = 0;
   for (auto at = places_.lower_bound({path, {}}); at != places_.end() && at->first.first == path;
-       ++at)
-    if (at->second.work.matrix_flop > 0) return true;
-  return false;
+       ++at) {
+    add_saturating(matrix_flop, at->second.work.matrix_flop);
+    add_saturating(calls, at->second.calls);
+  }
+  return {matrix_flop, calls};
 }
 
 bool OperatorsBuilder::is_sparse(const Place& place) const {
@@ -84,7 +87,12 @@ std::pair<uint64_t, bool> OperatorsBuilder::calls_here(const Place& place, uint3
 
 std::pair<uint64_t, bool> OperatorsBuilder::calls_of(uint32_t path, const Place& place) const {
   const bool is_call = operators_.is_call(path);
-  if (calls_.recorded && place.calls > 0 && place.graph == 0 && is_call) return {place.calls, true};
+  if (calls_.recorded && place.graph == 0 && is_call) {
+    if (place.calls > 0) return {place.calls, true};
+    // They began in another phase, with a cast or a product of their own.
+    if (const uint64_t calls = in_all_phases(path).second; calls > 0)
+      return {std::min(calls, place.work.launches), false};
+  }
   // The kernel that does most, and all launches of the range it is in.
   const auto most = std::max_element(
       place.kernels.begin(), place.kernels.end(), [](const auto& a, const auto& b) {
@@ -130,7 +138,7 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   // operator by an exception: the range is there, and no product.
   const auto& first = facts.forms.front().formula;
   if (first.flop && first.flop->multiply_adds > 0 && place.work.flop_complete() &&
-      (phase == "recompute" || has_product(path)))
+      (phase == "recompute" || in_all_phases(path).first > 0))
     facts.calls = std::min(facts.calls, place.products());
   // Calls without backward work may be of any form, and so may those that ran again, once more
   // where gradients are differentiated: those are not among the runs.

@@ -57,7 +57,8 @@ class OperatorsBuilder {
   };
   // Of operators that run again, which have no gradients: those of the same name in forward.
   void add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const;
-  bool has_product(uint32_t path) const;
+  // Of an operator: matrix FLOP, and calls that were recorded.
+  std::pair<u128, uint64_t> in_all_phases(uint32_t path) const;
   bool is_sparse(const Place& place) const;
   std::pair<uint64_t, bool> calls_here(const Place& place, uint32_t path) const;
   // Calls, and whether they are counted: by the recorder, or by sequence numbers.

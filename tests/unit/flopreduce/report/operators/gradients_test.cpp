@@ -524,6 +524,41 @@ TEST_CASE("calls: a recurrent layer that is a product a step is one call") {
                  (15 * 8 * 48 + 2 * 5 * 3 * 12 * 48) / most);
 }
 
+// The product of all inputs is of no pass, since nothing before it has a gradient.
+TEST_CASE("calls: a recurrent layer whose first product is unclear is one call in forward, too") {
+  Scene s(true);
+  const std::string lstm =
+      "aten::lstm, sizes = [[5, 3, 8], [1, 3, 12], [1, 3, 12], [48, 8], [48, 12], [48], [48], [], "
+      "[], [], [], [], []]";
+  const uint32_t state = s.path({lstm, "aten::addmm, sizes = [[48], [3, 12], [12, 48]]"});
+  const uint32_t back =
+      s.path({kNode + "AddmmBackward0", "AddmmBackward0", "aten::mm, sizes = [[3, 48], [48, 12]]"});
+  const uint32_t by_state = s.kernel("b", 3 * 12 * 48);
+  std::vector<Launch> forward{
+      s.call(s.kernel("a", 15 * 8 * 48),
+             s.path({lstm, "aten::addmm, sizes = [[48], [15, 8], [8, 48]]"}), 1)};
+  for (uint64_t step = 2; step < 7; ++step) forward.push_back(s.at(by_state, state, step));
+  s.launch(kMain, forward);
+  for (uint64_t step = 6; step > 1; --step) s.launch(kAutograd, {s.call(by_state, back, step)});
+  const Report r = s.reduce();
+  CHECK(r.unclear.matrix_flop == 2 * 15 * 8 * 48);
+  CHECK(type_of(r, "aten::lstm", "forward").calls == 1);
+}
+
+// Three layers alike, of which the first needs no gradient by its input.
+TEST_CASE("gradients: of calls in one range, FLOP of nearly two do not tell which") {
+  Scene s(true);
+  const Convolution c(s, "block", 4, 4);
+  const uint32_t forward = s.kernel("conv", c.products), one = s.kernel("bwd_a", c.products),
+                 two = s.kernel("bwd_b", c.products);
+  s.launch(kMain, {s.call(forward, c.forward, 1), s.call(forward, c.forward, 2),
+                   s.call(forward, c.forward, 3)});
+  s.launch(kAutograd,
+           {s.call(one, c.backward, 3), s.at(two, c.backward, 3), s.call(one, c.backward, 2),
+            s.at(two, c.backward, 2), s.call(one, c.backward, 1)});
+  CHECK(type_of(s.reduce(), "aten::convolution_backward", "backward").formula_at_most);
+}
+
 // The operator with a formula is inside of another one: its calls are counted by numbers.
 TEST_CASE("calls: a product inside of an operator without a formula") {
   Scene s(true);
