@@ -174,10 +174,9 @@ def mark(found, name, value, right):
     if name.startswith("phase optimizer"):
         at_most = "flop_at_most" in by(found, "phases")["optimizer"]
         return "at most: it may hold launches of a closure" if at_most and right < value else None
-    if name.startswith("phase backward") and right < value:
-        return AGAIN if "flop_at_most" in by(found, "phases")["backward"] else None
-    if name.startswith("phase recompute") and right > value:
-        return AGAIN if "flop_at_least" in by(found, "phases")["recompute"] else None
+    if name.startswith(("phase backward", "phase recompute")):
+        less = right < value if "backward" in name else right > value
+        return AGAIN if less and "flop_at_most" in by(found, "phases")["backward"] else None
     if name.startswith("backward / forward") and value is None:
         reason = found["figures"].get("ratio_why") or basis
         return "not known, with the reason" if reason else None

@@ -365,7 +365,7 @@ struct OperatorsReport {
   uint64_t differentiated_again = 0;
   u128 recompute_flop = 0;  // executed
   // Operators that run again have numbers as these gradients have: backward may hold some.
-  bool recompute_unclear() const { return differentiated_again > 0 && recompute_flop > 0; }
+  bool recompute_unclear() const { return differentiated_again > 0; }
   // Backward launches with a sequence number, by what became of it.
   uint64_t joined = 0, without_forward = 0, other_operator = 0, ambiguous = 0, out_of_window = 0;
 };

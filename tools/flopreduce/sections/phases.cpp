@@ -83,8 +83,8 @@ Section phases_section(const Report& report) {
   out.below = unclear_lines(report);
   if (report.operators.recompute_unclear())
     out.below.push_back(
-        {"Gradients are differentiated again, and checkpoints run forward again: "
-         "launches of backward may be of recompute.",
+        {"Gradients are differentiated again: operators that a checkpoint runs again "
+         "may be among the launches of backward.",
          Tone::kWarn});
   if (const Work& products = report.optimizer_products; products.launches > 0)
     out.below.push_back({to_grouped(products.launches) + " launches of optimizer" +

@@ -148,8 +148,7 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
       facts.forms.size() > 1 || (facts.forms.front().by_result && !place.products_alike);
   const bool again = phase == "recompute" && report_.differentiated_again > 0;
   if (several && (told != facts.calls || again)) {
-    const bool untold = calls_.recorded && told < facts.calls;
-    if (untold || phase == "recompute") facts.forms = {{Formula::none(kWhichForm), 0}};
+    if (calls_.recorded || phase == "recompute") facts.forms = {{Formula::none(kWhichForm), 0}};
     facts.calls_counted = false;
   }
   deal_calls(facts.forms, facts.calls);
