@@ -73,9 +73,7 @@ Section busy_time_section(const Report& report) {
   if (time.devices.size() > 1)
     s.below.emplace_back("  Sums over " + std::to_string(time.devices.size()) +
                          " devices; wall time counts for each.");
-  uint64_t placed = 0;
-  uint64_t unplaced = 0;
-  uint64_t late = 0;
+  uint64_t placed = 0, unplaced = 0, late = 0;
   for (const auto& d : time.devices) {
     add_saturating(placed, d.placed);
     add_saturating(unplaced, d.unplaced);

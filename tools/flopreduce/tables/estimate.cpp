@@ -28,8 +28,7 @@ double cube(double x) { return x * x * x; }
 // (corrected for the unit's own weight in it), and off its neighbours, corrected for their scatter.
 double residual(std::span<const ClusterUnit> units, size_t i, double mean, double all) {
   const double from_mean = (units[i].mean - mean) / std::max(1 - units[i].launches / all, 0.01);
-  double neighbours = 0;
-  double sum = 0;
+  double neighbours = 0, sum = 0;
   for (const size_t j : {i - 1, i + 1})
     if (j < units.size()) {
       sum += units[j].mean;
@@ -76,10 +75,7 @@ std::optional<EstimateError> error_of(std::span<const ClusterUnit> units) {
   const auto measured = [](const ClusterUnit& u) { return u.samples >= u.launches; };
   if (std::all_of(units.begin(), units.end(), measured)) return EstimateError{};
   if (units.size() < kFewestClusters) return std::nullopt;
-  double all = 0;
-  double total = 0;
-  double weights2 = 0;
-  double weights4 = 0;
+  double all = 0, total = 0, weights2 = 0, weights4 = 0;
   for (const ClusterUnit& u : units) {
     all += u.launches;
     total += u.launches * u.mean;
@@ -88,8 +84,7 @@ std::optional<EstimateError> error_of(std::span<const ClusterUnit> units) {
   }
   EstimateError error;
   Moments each, pooled;  // of the sum's error, unit by unit, and were all units alike
-  double unknown2 = 0;
-  double unknown3 = 0;
+  double unknown2 = 0, unknown3 = 0;
   for (size_t i = 0; i < units.size(); ++i) {
     const ClusterUnit& u = units[i];
     // Launches that were sampled are known.
@@ -162,8 +157,7 @@ void Uncertainty::add(const Uncertainty& other) {
 std::optional<Interval> Uncertainty::interval(u128 flop) const {
   if (unknown_ > 0 || elsewhere_ > 0) return std::nullopt;
   double variance = scatter_;
-  double third = 0;
-  double unsure = 0;
+  double third = 0, unsure = 0;
   for (const Share& s : shares_) {
     variance += square(s.deviation);
     third += cube(s.skew);

@@ -7,12 +7,7 @@ namespace {
 
 std::string frame(std::string_view name) {
   std::string out;
-  for (const char c : printable(name)) {
-    if (c == ';')
-      out += "\\x3B";
-    else
-      out += c;
-  }
+  for (const char c : printable(name)) out += c == ';' ? "\\x3B" : std::string(1, c);
   return out.empty() ? "(no name)" : out;
 }
 

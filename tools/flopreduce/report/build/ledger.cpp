@@ -204,10 +204,7 @@ void add_energy(const TraceState& trace, DeviceReport& report) {
 
 void build_ledger(const ReportSources& from, const WorkTable& work, Report& report) {
   const TraceTables& tables = from.tables;
-  ReasonCounts unmeasured;
-  ReasonCounts dropped;
-  ReasonCounts duplicates;
-  ReasonCounts unseen;
+  ReasonCounts unmeasured, dropped, duplicates, unseen;
   std::vector<LedgerLine> lines =
       lines_of_rows(tables, from.totals, work, unmeasured, report.ledger);
   const std::vector<LostLaunches> lost = lost_launches(tables, lines);

@@ -30,7 +30,7 @@ template <typename F>
 auto of_interval(F get) {
   return [get](const EstimateRow& row) {
     const Work& work = *row.work;
-    if (const auto interval = work.interval()) return Figure::exact(get(*interval, work));
+    if (const auto interval = work.interval()) return Figure::exact(std::invoke(get, *interval));
     return Figure::unknown(work.uncertainty.elsewhere_launches() > 0 ? "not sampled everywhere"
                                                                      : "too few samples");
   };
@@ -47,11 +47,9 @@ Columns<EstimateRow> estimate_columns() {
   Columns<EstimateRow> c;
   c.text("what", "what", &EstimateRow::what, "total, a phase, or a kernel");
   c.figure(said::kFlop, [](const EstimateRow& row) { return flop_of(*row.work); }).main();
-  c.figure("flop_low", "at least", Kind::kFlop,
-           of_interval([](const Interval& i, const Work&) { return i.low; }),
+  c.figure("flop_low", "at least", Kind::kFlop, of_interval(&Interval::low),
            "lower end of the 95 % interval");
-  c.figure("flop_high", "at most", Kind::kFlop,
-           of_interval([](const Interval& i, const Work&) { return i.high; }),
+  c.figure("flop_high", "at most", Kind::kFlop, of_interval(&Interval::high),
            "upper end of the 95 % interval");
   c.figure("flop_reach_share", "+-", Kind::kShare, reach_share,
            "the farther end's distance, as a share of the FLOP")

@@ -120,12 +120,8 @@ Section ledger_section(const Report& report) {
 }
 
 std::string hex(const std::string& bytes) {
-  static constexpr const char* kDigits = "0123456789abcdef";
   std::string out;
-  for (const char c : bytes.substr(0, 16)) {
-    out.push_back(kDigits[static_cast<uint8_t>(c) >> 4]);
-    out.push_back(kDigits[static_cast<uint8_t>(c) & 15]);
-  }
+  for (const char c : bytes.substr(0, 16)) out += printed("%02x", static_cast<uint8_t>(c));
   return out;
 }
 

@@ -512,12 +512,10 @@ bool parse_normalization(const std::string& text, Normalization& out) {
 }
 
 Comparison compare(const Report& a, const Report& b, const Normalization& n) {
-  Comparison out{n,
-                 a.simulated.value_or(false) || b.simulated.value_or(false),
-                 a.simulated_clock || b.simulated_clock,
-                 a.ptx_counts || b.ptx_counts,
-                 {},
-                 {}};
+  Comparison out{.normalization = n,
+                 .simulated = a.simulated.value_or(false) || b.simulated.value_or(false),
+                 .simulated_clock = a.simulated_clock || b.simulated_clock,
+                 .ptx_counts = a.ptx_counts || b.ptx_counts};
   const Table left = report_table(a, "figures"), right = report_table(b, "figures");
   std::vector<Table> joined;
   for (const ComparedTable& of : kTables) {

@@ -23,8 +23,8 @@ struct Comparison {
   bool simulated_clock = false, ptx_counts = false;  // of a side
   // "total", "kernel_counts", "compared_kernels" and others. Phases and steps by name, the others
   // by the largest difference of normalised time first.
-  std::vector<Table> tables;
-  std::vector<GateResult> gates;  // of --fail-if
+  std::vector<Table> tables = {};
+  std::vector<GateResult> gates = {};  // of --fail-if
 };
 Comparison compare(const Report& a, const Report& b, const Normalization& normalization);
 
