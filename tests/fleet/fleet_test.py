@@ -2,6 +2,7 @@
 the traces themselves, whatever was repeated, killed, damaged or taken away."""
 
 import csv
+import datetime
 import gzip
 import io
 import json
@@ -21,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(HERE.parent / "support")]
 import simulated_fleet  # noqa: E402
 import staged  # noqa: E402
-from report_tables import known  # noqa: E402
+from report_tables import figure, known  # noqa: E402
 
 BUILD = Path(os.environ["FLOPINJ_BUILD"]).resolve()
 SCRATCH = tempfile.TemporaryDirectory(prefix="flopinj-fleet-")
@@ -32,6 +33,7 @@ try:
     import duckdb
     import fsspec  # noqa: F401
     import pyarrow
+    import pyarrow.parquet
 except ImportError as missing:
     print(f"skipped: {missing}; `tools/dev test` brings it")
     sys.exit(77)
@@ -146,6 +148,73 @@ class Tables(Folder):
         (row,) = self.rows("SELECT hostname, epoch_us(begin) AS begin FROM processes, jobs",
                            self.other)
         self.assertEqual(row, {"hostname": "=1+1,\"x\"", "begin": simulated_fleet.MAY // 1000})
+
+
+class Questions(Folder):
+    """Those that come with flopinj."""
+
+    def ask(self, name, **limits):
+        from flopinj.fleet import lake
+
+        return self.rows(lake.query(name, **{"top": 1000, "price": 2.5, **limits}))
+
+    def test_their_sums_agree_with_the_reports(self):
+        reports = {job.name: report_of(job.folder) for job in self.jobs}
+        hours = {name: report["lost_capacity"][0]["capacity_ns"] / 3.6e12
+                 for name, report in reports.items()}
+        jobs = {row["job"]: row for row in self.ask("jobs")}
+        for name, row in jobs.items():
+            self.assertAlmostEqual(row["gpu_hours"], hours[name], delta=1e-9 * hours[name])
+            self.assertAlmostEqual(row["cost"], 2.5 * hours[name], delta=1e-9)
+            self.assertEqual(row["mfu"], reports[name]["figures"]["mfu"])
+        total = sum(hours.values())
+        for question, column in (("days", "gpu_hours"), ("models", "gpu_hours"),
+                                 ("chips", "gpu_hours"), ("wasted", "gpu_hours")):
+            self.assertAlmostEqual(sum(row[column] for row in self.ask(question)), total,
+                                   delta=1e-9 * total, msg=question)
+        for row in self.ask("lost"):
+            lines = [line for report in reports.values() for line in report["lost"]
+                     if line["line"] == row["line"]]  # of jobs whose kernels ran one by one
+            self.assertLessEqual(row["gpu_hours"], 1e-9 + sum(
+                figure(line, "ns") for line in lines) / 3.6e12)
+        launches = sum(report["figures"]["launches"] for report in reports.values())
+        self.assertEqual(sum(row["launches"] for row in self.ask("kernels")), launches)
+        self.assertEqual(sum(row["ranks"] for row in self.ask("hosts")), 2 * SIZE)
+        self.assertEqual([row["measuring_ranks"] for row in self.ask("measured")], [1, 1])
+        self.assertEqual(self.ask("problems"), [])
+
+    def test_a_long_job_counts_on_each_of_its_days(self):
+        from flopinj.fleet import tables
+
+        made = tables.Made("j", "i", "p", str(self.folder))
+        begin = tables.instant(simulated_fleet.MAY + 18 * 3600 * 10**9)
+        made.days({"begin": begin, "ended": begin + datetime.timedelta(hours=36),
+                   "gpu_hours": 36.0, "flop": 3600})
+        days = pyarrow.parquet.read_table(made.small[0][2]).to_pylist()
+        self.assertEqual([(str(row["day"]), row["gpu_hours"], row["flop"]) for row in days],
+                         [("2026-05-01", 6, 600), ("2026-05-02", 24, 2400), ("2026-05-03", 6, 600)])
+
+    def test_polars_answers_as_duckdb_does(self):
+        try:
+            import polars
+        except ImportError:
+            self.skipTest("polars is not installed")
+        from flopinj.fleet import lake
+
+        context = polars.SQLContext()
+        for table in ("jobs", *layout.SMALL):
+            if files := list(self.lake.glob(f"{table}/*/*.parquet")):
+                context.register(table, polars.scan_parquet(files, hive_partitioning=False))
+        for name in lake.questions():
+            theirs = context.execute(lake.query(name, top=50, price=2.5)).collect().to_dicts()
+            own = self.ask(name, top=50)
+            self.assertEqual(len(theirs), len(own), name)
+            for one, other in zip(own, theirs):
+                for key, value in one.items():
+                    if isinstance(value, float):
+                        self.assertAlmostEqual(other[key], value, delta=1e-9 * abs(value))
+                    else:
+                        self.assertEqual(str(other[key]), str(value), (name, key))
 
 
 class Again(Folder):

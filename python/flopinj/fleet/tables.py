@@ -28,7 +28,7 @@ except ImportError as missing:
 
 #: Tables of flopreduce: as they are, and for the figures of a job.
 _COPIED = ("rows", "step_list", "processes", "paths")
-KEYS = (*_COPIED, "figures", "lost", "lost_capacity", "devices", "roofs", "precisions", "labels",
+KEYS = (*_COPIED, "figures", "lost", "utilization", "devices", "roofs", "precisions", "labels",
         "measuring")
 _ROWS_IN_FILE = 1 << 20
 _NS_IN_HOUR = 3.6e12
@@ -325,7 +325,7 @@ class Made:
                     "requeues": first.requeues, "restarts": first.restarts}
         begins = [one.begin_ns for one in inputs
                   if one.begin_ns and (not record.sessions or one.session in record.sessions)]
-        row["begin"] = _instant(min(begins)) if begins else None
+        row["begin"] = instant(min(begins)) if begins else None
         if report:
             row |= self._figures(report, row)
         self._rows("jobs", [row])
@@ -338,7 +338,7 @@ class Made:
                  if begin is not None and int(begin) < 1 << 63]
         begin, end = min(one for one, _ in spans), max(one for _, one in spans)
         known = {key: value for key, value in known.items() if key in row}
-        known |= {"begin": _instant(begin), "ended": _instant(end), "wall_ns": end - begin}
+        known |= {"begin": instant(begin), "ended": instant(end), "wall_ns": end - begin}
         devices = report.dicts("devices")
         hosts = report.processes["hostname"].to_pylist()
         known["gpus"] = len({(hosts[int(one["process"])], one["uuid"] or one["ordinal"])
@@ -352,8 +352,9 @@ class Made:
                      if one["roof"] == most and one["flop_per_s"]]
             known["peak_flop_per_s"] = max(peaks, default=None)
         hours = None
-        for one in report.dicts("lost_capacity"):
-            hours = float(one["capacity_ns"] or 0) / _NS_IN_HOUR
+        for one in report.dicts("utilization"):
+            if one["name"] == "executed" and one["wall_device_ns"]:
+                hours = float(one["wall_device_ns"]) / _NS_IN_HOUR
         known["gpu_hours"] = hours
         known["measuring_ranks"] = sum(
             one["counters_state"] == "read" for one in report.dicts("measuring"))
@@ -363,7 +364,7 @@ class Made:
              "ns_mark": one["ns_mark"] or None, "share": float(one["share"] or "nan"),
              "gpu_hours": float(one["ns"]) / _NS_IN_HOUR}
             for one in report.dicts("lost") if one["ns"]])
-        self._days(known)
+        self.days(known)
         return known
 
     def _labels(self, report: Report, known: dict[str, Any]) -> None:
@@ -378,7 +379,7 @@ class Made:
             known["user_name" if name == "user" else name] = min(
                 values[name], key=lambda value: (-values[name][value], value))
 
-    def _days(self, known: dict[str, Any]) -> None:
+    def days(self, known: dict[str, Any]) -> None:
         """A job counts on each of its days, by the part of its wall time that is there."""
         begin, end = known["begin"], known["ended"]
         day = begin.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -397,9 +398,8 @@ class Made:
         self._rows("days", rows)
 
     def _rows(self, name: str, rows: list[dict[str, Any]]) -> None:
-        if rows:
-            self._small(name, pa.Table.from_pylist(rows, _schema(name)))
+        self._small(name, pa.Table.from_pylist(rows, _schema(name)))
 
 
-def _instant(ns: int) -> datetime:
+def instant(ns: int) -> datetime:
     return datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=ns // 1000)

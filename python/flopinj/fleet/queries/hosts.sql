@@ -1,7 +1,8 @@
 -- Hosts whose ranks are slower than their jobs' others, over all jobs.
 SELECT hostname, count(DISTINCT job) AS jobs, count(*) AS ranks,
-       sum(timed_ns) * 1.0 / sum(usual_ns) AS slowdown, max(slowdown) AS largest_slowdown
+       CAST(sum(timed_ns) AS DOUBLE) / CAST(sum(usual_ns) AS DOUBLE) AS host_slowdown,
+       max(slowdown) AS largest_slowdown
 FROM ranks
 GROUP BY hostname
-ORDER BY slowdown DESC NULLS LAST, hostname
+ORDER BY host_slowdown DESC NULLS LAST, hostname
 LIMIT {top}

@@ -7,7 +7,7 @@ SELECT kernel,
        sum(flop) AS flop,
        CASE WHEN sum(unmeasured_launches) > 0 THEN '>=' END AS flop_mark,
        sum(gpu_time_ns) AS gpu_time_ns,
-       sum(gpu_time_ns) * 1.0 / min(total.ns) AS gpu_time_share
+       CAST(sum(gpu_time_ns) AS DOUBLE) / CAST(min(total.ns) AS DOUBLE) AS gpu_time_share
 FROM kernels CROSS JOIN total
 GROUP BY kernel, chip
 ORDER BY gpu_time_ns DESC NULLS LAST, kernel, chip

@@ -1,9 +1,9 @@
 -- Models and clusters: what they took, and how well they used it.
-SELECT model, cluster, count(*) AS jobs, sum(gpu_hours) AS gpu_hours,
+SELECT jobs.model, jobs.cluster, count(*) AS jobs, sum(gpu_hours) AS gpu_hours,
        sum(gpu_hours) * {price} AS cost, sum(flop) AS flop,
        sum(gpu_hours * hfu) / sum(CASE WHEN hfu IS NOT NULL THEN gpu_hours END) AS hfu,
        sum(gpu_hours * mfu) / sum(CASE WHEN mfu IS NOT NULL THEN gpu_hours END) AS mfu
 FROM jobs
-GROUP BY model, cluster
-ORDER BY gpu_hours DESC NULLS LAST, model NULLS LAST, cluster NULLS LAST
+GROUP BY jobs.model, jobs.cluster
+ORDER BY gpu_hours DESC NULLS LAST, jobs.model NULLS LAST, jobs.cluster NULLS LAST
 LIMIT {top}
