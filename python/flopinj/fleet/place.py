@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,6 +14,8 @@ from typing import Any
 
 from flopinj._programs import Error
 
+#: Names that lists and messages have as they are.
+_PLAIN = re.compile(r"[A-Za-z0-9_./+@=,-]+")
 #: What a file system says of a file that changes with its content, the best first.
 _VERSIONS = ("ETag", "etag", "md5Hash", "contentHash", "mtime", "LastModified", "last_modified",
              "updated", "modified", "created")
@@ -80,8 +83,10 @@ class Place:
         return sorted(f"{folder}/{name}" for name in names if name.startswith(words))
 
     def get(self, name: str, to: str) -> str:
-        """The file on this machine by a name of ours: a link where it is here, else a copy."""
+        """The file here: where it is, if its name is plain, or by a link; else a copy."""
         if self.is_local:
+            if _PLAIN.fullmatch(self.path(name)):
+                return self.path(name)
             os.symlink(self.path(name), to)
         else:
             self.fs.get_file(self.path(name), to)

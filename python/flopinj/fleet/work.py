@@ -97,7 +97,7 @@ def _condensed(part: Part, lake: Place) -> list[Input]:
             number, file = numbered
             path = f"{folder}/{number}"
             try:
-                source.get(file.name, path)
+                path = source.get(file.name, path)
                 with open(path, "rb") as trace:
                     return path, _mark(file.size, trace.read(_BEGINNING)), None
             except OSError as error:
