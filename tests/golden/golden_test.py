@@ -1,5 +1,6 @@
 """Recorded traces to their expected reports, byte for byte. make.sh writes both anew."""
 
+import itertools
 import json
 import os
 import re
@@ -15,6 +16,10 @@ CASES = {
     "killed": (["killed.pb"], 3), "damaged": (["damaged.pb"], 3),
     "two_ranks": (["training.pb", "other_rank.pb"], 0)
 }
+
+TRACES = sorted(HERE.glob("*.pb")) + sorted((HERE.parent / "data").glob("**/*.pb"))
+PEAKS = [f"--peak={precision}=10T" for precision in
+         ("fp64", "fp32", "fp16", "tensor_fp16", "tensor_bf16", "memory")]
 
 
 def numbers(text):
@@ -89,14 +94,32 @@ class Golden(unittest.TestCase):
                     for title in titles:
                         self.assertIn(title, text.splitlines())
 
+    def test_the_first_screen_fits_and_begins_with_the_answer(self):
+        answers = set()
+        for trace in [*TRACES, "training.pb other_rank.pb"]:
+            for options, width in itertools.product(((), PEAKS), (60, 80, 100)):
+                with self.subTest(trace=trace, options=options, width=width):
+                    lines = subprocess.run(
+                        [FLOPREDUCE, *options, *str(trace).split()], cwd=HERE, capture_output=True,
+                        text=True, timeout=60,
+                        env=os.environ | {"COLUMNS": str(width)}).stdout.splitlines()
+                    self.assertLessEqual(len(lines), 30)
+                    self.assertLessEqual(max(map(len, lines)), width)
+                    behind = next(i for i, line in enumerate(lines) if line[:10] == "  Executed")
+                    self.assertLessEqual(behind, 12)
+                    answers.add(", ".join(
+                        name for name in ("HFU", "MFU", "Peak lost")
+                        if any(line.startswith(f"  {name} ") for line in lines[:behind])))
+                    for title in ("Phases", "Kernels by"):
+                        self.assertTrue(any(line.startswith(title) for line in lines))
+        self.assertEqual(answers, {"HFU, MFU", "HFU, MFU, Peak lost"})
+
     def test_where_the_peak_went_adds_up(self):
         """In every recorded trace, with peaks for what has none; or the report says why not."""
-        peaks = [f"--peak={precision}=10T" for precision in
-                 ("fp64", "fp32", "fp16", "tensor_fp16", "tensor_bf16", "memory")]
         known = 0
-        for trace in sorted(HERE.glob("*.pb")) + sorted((HERE.parent / "data").glob("**/*.pb")):
+        for trace in TRACES:
             with self.subTest(trace=trace.name):
-                done = subprocess.run([FLOPREDUCE, "--format", "json", *peaks, trace],
+                done = subprocess.run([FLOPREDUCE, "--format", "json", *PEAKS, trace],
                                       capture_output=True, text=True, timeout=60)
                 report = json.loads(done.stdout)
                 whole = report["lost_capacity"][0]

@@ -32,6 +32,7 @@ class Demo(Case):
         shapes = json.loads(shapes) | {"steps": 20}
         flop = Expected(shapes).flop
         self.assertIn(f"{flop:,} in ", done.stdout)
+        self.check_screen(self.folder / "flopinj-demo.pb")
         page = (self.folder / "flopinj-demo.html").read_text()
         self.assertIn(f"{flop:,}", page)
         figures = harness.reduce(self.folder / "flopinj-demo.pb")["figures"]
@@ -39,6 +40,17 @@ class Demo(Case):
         self.assertGreater(figures["mfu"], 0.2)
         self.assertGreater(figures["hfu"], figures["mfu"])
         self.assertIn(f"a page: {self.folder}/flopinj-demo.html", done.stderr)
+
+    def check_screen(self, trace):
+        for width in (60, 80, 100):
+            lines = subprocess.run([harness.FLOPREDUCE, trace], capture_output=True, check=True,
+                                   text=True, env=harness.clean_environment() |
+                                   {"COLUMNS": str(width)}).stdout.splitlines()
+            self.assertLessEqual(len(lines), 30)
+            self.assertLessEqual(max(map(len, lines)), width)
+            self.assertTrue(any(line.startswith("  Executed ") for line in lines[8:12]), lines)
+            for line in ("  HFU ", "  MFU ", "  Peak lost "):
+                self.assertTrue(any(line in shown for shown in lines[:10]), lines)
 
 
 class ReducersCommands(Case):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "passes/launches.h"
@@ -140,6 +141,25 @@ void check_table_option(const OutputArguments& output) {
     throw Failure("several tables of CSV go to a folder: -o FOLDER/");
 }
 
+// The first screen in at most so many lines, whatever the terminal's width: rows and notes give way
+// in turn.
+std::vector<Section> fitting_screen(const Report& report, const OutputArguments& output) {
+  constexpr ptrdiff_t kMostLines = 30;
+  static constexpr ScreenRoom kRooms[] = {{6, 5, 0}, {6, 4, 0}, {6, 3, 0}, {6, 5, 1},
+                                          {6, 4, 1}, {6, 3, 1}, {5, 3, 1}, {4, 3, 1},
+                                          {4, 2, 1}, {3, 2, 1}, {3, 1, 1}, {2, 1, 1}};
+  const KernelOrder order = named(kKernelOrders, output.sort);
+  std::vector<Section> sections;
+  for (ScreenRoom room : kRooms) {
+    room.kernels = output.given_top.value_or(room.kernels);
+    sections = screen(report, order, room);
+    std::ostringstream text;
+    write_text(text, sections, output.text_options());
+    if (std::ranges::count(text.view(), '\n') <= kMostLines) break;
+  }
+  return sections;
+}
+
 }  // namespace
 
 std::vector<std::string> result_forms() {
@@ -220,7 +240,7 @@ int write_report(const Report& report, const OutputArguments& output) {
   else if (!output.sections.empty())
     result.sections = chosen_sections(report, output.sections);
   else
-    result.sections = screen(report, output.given_top, named(kKernelOrders, output.sort));
+    result.sections = fitting_screen(report, output);
   return write_result(result, output);
 }
 

@@ -34,15 +34,22 @@ std::vector<std::string> section_keys();
 // this report is a line that says so.
 std::vector<Section> chosen_sections(const Report&, const std::vector<std::string>& keys);
 
-// The answer on one screen, of at most 30 lines unless `kernels` says how many of them.
+// The answer on one screen.
 enum class KernelOrder : uint8_t { kTime, kFlop, kLaunches, kEach, kName };
-std::vector<Section> screen(const Report&, std::optional<size_t> kernels, KernelOrder);
+struct ScreenRoom {
+  size_t phases, kernels;
+  size_t note;  // lines of a figure on a terminal; 0: any
+};
+std::vector<Section> screen(const Report&, KernelOrder, const ScreenRoom&);
 std::vector<const KernelReport*> kernels_by(const Report&, KernelOrder);
 const char* order_words(KernelOrder);  // "GPU time"
 
 // The parts of that screen, for forms that lay them out in another way.
 std::vector<Line> screen_warnings(const Report&);
-std::vector<Line> screen_program(const Report&);         // program, host, duration; GPUs
+struct ScreenProgram {
+  std::string command, where, gpus;  // where: host, process and duration, or how many
+};
+ScreenProgram screen_program(const Report&);
 std::vector<ShownFigure> screen_figures(const Report&);  // HFU and MFU first
 // For behind those two, where HFU is known.
 std::vector<ShownFigure> lost_figures(const Report&);

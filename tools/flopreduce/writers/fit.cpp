@@ -1,6 +1,7 @@
 #include "writers/fit.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace flopinj::reduce {
@@ -51,6 +52,32 @@ std::vector<TextStretch> wrap(std::string_view text, size_t width, size_t hangin
     if (begin >= text.size()) return lines;  // npos too
     words = begin;
   }
+}
+
+namespace {
+
+// Where a text may end that goes on behind: the last part of a sentence in [begin, end] is whole,
+// unless much would be gone.
+size_t last_part(std::string_view text, size_t begin, size_t end) {
+  static constexpr std::array<std::string_view, 5> kEnds = {", ", "; ", " / ", " (", " in "};
+  for (size_t at = end; at > begin + (end - begin) / 3; --at)
+    for (const std::string_view part : kEnds)
+      if (text.substr(at).starts_with(part)) return at;
+  return last_break(text, begin, end);
+}
+
+}  // namespace
+
+std::vector<TextStretch> wrap(std::string_view text, size_t width, size_t hanging, size_t most) {
+  std::vector<TextStretch> lines = wrap(text, width, hanging);
+  if (lines.size() <= most) return lines;
+  lines.resize(most);
+  const size_t room = width - std::min(width, (most > 1 ? hanging : 0) + kCut.size());
+  auto& [begin, end] = lines.back();
+  const size_t at = last_part(text, std::max(begin, text.find_first_not_of(' ', begin)),
+                              std::min(ahead(text, begin, room), text.size() - 1));
+  if (at != std::string_view::npos) end = at;
+  return lines;
 }
 
 namespace {

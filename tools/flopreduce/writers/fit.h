@@ -17,6 +17,10 @@ struct TextStretch {
 // in front of each but the first. Breaks are between words, and not between a number and its unit
 // where that can be; a word that is wider than a line is broken itself.
 std::vector<TextStretch> wrap(std::string_view text, size_t width, size_t hanging);
+// The same in at most so many lines. What does not fit is left out, from a comma on or whatever
+// else ends a part of a sentence; then there is room for kCut behind the last one.
+std::vector<TextStretch> wrap(std::string_view text, size_t width, size_t hanging, size_t most);
+inline constexpr std::string_view kCut = " ...";
 
 inline constexpr size_t kColumnGap = 2;  // in front of each column
 

@@ -35,7 +35,8 @@ class TextWriter {
       ends.emplace_back((text += printable(part)).size(), tone);
     const size_t spaces = std::min(text.find_first_not_of(' '), text.size());
     const size_t hanging = std::min(spaces + 2, options_.width / 2);
-    const auto lines = options_.fit ? wrap(text, options_.width, hanging)
+    const size_t most = line.most > 0 ? line.most : std::string::npos;
+    const auto lines = options_.fit ? wrap(text, options_.width, hanging, most)
                                     : std::vector<TextStretch>{{0, text.size()}};
     for (size_t i = 0; i < lines.size(); ++i) {
       if (i > 0) out_ << std::string(hanging, ' ');
@@ -46,6 +47,7 @@ class TextWriter {
         out_ << painted(text.substr(at, until - at), tone, options_.color);
         at = until;
       }
+      if (i + 1 == most && text.find_first_not_of(' ', at) != std::string::npos) out_ << kCut;
       out_ << '\n';
     }
   }
@@ -69,7 +71,7 @@ class TextWriter {
     for (size_t c = 0; c < widths.size(); ++c)
       if (widths[c] == 0 && !rows[0][c].empty())
         left_out += (left_out.empty() ? "  left out, too wide: " : ", ") + rows[0][c];
-    if (!left_out.empty()) write(Line(left_out, Tone::kDim));
+    if (!left_out.empty() && !table.brief) write(Line(left_out, Tone::kDim));
     if (shown < table.rows.size())
       write(Line("  and " + to_grouped(table.rows.size() - shown) + " more: --top N", Tone::kDim));
   }

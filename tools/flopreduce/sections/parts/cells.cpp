@@ -144,7 +144,7 @@ Line figure_line(const ShownFigure& figure) {
   Line line(std::move(label));
   line.then(figure.value, figure.tone);
   if (!figure.note.empty()) line.then(std::string(pad + 2, ' ') + figure.note);
-  return line;
+  return line.in_lines(figure.most);
 }
 
 }  // namespace flopinj::reduce

@@ -20,13 +20,18 @@ namespace flopinj::reduce {
 // Lines in tones, and figures with a name and a note, as people read them.
 enum class Tone : uint8_t { kPlain, kTitle, kWarn, kBad, kDim };
 
-// A stretch of a line in one tone. A line may have several.
+// A line may have several tones. On a terminal it is broken, into `most` lines if that is given.
 struct Line {
   std::vector<std::pair<std::string, Tone>> parts;
+  size_t most = 0;
   Line(std::string text, Tone tone = Tone::kPlain) { parts.emplace_back(std::move(text), tone); }
   Line(const char* text, Tone tone = Tone::kPlain) { parts.emplace_back(text, tone); }
   Line& then(std::string text, Tone tone = Tone::kPlain) {
     parts.emplace_back(std::move(text), tone);
+    return *this;
+  }
+  Line& in_lines(size_t lines) {
+    most = lines;
     return *this;
   }
 };
@@ -36,6 +41,7 @@ struct ShownFigure {
   const char* name;
   std::string value, note;
   Tone tone = Tone::kTitle;  // of the value
+  size_t most = 0;           // as of Line
 };
 // "  HFU                 41 %   executed FLOP / (wall time x peak)"
 Line figure_line(const ShownFigure& figure);
@@ -114,6 +120,7 @@ struct Table {
   std::vector<TableRow> rows = {};
   bool long_list = false;       // people see the first `--top` rows
   const char* when_empty = "";  // what people see instead of a table without rows
+  bool brief = false;           // an extract: it does not say which columns it has no room for
   // Of a table for programs that is too long to be held: hands out one row after another, and
   // `rows` is empty. What it is made of must outlive it.
   std::function<void(const std::function<void(const TableRow&)>&)> each = {};

@@ -481,19 +481,15 @@ std::vector<ShownFigure> comparison_figures(const Comparison& c) {
 
 // The programs of both sides, and their GPUs: once where both have the same.
 void add_sides(std::vector<Line>& lines, const Report& a, const Report& b) {
-  const std::vector<Line> of_a = screen_program(a), of_b = screen_program(b);
-  const auto gpus = [](const std::vector<Line>& side) {
-    return side.size() > 1 ? side[1].parts.front().first : std::string();
-  };
-  const bool alike = gpus(of_a) == gpus(of_b);
+  const ScreenProgram of_a = screen_program(a), of_b = screen_program(b);
+  const bool alike = of_a.gpus == of_b.gpus;
   for (const auto& [name, side] : {std::pair("A  ", &of_a), std::pair("B  ", &of_b)}) {
-    if (side->empty()) continue;
     Line line(name);
-    for (const auto& [text, tone] : side->front().parts) line.then(text, tone);
-    if (!alike) line.then("   " + gpus(*side), Tone::kDim);
+    line.then(side->command, Tone::kTitle).then("   " + side->where);
+    if (!alike) line.then("   " + side->gpus, Tone::kDim);
     lines.push_back(std::move(line));
   }
-  if (alike && !gpus(of_a).empty()) lines.emplace_back("   " + gpus(of_a), Tone::kDim);
+  if (alike && !of_a.gpus.empty()) lines.emplace_back("   " + of_a.gpus, Tone::kDim);
 }
 
 }  // namespace

@@ -12,10 +12,6 @@
 namespace flopinj::reduce {
 namespace {
 
-constexpr size_t kMostLines = 30;
-constexpr size_t kMostPhases = 6;
-constexpr size_t kFewestKernels = 3, kUsualKernels = 5;
-
 std::string command_of(const trace::Header& header) {
   std::string text;
   for (const std::string& word : header.command_line()) {
@@ -42,9 +38,8 @@ std::string jobs_text(const Report& report) {
 
 }  // namespace
 
-std::vector<Line> screen_program(const Report& report) {
-  std::vector<Line> lines;
-  if (report.traces.empty()) return lines;
+ScreenProgram screen_program(const Report& report) {
+  if (report.traces.empty()) return {};
   const TraceReport& first = report.traces.front();
   const std::string command = command_of(first.header);
   std::string who = first.name + seconds_text(first);
@@ -57,18 +52,13 @@ std::vector<Line> screen_program(const Report& report) {
   }
   who += jobs_text(report);
   constexpr size_t kMostCommand = 60;
-  lines.push_back(
-      Line(command.empty() ? "(no command line)" : shorten(printable(command), kMostCommand),
-           Tone::kTitle)
-          .then("   " + who));
   std::map<std::string, size_t> devices;
   for (const DeviceReport& d : report.devices) ++devices[d.facts.name()];
   std::string gpus;
   for (const auto& [name, count] : devices)
     gpus += (gpus.empty() ? "" : ", ") + to_grouped(count) + " x " + name;
-  if (!gpus.empty()) lines.push_back({gpus, Tone::kDim});
-  add_origin(report, lines);
-  return lines;
+  return {command.empty() ? "(no command line)" : shorten(printable(command), kMostCommand), who,
+          gpus};
 }
 
 namespace {
@@ -87,7 +77,12 @@ Figure time_share(const Work& part, const Work& whole) {
   return share_figure(part.time.ns, whole.time.ns);
 }
 
-Section phases_part(const Report& report) {
+// " (3 of 21)"
+std::string of_all(size_t shown, size_t all) {
+  return shown < all ? " (" + to_grouped(shown) + " of " + to_grouped(all) + ")" : "";
+}
+
+Section phases_part(const Report& report, size_t most) {
   Table table{"screen_phases",
               {{"phase", "phase"},
                {"flop", "FLOP", Kind::kFlop, Worth::kMain},
@@ -97,7 +92,7 @@ Section phases_part(const Report& report) {
                {"flop_per_s", "FLOP/s", Kind::kRate},
                {"utilization", "of peak", Kind::kShare}}};
   const auto phases = largest_first(report.phases, [](const auto& p) { return p.work.time.ns; });
-  for (size_t i = 0; i < std::min(kMostPhases, phases.size()); ++i) {
+  for (size_t i = 0; i < std::min(most, phases.size()); ++i) {
     const PhaseReport& p = *phases[i];
     const Mark mark = phase_mark(p, report);
     table.rows.push_back({p.name, flop_of(p.work).with(mark),
@@ -105,10 +100,8 @@ Section phases_part(const Report& report) {
                           time_share(p.work, report.total), dashed(rate_of(p.work).with(mark)),
                           dashed(utilization_of(p.work).with(mark), kAbovePeak)});
   }
-  Section out{"Phases", {}, std::move(table), {}};
-  if (phases.size() > kMostPhases)
-    out.below.push_back({"  and " + to_grouped(phases.size() - kMostPhases) + " more", Tone::kDim});
-  return out;
+  table.brief = true;
+  return {"Phases" + of_all(table.rows.size(), phases.size()), {}, std::move(table), {}};
 }
 
 Section kernels_part(const Report& report, size_t most, KernelOrder order) {
@@ -136,16 +129,18 @@ Section kernels_part(const Report& report, size_t most, KernelOrder order) {
                           dashed(rate_of(w)), dashed(intensity_of(w)),
                           bound ? Cell(*bound) : Cell::none()});
   }
-  const std::string count =
-      shown < kernels.size() ? " (" + to_grouped(shown) + " of " + to_grouped(kernels.size()) + ")"
-                             : "";
-  return {std::string("Kernels by ") + order_words(order) + count, {}, std::move(table), {}};
+  table.brief = true;
+  return {std::string("Kernels by ") + order_words(order) + of_all(shown, kernels.size()),
+          {},
+          std::move(table),
+          {}};
 }
 
 Section more_part() {
   return {"",
-          {{"More: --all; --sections lost,roofline,layers,ranges,time; --format html -o FILE",
-            Tone::kDim}},
+          {Line("More: --all; --sections lost,roofline,layers,ranges,time; --format html -o FILE",
+                Tone::kDim)
+               .in_lines(1)},
           std::nullopt,
           {}};
 }
@@ -191,22 +186,32 @@ std::vector<Line> screen_warnings(const Report& report) {
   return lines;
 }
 
-std::vector<Section> screen(const Report& report, std::optional<size_t> kernels,
-                            KernelOrder order) {
-  Section head{"", screen_warnings(report), std::nullopt, {}};
-  for (Line& line : screen_program(report)) head.above.push_back(std::move(line));
+// The answer is among the first twelve lines of a terminal of 60 columns: what is above it is
+// short, and other warnings are below the figures.
+std::vector<Section> screen(const Report& report, KernelOrder order, const ScreenRoom& room) {
+  constexpr size_t kWarningsAbove = 2;
+  Section head;
+  for (Line& line : screen_warnings(report)) {
+    const size_t place = head.above.size();
+    if (place < kWarningsAbove)
+      head.above.push_back(line.in_lines(kWarningsAbove - place));
+    else
+      head.below.push_back(std::move(line));
+  }
+  const auto [command, where, gpus] = screen_program(report);
+  head.above.push_back(Line(command, Tone::kTitle).in_lines(1));
+  head.above.push_back(Line(where).then(gpus.empty() ? "" : ", " + gpus, Tone::kDim).in_lines(1));
   head.above.emplace_back("");
+  add_origin(report, head.below);
+  for (Line& line : head.below) line.in_lines(room.note);
   head.figures = screen_figures(report);
-  const auto lost = lost_figures(report);
+  for (ShownFigure& figure : head.figures) figure.most = room.note;
+  for (size_t i = 0; i < 2; ++i) head.figures[i].most = head.figures[i].value == "-" ? 2 : 1;
+  auto lost = lost_figures(report);
+  if (!lost.empty()) lost[0].most = 3;
   head.figures.insert(head.figures.begin() + 2, lost.begin(), lost.end());
-  Section phases = phases_part(report);
-  // What the titles, headings and blank lines of three parts take, and the line at the end.
-  const size_t used =
-      head.above.size() + head.figures.size() + phases.table->rows.size() + phases.below.size() + 8;
-  const size_t room = kMostLines > used ? kMostLines - used : 0;
-  const size_t most = kernels.value_or(std::clamp(room, kFewestKernels, kUsualKernels));
-  Section table = kernels_part(report, most, order);
-  return {std::move(head), std::move(phases), std::move(table), more_part()};
+  return {std::move(head), phases_part(report, room.phases),
+          kernels_part(report, room.kernels, order), more_part()};
 }
 
 }  // namespace flopinj::reduce

@@ -389,7 +389,10 @@ void add_processes(Json& sections, PageData& page, const Report& report) {
 void write_html(std::ostream& out, const Report& report, std::string_view program) {
   PageData page;
   page["title"] = title_of(report);
-  page["program"] = PageData::lines(screen_program(report));
+  const auto [command, where, gpus] = screen_program(report);
+  std::vector<Line> lines{Line(command, Tone::kTitle).then("   " + where), {gpus, Tone::kDim}};
+  add_origin(report, lines);
+  page["program"] = PageData::lines(lines);
   page["warnings"] = PageData::lines(screen_warnings(report));
   page["figures"] = figures_json(screen_figures(report));
   Json sections = Json::array();
