@@ -150,12 +150,19 @@ std::vector<Section> fitting_screen(const Report& report, const OutputArguments&
                                           {4, 2, 1}, {3, 2, 1}, {3, 1, 1}, {2, 1, 1}};
   const KernelOrder order = named(kKernelOrders, output.sort);
   std::vector<Section> sections;
+  size_t note = SIZE_MAX, rows = 0;  // of the last try
+  ptrdiff_t over = 0;                // its lines
   for (ScreenRoom room : kRooms) {
+    const size_t fewer = room.phases + room.kernels;
+    if (room.note == note && static_cast<ptrdiff_t>(rows - fewer) < over) continue;
     room.kernels = output.given_top.value_or(room.kernels);
     sections = screen(report, order, room);
     std::ostringstream text;
     write_text(text, sections, output.text_options());
-    if (std::ranges::count(text.view(), '\n') <= kMostLines) break;
+    over = std::ranges::count(text.view(), '\n') - kMostLines;
+    if (over <= 0) break;
+    note = room.note;
+    rows = fewer;
   }
   return sections;
 }

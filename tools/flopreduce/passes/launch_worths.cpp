@@ -33,7 +33,7 @@ double work_done_once_ns(const Report& report) {
 
 LaunchWorths::LaunchWorths(const ReportSources& from, const Report& report)
     : from_(from),
-      work_(from.tables, from.totals, from.formulas),
+      work_(from.work),
       roofs_(from.tables, from.totals, from.formulas, from.utilization.peaks),
       classes_(from.tables) {
   if (const auto given = report.utilization.given_formula_ns) {

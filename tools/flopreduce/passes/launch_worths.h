@@ -58,7 +58,7 @@ class LaunchWorths {
   }
 
   const ReportSources& from_;
-  WorkTable work_;
+  const WorkTable& work_;
   Roofs roofs_;
   MergedClasses classes_;
   std::unordered_map<uint64_t, Each> each_;                      // by (signature, chip)

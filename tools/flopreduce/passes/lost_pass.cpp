@@ -12,21 +12,36 @@ bool begins_before(const TimeSplit::Launch& a, const TimeSplit::Launch& b) {
   return a.begin_ns < b.begin_ns;
 }
 
+uint64_t held(u128 value) { return static_cast<uint64_t>(std::min<u128>(value, UINT64_MAX)); }
+
+}  // namespace
+
+void LostPass::OfDevice::add(const TimeSplit::Launch& launch) {
+  if (newest_.empty()) newest_.reserve(2 * kept_);
+  if (newest_.size() == 2 * kept_) fold(kept_);
+  newest_.push_back(launch);
+}
+
 // Launches come batch by batch, each in order: neighbours are merged, two and two, until all are.
 // In most traces the first round is the last.
-void sort_batches(std::vector<TimeSplit::Launch>& launches) {
+void LostPass::OfDevice::sort_batches() {
   std::vector<std::ptrdiff_t> begins{0};
-  const auto from = launches.begin();
-  for (auto at = from; at != launches.end(); begins.push_back(at - from))
-    at = std::is_sorted_until(at, launches.end(), begins_before);
+  const auto from = newest_.begin();
+  for (auto at = from; at != newest_.end(); begins.push_back(at - from))
+    at = std::is_sorted_until(at, newest_.end(), begins_before);
   while (begins.size() > 2) {
     std::vector<std::ptrdiff_t> fewer{0};
     for (size_t i = 2; i <= begins.size(); i += 2) {
       const auto end = from + begins[std::min(i, begins.size() - 1)];
       const auto middle = from + begins[i - 1];
       if (middle != end) {
-        const auto first = std::upper_bound(from + begins[i - 2], middle, *middle, begins_before);
-        if (first != middle) std::inplace_merge(first, middle, end, begins_before);
+        auto to = std::upper_bound(from + begins[i - 2], middle, *middle, begins_before);
+        beside_.assign(to, middle);
+        auto left = beside_.begin();
+        for (auto right = middle; left != beside_.end(); ++to) {
+          const bool next = right != end && begins_before(*right, *left);
+          *to = next ? *right++ : *left++;
+        }
       }
       fewer.push_back(end - from);
     }
@@ -34,17 +49,8 @@ void sort_batches(std::vector<TimeSplit::Launch>& launches) {
   }
 }
 
-uint64_t held(u128 value) { return static_cast<uint64_t>(std::min<u128>(value, UINT64_MAX)); }
-
-}  // namespace
-
-void LostPass::OfDevice::add(const TimeSplit::Launch& launch) {
-  newest_.push_back(launch);
-  if (newest_.size() > 4 * kept_) fold(newest_.size() - kept_);
-}
-
 void LostPass::OfDevice::fold(size_t count) {
-  sort_batches(newest_);
+  sort_batches();
   for (size_t i = 0; i < count; ++i) {
     const TimeSplit::Launch& launch = newest_[i];
     if (launch.begin_ns >= last_begin_ns_) {
@@ -61,6 +67,8 @@ void LostPass::OfDevice::fold(size_t count) {
 
 void LostPass::OfDevice::end() {
   fold(newest_.size());
+  newest_ = {};
+  beside_ = {};
   split.finish();
 }
 

@@ -30,9 +30,10 @@ class LostPass final : public LaunchConsumer {
 
    private:
     void fold(size_t count);
+    void sort_batches();
     size_t kept_;
-    std::vector<TimeSplit::Launch> newest_;
-    uint64_t last_begin_ns_ = 0;  // of those that are no longer kept
+    std::vector<TimeSplit::Launch> newest_, beside_;  // the latter while batches are merged
+    uint64_t last_begin_ns_ = 0;                      // of those that are no longer kept
   };
 
   // Both must outlive this.

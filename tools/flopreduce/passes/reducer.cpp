@@ -200,11 +200,14 @@ std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const TraceTable
   return {std::move(calls), pass.take_numbers(false)};
 }
 
-void Reducer::step_pass(SharedTables& shared, Totals& totals, Formulas& formulas, Report& report) {
-  const TraceTables& tables = shared.tables();
+void Reducer::step_pass(SharedTables& shared, const ReportSources& sources, Totals& totals,
+                        Report& report) {
+  const TraceTables& tables = sources.tables;
   if (report.steps.processes == 0) return;
-  const StepLaunches each(tables, totals, formulas, options_.utilization.peaks);
+  const StepLaunches each(tables, totals, sources.work, sources.formulas,
+                          options_.utilization.peaks);
   SecondPass pass = pass_over(shared);
+  pass.only_consumers = true;
   if (options_.facts) pass.jobs = 1;
   pass.consumer = [&] { return std::make_unique<StepPass>(tables, each, options_.facts); };
   pass.run();
@@ -234,6 +237,7 @@ void Reducer::lost_pass(SharedTables& shared, const ReportSources& sources, Repo
   }
   LaunchWorths worths(sources, report);
   SecondPass pass = pass_over(shared);
+  pass.only_consumers = true;
   pass.jobs = 1;
   pass.consumer = [&] { return std::make_unique<LostPass>(sources.tables, worths); };
   pass.run();
@@ -345,6 +349,7 @@ Report Reducer::run() {
   Totals totals = second_pass(tables, shared);
   fold_into_merged_classes(tables, totals);
   Formulas formulas(options_.fma);
+  WorkTable work(tables, totals, formulas);
   const ReportSources sources{tables,
                               totals,
                               options_.rules,
@@ -352,11 +357,12 @@ Report Reducer::run() {
                               operators,
                               calls,
                               formulas,
+                              work,
                               options_.utilization,
                               options_.keep_rows};
   Report report = build_report(sources);
   report.with_facts = options_.facts;
-  step_pass(shared, totals, formulas, report);
+  step_pass(shared, sources, totals, report);
   if (options_.lost_launches > 0) lost_pass(shared, sources, report);
   note_missing_ends(tables);
   report.given_names_unused = names.none;
@@ -371,6 +377,7 @@ Report Reducer::run() {
     Launches launches(tables, totals, options_.rules, formulas, options_.utilization.peaks,
                       [&](std::unique_ptr<LaunchConsumer> consumer) {
                         SecondPass pass = pass_over(by_thread);
+                        pass.only_consumers = true;
                         pass.jobs = 1;
                         pass.consumer = [&] { return std::move(consumer); };
                         pass.run();

@@ -79,7 +79,8 @@ class Reducer {
                                                          PhaseMap& phases,
                                                          const OperatorMap& operators);
   // What the launches of training steps did, where there are steps.
-  void step_pass(SharedTables& shared, Totals& totals, Formulas& formulas, Report& report);
+  void step_pass(SharedTables& shared, const ReportSources& sources, Totals& totals,
+                 Report& report);
   // Where the time went, where it can be known.
   void lost_pass(SharedTables& shared, const ReportSources& sources, Report& report);
   void note_missing_ends(TraceTables& tables);

@@ -93,7 +93,8 @@ class Readers {
     pass.consumers.clear();
     for (unsigned i = 0; i < jobs; ++i) {
       if (pass.consumer) pass.consumers.push_back(pass.consumer());
-      totals_.emplace_back(pass.shared, pass.consumer ? pass.consumers.back().get() : nullptr);
+      totals_.emplace_back(pass.shared, pass.consumer ? pass.consumers.back().get() : nullptr,
+                           !pass.only_consumers);
     }
   }
 

@@ -35,6 +35,7 @@ struct SecondPass {
   bool progress = false;  // a bar, where standard error is a terminal
   // Makes a consumer for each thread; may be empty. Only one thread reads segments in their order.
   std::function<std::unique_ptr<LaunchConsumer>()> consumer = {};
+  bool only_consumers = false;  // nobody asks for busy times
 
   // After run().
   std::vector<std::unique_ptr<LaunchConsumer>> consumers = {};

@@ -9,12 +9,11 @@
 
 namespace flopinj::reduce {
 
-StepLaunches::StepLaunches(const TraceTables& tables, const Totals& totals, Formulas& formulas,
-                           const std::vector<PeakOverride>& peaks)
+StepLaunches::StepLaunches(const TraceTables& tables, const Totals& totals, const WorkTable& work,
+                           Formulas& formulas, const std::vector<PeakOverride>& peaks)
     : tables_(tables),
       chips_(std::max<size_t>(1, tables.chips.size())),
       each_(tables.signatures.size() * chips_) {
-  const WorkTable work(tables, totals, formulas);
   const MergedClasses classes(tables);
   Roofs roofs(tables, totals, formulas, peaks);
   for (const DeviceRow& row : totals.device_rows) {

@@ -17,14 +17,15 @@
 namespace flopinj::reduce {
 
 class Roofs;
+class WorkTable;
 struct SignatureResult;
 
 // What one launch counts as.
 class StepLaunches {
  public:
   // `tables` must outlive this. `totals` are those of the report.
-  StepLaunches(const TraceTables& tables, const Totals& totals, Formulas& formulas,
-               const std::vector<PeakOverride>& peaks);
+  StepLaunches(const TraceTables& tables, const Totals& totals, const WorkTable& work,
+               Formulas& formulas, const std::vector<PeakOverride>& peaks);
   // By indices of the tables.
   const StepLaunch& of(uint32_t signature, uint32_t device) const {
     return each_[size_t{signature} * chips_ + tables_.devices[device].chip];

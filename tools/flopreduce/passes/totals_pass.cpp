@@ -42,9 +42,10 @@ size_t TotalsPass::RowHash::operator()(const RowKey& k) const {
   return h ^ (h >> 29);
 }
 
-TotalsPass::TotalsPass(SharedTables& shared, LaunchConsumer* consumer)
+TotalsPass::TotalsPass(SharedTables& shared, LaunchConsumer* consumer, bool busy_times)
     : shared_(shared),
       consumer_(consumer),
+      busy_times_(busy_times),
       rows_of_(shared),
       counter_(shared, rows_of_, consumer),
       devices_(shared.tables().devices.size()) {
@@ -91,9 +92,14 @@ void TotalsPass::launch_batch(const Packet& packet, SegmentTimes& times, DamageL
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
   const uint32_t device = rows_of_.device(rows_of_.lane({batch.thread(), batch.stream()}));
-  auto& track =
-      times.try_emplace(device, most_open_intervals(shared_.tables(), trace_), true).first->second;
-  track.added(counter_.count(batch, devices_[device], track.room(batch.size()), damage));
+  if (busy_times_) {
+    auto& track = times.try_emplace(device, most_open_intervals(shared_.tables(), trace_), true)
+                      .first->second;
+    track.added(counter_.count(batch, devices_[device], track.room(batch.size()), damage));
+  } else {
+    unused_times_.resize(std::max(unused_times_.size(), size_t{batch.size()}));
+    counter_.count(batch, devices_[device], unused_times_.data(), damage);
+  }
   if (consumer_ != nullptr) consumer_->batch(trace_, batch);
 }
 

@@ -35,7 +35,8 @@ class TotalsPass {
   static constexpr size_t kMaxFacts = 1U << 24;           // of all traces: 2 GB
 
   // Both must outlive this; the consumer may be null.
-  explicit TotalsPass(SharedTables& shared, LaunchConsumer* consumer = nullptr);
+  explicit TotalsPass(SharedTables& shared, LaunchConsumer* consumer = nullptr,
+                      bool busy_times = true);
   // Reads the launches and tallies of a segment.
   SegmentTimes segment(const Segment& segment, DamageLog& damage);
   // A tally by itself: the revision that counts.
@@ -67,6 +68,8 @@ class TotalsPass {
 
   SharedTables& shared_;
   LaunchConsumer* const consumer_;
+  const bool busy_times_;
+  std::vector<BusyInterval> unused_times_;  // of a batch
   RowTable rows_of_;
   BatchCounter counter_;
   uint32_t trace_ = kNoIndex;

@@ -28,6 +28,7 @@ struct ReportSources {
   const OperatorMap& operators;
   const OperatorCalls& calls;
   Formulas& formulas;
+  WorkTable& work;
   const UtilizationOptions& utilization;
   bool keep_rows = false;  // Report::rows
 };

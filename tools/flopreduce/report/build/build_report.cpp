@@ -24,7 +24,7 @@ class Builder {
   explicit Builder(const ReportSources& from)
       : from_(from),
         tables_(from.tables),
-        work_(from.tables, from.totals, from.formulas),
+        work_(from.work),
         roofs_(from.tables, from.totals, from.formulas, from.utilization.peaks),
         operators_(from),
         exclusive_(from.tables.paths.size()),
@@ -52,8 +52,8 @@ class Builder {
 
   const ReportSources& from_;
   const TraceTables& tables_;
-  WorkTable work_;
-  Roofs roofs_;  // after work_, which makes all precisions known
+  WorkTable& work_;
+  Roofs roofs_;
   OperatorsBuilder operators_;
   Report report_;
   FactPlaces places_;
