@@ -35,7 +35,10 @@ class Demo(Case):
         self.check_screen(self.folder / "flopinj-demo.pb")
         page = (self.folder / "flopinj-demo.html").read_text()
         self.assertIn(f"{flop:,}", page)
-        figures = harness.reduce(self.folder / "flopinj-demo.pb")["figures"]
+        report = harness.reduce(self.folder / "flopinj-demo.pb")
+        figures = report["figures"]
+        steps, = report["step_summary"]  # of all launches
+        self.assertAlmostEqual(steps["mfu"] / steps["hfu"], figures["mfu"] / figures["hfu"], 4)
         # A share of peak that one can see, and recomputed work between HFU and MFU.
         self.assertGreater(figures["mfu"], 0.2)
         self.assertGreater(figures["hfu"], figures["mfu"])

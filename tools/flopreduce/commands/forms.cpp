@@ -278,7 +278,9 @@ uint64_t lost_launches(const OutputArguments& output) {
   // The first screen waits no longer than a person notices: 40 to 80 ns for each.
   constexpr uint64_t kMostOnScreen = 200'000;
   const bool screen = is_for_people(output.format) && output.sections.empty() && !output.all;
-  return shows_table(output, "lost") ? UINT64_MAX : screen ? kMostOnScreen : 0;
+  const bool all = shows_table(output, "lost") || shows_table(output, "steps") ||
+                   shows_table(output, "step_summary");
+  return all ? UINT64_MAX : screen ? kMostOnScreen : 0;
 }
 
 bool shows_launches(const OutputArguments& output) { return output.format == kLaunchForm; }

@@ -146,7 +146,9 @@ GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
     return no_such();
   }
   if (table->columns[*column].kind == Kind::kText) return none(text_of(path) + " is no number");
-  return gate_figure((*row)[*column]);
+  GateFigure figure = gate_figure((*row)[*column]);
+  figure.share = table->columns[*column].kind == Kind::kShare;
+  return figure;
 }
 
 std::vector<NamedValue> list_figures(std::span<const Table> tables) {

@@ -176,6 +176,12 @@ class GateEvaluation {
       out.message = figure.message;
       return out;
     }
+    for (const auto& node : gate_.nodes_) {
+      if (node.kind == Gate::Kind::kOr || node.kind == Gate::Kind::kAnd) continue;
+      out.message =
+          meant_in_percent(node.left, node.right) + meant_in_percent(node.right, node.left);
+      if (!out.message.empty()) return out;
+    }
     // Nodes come after those they hold, so one pass from the front has them all.
     for (const auto& node : gate_.nodes_) results_.push_back(result(node));
     out.verdict = verdict_of(results_.back());
@@ -206,6 +212,17 @@ class GateEvaluation {
         to.reason = bound + (figure.message.empty() ? "" : "; " + figure.message);
     }
     return list;
+  }
+
+  // "coverage < 95": no share comes near that. Empty where it is no such comparison.
+  std::string meant_in_percent(size_t share, size_t limit) const {
+    constexpr double kLeast = 2, kMost = 100;
+    const Gate::Operand& number = gate_.operands_[limit];
+    if (!figures_[share].share || !number.figure.empty() || number.number < kLeast ||
+        number.number > kMost || number.text.ends_with('%'))
+      return "";
+    return printable(gate_.operands_[share].text) + " is a share, and 1 of it is 100 %: write " +
+           number.text + "%";
   }
 
   Truth result(const Gate::Node& node) const {

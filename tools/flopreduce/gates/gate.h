@@ -43,6 +43,7 @@ struct GateFigure {
   State state = State::kNoFigure;
   std::optional<End> low = {}, high = {};
   std::string message = {};
+  bool share = false;  // 1 is 100 %
 
   static GateFigure of(End value) { return {State::kValue, value, value, {}}; }
 };

@@ -226,6 +226,32 @@ void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
   mark({kPadding}, named, inverse(report.operators.formula_marks));
 }
 
+// By the formulas of operators: only the ledger has the steps one by one.
+void add_mfu_of_steps(Report& report) {
+  const LostReport& lost = report.lost;
+  StepsReport& steps = report.steps;
+  if (steps.mfu.known() || !steps.hfu.known() || !lost.formula) return;
+  std::map<size_t, std::pair<uint32_t, uint32_t>> counted;  // first and last step, by trace
+  for (const StepsReport::Step& step : steps.steps)
+    if (!step.skipped)
+      counted.try_emplace(step.trace, step.number, step.number).first->second.second = step.number;
+  u128 model_ns = 0, work_ns = 0;
+  for (const LostReport::Step& step : lost.steps) {
+    const auto found = counted.find(step.trace);
+    if (step.steps == 0 || found == counted.end()) continue;
+    const auto [first, last] = found->second;
+    const uint32_t its_last = step.first + step.steps - 1;
+    if (its_last < first || step.first > last) continue;
+    if (step.first < first || its_last > last) return;  // some of several
+    model_ns += step.ns[place_of(LostLine::kModel)];
+    for (size_t line = place_of(LostLine::kRecompute); line < kLostLines; ++line)
+      work_ns += step.ns[line];
+  }
+  if (work_ns > 0)
+    steps.mfu =
+        (steps.hfu * quotient(model_ns, work_ns)).with(lost.marks[place_of(LostLine::kModel)]);
+}
+
 // What the model's FLOP by formula are more than operators executed, at peak.
 double saved_ns(const Report& report) {
   if (const auto given = report.utilization.given_formula_ns)
@@ -275,6 +301,7 @@ void build_lost(const ReportSources& from, const LostPass& pass,
     add_saturating(lost.device_steps,
                    report.traces[i].devices * from.tables.traces[i].steps.sums().steps);
   mark_lines(from.tables, unknown, builder.unplaced_, report);
+  add_mfu_of_steps(report);
 }
 
 }  // namespace flopinj::reduce

@@ -59,7 +59,7 @@ bool total_known(const Report& report) {
   return report.total.flop_known() && !(report.partial && report.total.launches == 0);
 }
 
-std::string windows_text(uint64_t n) { return to_grouped(n) + (n == 1 ? " window" : " windows"); }
+std::string readings_text(uint64_t n) { return to_grouped(n) + (n == 1 ? " time" : " times"); }
 
 // Of instructions without arithmetic.
 void add_code_caveats(const Work& total, std::vector<Line>& lines) {
@@ -91,8 +91,8 @@ void add_caveats(const Report& report, std::vector<Line>& lines) {
       "devices, graphs): no interval.");
   if (total.agreeing > 0)
     say(total.agreeing,
-        (" launches are extrapolated from samples of their kernel that all agree (" +
-         windows_text(total.fewest_windows) + " or more each; up to " +
+        (" launches are extrapolated from samples of their kernel that all agree (read " +
+         readings_text(total.fewest_windows) + " or more; up to " +
          fixed(100 * unseen_share(total.fewest_windows), 1) +
          " % of launches could differ unseen, 95 % confidence).")
             .c_str());

@@ -98,8 +98,9 @@ Columns<StepsReport> step_summary_columns() {
   c.figure("hfu", "HFU", Kind::kShare, &StepsReport::hfu,
            "executed FLOP of the steps at peak / their wall time, from the start of the first to "
            "the end of the last");
-  c.figure("mfu", "MFU", Kind::kShare, &StepsReport::mfu,
-           "6 x parameters x tokens at peak / the same time");
+  c.figure(
+      "mfu", "MFU", Kind::kShare, &StepsReport::mfu,
+      "6 x parameters x tokens, or the FLOP of formulas in the steps, at peak / the same time");
   c.exact("tokens_per_s", "tokens/s", Kind::kRatio, &StepsReport::tokens_per_s,
           "of all processes, with --tokens-per-step");
   c.text("missing", "missing", or_null(&StepsReport::missing),
@@ -207,7 +208,7 @@ Section steps_section(const Report& report) {
   };
   if (steps.single) {
     say("  HFU of these steps  ", steps.hfu, "   executed FLOP / (their wall time x peak)");
-    say("  MFU of these steps  ", steps.mfu, "   6 x parameters x tokens / (the same)");
+    say("  MFU of these steps  ", steps.mfu, "   FLOP by formula / (the same)");
   }
   if (steps.tokens_per_s)
     out.above.emplace_back("  " + to_grouped(static_cast<u128>(*steps.tokens_per_s)) + " tokens/s");

@@ -257,6 +257,20 @@ TEST_CASE("unknown names are told with the nearest ones") {
   CHECK(decide("operators.'aten::mm'.calls > 1").verdict == Verdict::kInvalid);
 }
 
+TEST_CASE("a share is not compared with a number that is meant in per cent") {
+  for (const char* text : {"hfu_kernel_time < 95", "95 > hfu_kernel_time", "lost.idle > 20",
+                           "launches > 1 and hfu_kernel_time < 95"}) {
+    const auto wrong = decide(text);
+    CHECK(wrong.verdict == Verdict::kInvalid);
+    CHECK(wrong.message.find(" is a share, and 1 of it is 100 %: write ") != std::string::npos);
+  }
+  CHECK(fails("hfu_kernel_time < 95%"));
+  CHECK(fails("hfu_kernel_time < 0.95"));
+  CHECK_FALSE(fails("hfu_kernel_time > 1.5"));
+  CHECK_FALSE(fails("hfu_kernel_time > 300%"));
+  CHECK(fails("launches > 95"));
+}
+
 TEST_CASE("errors say what was expected, and where") {
   CHECK(parse_error("ratio > > 2") ==
         "expected a figure's name or a number\n    ratio > > 2\n            ^");

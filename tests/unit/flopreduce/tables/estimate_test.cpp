@@ -337,7 +337,7 @@ TEST_CASE("samples that agree are not all launches: how many they are is said") 
   CHECK(text.find("exactly") == std::string::npos);
   // 0.74113^10 = 0.05.
   CHECK(text.find("1,000 launches are extrapolated from samples of their kernel that all agree "
-                  "(10 windows or more each; up to 25.9 % of launches could differ unseen, "
+                  "(read 10 times or more; up to 25.9 % of launches could differ unseen, "
                   "95 % confidence).") != std::string::npos);
 }
 

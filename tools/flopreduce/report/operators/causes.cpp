@@ -241,8 +241,9 @@ Cause cause_of(const OperatorFacts& facts) {
     cause = explain(facts, formula);
   }
   if (facts.phase == "recompute") {
-    cause.evidence = cause.cause.empty() ? "runs inside backward, and ran in forward"
-                                         : cause.cause + ": " + cause.evidence;
+    cause.evidence = cause.cause.empty()
+                         ? "runs inside backward, and ran in forward"
+                         : cause.cause + (cause.evidence.empty() ? "" : ": ") + cause.evidence;
     cause.cause = "recompute";
   }
   if (cause.cause.empty() && work.flop == 0 && facts.formula.flop->uncounted > 0)

@@ -332,6 +332,10 @@ void ForwardBackwardBuilder::finish(const GradientFinder& gradients, OperatorsRe
   std::stable_sort(types_.rows.begin(), types_.rows.end(), [&](const auto& a, const auto& b) {
     return flop(a) != flop(b) ? flop(a) > flop(b) : a.name < b.name;
   });
+  // Ranges around nothing but recomputation are on neither side.
+  std::erase_if(layers_.rows, [](const ForwardBackward& layer) {
+    return layer.forward.launches == 0 && layer.backward.launches == 0;
+  });
   report.layers = std::move(layers_.rows);
   report.by_forward = std::move(types_.rows);
 }

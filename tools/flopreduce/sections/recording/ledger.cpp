@@ -102,7 +102,13 @@ Section ledger_section(const Report& report) {
   Table table = kLedgerTable.for_people(report);
   if (auto& rows = table.rows; rows.size() > kMostDevices + 1)
     rows.erase(rows.begin() + kMostDevices, rows.end() - 1);
-  Section s{"Ledger", {}, std::move(table), {}};
+  Section s{
+      "Ledger",
+      {Line("  What became of every launch: its counters were read, its FLOP are those of launches "
+            "that were measured, or it has none.",
+            Tone::kDim)},
+      std::move(table),
+      {}};
   if (report.devices.size() > kMostDevices)
     s.below.emplace_back("  and " + std::to_string(report.devices.size() - kMostDevices) +
                          " more devices: --format json");

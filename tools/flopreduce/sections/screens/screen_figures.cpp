@@ -81,7 +81,7 @@ std::string verdict_words(const RatioReport& r) {
     case RatioVerdict::kOutside:
       return "OUTSIDE the " + range;
     case RatioVerdict::kUndecided:
-      return range + ", not decided";
+      return "maybe the " + range;
     case RatioVerdict::kNone:
       break;
   }

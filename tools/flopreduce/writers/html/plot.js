@@ -61,7 +61,7 @@ class Plot {
   resize(width) {
     if (width === 0 || matchMedia("print").matches) return;  // paper has the drawing scaled
     this.width = width;
-    this.left = this.width < kNarrow ? 78 : 88;
+    this.left = 88;
     this.right = this.width - kMarginRight;
     this.bottom = kPlotHeight - kMarginBottom;
     this.tip.hidden = true;

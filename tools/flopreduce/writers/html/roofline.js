@@ -128,7 +128,8 @@ class Roofline extends Plot {
       if (memory > 0) this.drawMemory(memory, peaks.filter((peak) => peak.used), of);
     }
     let last = 0;
-    for (const { at, text, used } of labels.sort((a, b) => a.at - b.at)) {
+    const shown = labels.filter(({ used }) => used || this.width >= kNarrow);
+    for (const { at, text, used } of shown.sort((a, b) => a.at - b.at)) {
       last = Math.max(at, last + 13);
       this.label(used ? "roof-name" : "roof-name unused", this.right, last, "end", text);
     }
