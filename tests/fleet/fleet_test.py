@@ -176,7 +176,7 @@ class Questions(Folder):
             lines = [line for report in reports.values() for line in report["lost"]
                      if line["line"] == row["line"]]  # of jobs whose kernels ran one by one
             self.assertLessEqual(row["gpu_hours"], 1e-9 + sum(
-                figure(line, "ns") for line in lines) / 3.6e12)
+                figure(line, "ns") for line in lines) / 3.6e12, (row, lines))
         launches = sum(report["figures"]["launches"] for report in reports.values())
         self.assertEqual(sum(row["launches"] for row in self.ask("kernels")), launches)
         self.assertEqual(sum(row["ranks"] for row in self.ask("hosts")), 2 * SIZE)

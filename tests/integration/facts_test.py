@@ -264,7 +264,7 @@ class Facts(harness.TestCase):
         self.assertEqual(self.job(**both, FLOPINJ_JOB="llama 7b"), ("llama 7b", "FLOPINJ_JOB"))
         done = harness.run([harness.FLOPREDUCE, self.merge("one.sum", self.trace)],
                            harness.clean_environment(), check=True)
-        self.assertIn(", job llama 7b\n", done.stdout)
+        self.assertIn(", job llama 7b, 1 x simgpu", done.stdout)
         hidden = self.folder / "hidden.pb"
         harness.run([harness.FLOPREDUCE, "anonymize", "-o", hidden, self.trace],
                     harness.clean_environment(), check=True)

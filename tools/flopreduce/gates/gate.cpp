@@ -178,9 +178,11 @@ class GateEvaluation {
     }
     for (const auto& node : gate_.nodes_) {
       if (node.kind == Gate::Kind::kOr || node.kind == Gate::Kind::kAnd) continue;
-      out.message =
+      const std::string meant =
           meant_in_percent(node.left, node.right) + meant_in_percent(node.right, node.left);
-      if (!out.message.empty()) return out;
+      if (meant.empty()) continue;
+      out.message = meant;
+      return out;
     }
     // Nodes come after those they hold, so one pass from the front has them all.
     for (const auto& node : gate_.nodes_) results_.push_back(result(node));

@@ -251,9 +251,7 @@ std::vector<std::string> notices(const Report& report) {
   add_endings(report, Damage::kGoesOn, "still running when it was read", lines);
   if (report.total.launches > 0 && report.ranges.empty())
     lines.push_back(
-        "No NVTX range was seen, and only ranges tell forward from backward: run the program with "
-        "`flopinj run` or set NVTX_INJECTION64_PATH, and give it ranges (PyTorch: "
-        "torch.autograd.profiler.emit_nvtx).");
+        "No NVTX range was seen: use `flopinj run`, and give it ranges (PyTorch: emit_nvtx).");
   return lines;
 }
 

@@ -187,23 +187,24 @@ std::vector<Line> screen_warnings(const Report& report) {
 }
 
 // The answer is among the first twelve lines of a terminal of 60 columns: what is above it is
-// short, and other warnings are below the figures.
+// short, and other warnings are below the figures. Where nothing was measured, why not is the
+// answer.
 std::vector<Section> screen(const Report& report, KernelOrder order, const ScreenRoom& room) {
-  constexpr size_t kWarningsAbove = 2;
+  constexpr size_t kWarningsAbove = 2, kLinesOfOne = 2;
+  const bool unmeasured = notice_of_no_counts(report);
   Section head;
   for (Line& line : screen_warnings(report)) {
-    const size_t place = head.above.size();
-    if (place < kWarningsAbove)
-      head.above.push_back(line.in_lines(kWarningsAbove - place));
-    else
-      head.below.push_back(std::move(line));
+    const bool above = head.above.size() < kWarningsAbove;
+    if (above && !unmeasured) line.in_lines(kLinesOfOne);
+    (above ? head.above : head.below).push_back(std::move(line));
   }
   const auto [command, where, gpus] = screen_program(report);
   head.above.push_back(Line(command, Tone::kTitle).in_lines(1));
   head.above.push_back(Line(where).then(gpus.empty() ? "" : ", " + gpus, Tone::kDim).in_lines(1));
   head.above.emplace_back("");
+  const size_t whole = head.below.size();  // what to do is not cut
   add_origin(report, head.below);
-  for (Line& line : head.below) line.in_lines(room.note);
+  for (size_t i = whole; i < head.below.size(); ++i) head.below[i].in_lines(room.note);
   head.figures = screen_figures(report);
   for (ShownFigure& figure : head.figures) figure.most = room.note;
   for (size_t i = 0; i < 2; ++i) head.figures[i].most = head.figures[i].value == "-" ? 2 : 1;
