@@ -114,9 +114,9 @@ ProcessInfo Recording::describe() {
     process.job_id = settings.job;
     process.job_id_source = "FLOPINJ_JOB";
   }
-  for (const auto& [name, value] : settings.labels) {
-    std::erase_if(process.labels, [&](const Label& known) { return known.name == name; });
-    process.labels.push_back({name, value, "FLOPINJ_LABEL"});
+  for (const auto& given : settings.labels) {
+    std::erase_if(process.labels, [&](const Label& known) { return known.name == given.first; });
+    process.labels.push_back({given.first, given.second, "FLOPINJ_LABEL"});
   }
   if (settings.run) process.run_id = settings.run->id;
   if (settings.no_command_line)
