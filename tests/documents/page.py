@@ -131,13 +131,15 @@ def run(commands, folder, environment, timeout):
 VOLATILE = ((r"(?:[<>]=? )?\d[\d.,]* (?:[num]?s|%|k?B|MB)(?!\w)", "..."),
             (r"\b(pid|process|detach) \d+", r"\1 ..."),
             (r"\bpid\d+", "pid..."), (r"\bflop-\d+", "flop-..."),
-            (r"[\d,]+ (measured|extrapolated|samples?|windows?)\b", r"... \1"),
+            (r"[\d,]+ (measured|extrapolated|samples?|windows?|times? or more)\b", r"... \1"),
             (r"\d+ (launches have an estimated time)", r"... \1"),
             (r"(FLOP) \d+ (\d+x\d+x\d+)\b", r"\1 ... \2"),  # samples of a signature
             (r"\bsignature [0-9a-f]{16}", "signature ..."),
             (r"let go of: [\d,]+", "let go of: ..."),
             (r"(all devices [\d,]+) [\d,]+ [\d,]+", r"\1 ... ..."),
-            (r"(Per step) [\d.]+ (A )", r"\1 ... \2"))
+            (r"(Per step) [\d.]+ (A )", r"\1 ... \2"),
+            # It is cut where these times have many digits.
+            (r"(reading counters)(?: \.\.\.|, of \.\.\. allowed)", r"\1 ..."))
 
 
 def comparable(lines, exact):
