@@ -213,7 +213,7 @@ void WriterLoop::write_samples(std::vector<SampleBatch>& samples) {
 void WriterLoop::write_energy(bool everything) {
   constexpr auto kEvery = std::chrono::seconds(1);
   const auto now = Clock::now();
-  if (!everything && (now < next_energy_ || writer_.packets() == packets_at_energy_)) return;
+  if (!everything && (now < next_energy_ || writer_.bytes() == bytes_at_energy_)) return;
   next_energy_ = now + kEvery;
   std::vector<DeviceEnergy> devices;
   state_.control.with_edge([&] {
@@ -224,7 +224,7 @@ void WriterLoop::write_energy(bool everything) {
     writer_.energy(energy_, devices);
   else
     writer_.energy(devices);
-  packets_at_energy_ = writer_.packets();
+  bytes_at_energy_ = writer_.bytes();
 }
 
 void WriterLoop::finish(EndReason reason) {

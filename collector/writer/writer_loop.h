@@ -59,7 +59,7 @@ class WriterLoop {
   bool failed_ = false, closing_ = false;
   Clock::time_point next_flush_, next_look_, next_energy_;
   RevisedMessage energy_{RevisedMessage::kEnergy};
-  uint64_t packets_at_energy_ = 0;
+  uint64_t bytes_at_energy_ = 0;
 
   std::vector<ThreadState*> threads_;  // as listed by the last drain
   std::vector<KernelTime> times_;

@@ -2,6 +2,7 @@
 (tools/simgpu/README.md); its counter has whole millijoules."""
 
 import harness
+from attaching import Attach, ask
 
 WATTS = 400
 
@@ -66,6 +67,23 @@ class Energy(harness.TestCase):
         report = self.train(FLOPINJ_NO_ENERGY=1)
         self.assertIsNone(report["figures"]["energy_j"])
         self.assertRegex(report["figures"]["energy_j_why"], "read no energy")
+
+
+class Running(Attach):
+    def test_the_energy_of_a_program_that_runs_grows_at_every_level(self):
+        """At level tally after two messages each one replaces an earlier one."""
+        for level in ("launches", "tally"):
+            with self.subTest(level=level):
+                client = self.endless(FLOPINJ_LEVEL=level, FLOPINJ_MODE="timing")
+                trace, seen = ask(client.pid, "start")["output"], set()
+
+                def grows():
+                    device, = harness.reduce(trace, check=None)["devices"] or [{}]
+                    seen.add(device.get("energy_j") or device.get("energy_j_at_least"))
+                    return len(seen - {None}) >= 5
+
+                self.wait_for(grows)
+                client.kill()
 
 
 if __name__ == "__main__":
