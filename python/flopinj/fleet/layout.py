@@ -46,7 +46,7 @@ MARKER = "flopinj-lake.json"
 LARGE = ("rows", "step_list")
 SMALL = ("processes", "paths", "inputs", "lost", "days", "kernels", "ranks", "labels")
 TABLES = (*LARGE, *SMALL)
-#: Those that a lake of format 1 has.
+#: Tables of a lake of format 1.
 OLD_TABLES = ("rows", "step_list", "processes", "paths", "inputs")
 TRACES = re.compile(r"(?s).*\.(pb|sum)(\.gz|\.zst)?")
 

@@ -101,8 +101,8 @@ def record_of(lake: Place, one: Taken) -> Record:
         content = lake.read(one.table(name))
         if content is None:
             raise FileNotFoundError(name)
-        # Read by this thread alone. A thread of Arrow's that still has Python's bytes when the
-        # interpreter ends is ended in the middle of C++, and that aborts the process.
+        # Only this thread reads. A thread of Arrow that still holds Python's bytes when the
+        # interpreter ends would be ended in the middle of C++, which aborts the process.
         file = pa.parquet.ParquetFile(pa.BufferReader(content))
         found: list[dict[str, Any]] = file.read(use_threads=False).to_pylist()
         return found

@@ -33,7 +33,7 @@ class LostPass final : public LaunchConsumer {
     void sort_batches();
     size_t kept_;
     std::vector<TimeSplit::Launch> newest_, beside_;  // the latter while batches are merged
-    uint64_t last_begin_ns_ = 0;                      // of those that are no longer kept
+    uint64_t last_begin_ns_ = 0;                      // of launches that are no longer kept
   };
 
   // Both must outlive this.

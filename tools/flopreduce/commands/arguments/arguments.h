@@ -130,7 +130,7 @@ struct OutputArguments {
   std::string file;    // empty: standard output; `-o -` says so too
   bool force = false;  // overwrite files that exist
   std::string format = "text";
-  std::vector<std::string> tables;    // for CSV and JSON: keys of those that are wanted
+  std::vector<std::string> tables;    // for CSV and JSON: keys of the tables to print
   TimeRange time_range;               // for launches on a time line
   std::string weight;                 // for folded stacks: "flop", "time" or "launches"
   std::string color = "auto";         // or "always" or "never"

@@ -140,8 +140,8 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   if (first.flop && first.flop->multiply_adds > 0 && place.work.flop_complete() &&
       (phase == "recompute" || in_all_phases(path).first > 0))
     facts.calls = std::min(facts.calls, place.products());
-  // Calls without backward work may be of any form, and so may those that ran again, once more
-  // where gradients are differentiated: those are not among the runs.
+  // Calls without backward work may be of any form. So may calls that ran again; where gradients
+  // are differentiated, calls that ran once more are not among the runs.
   uint64_t told = 0;
   for (const CallForm& form : facts.forms) add_saturating(told, form.calls);
   const bool several =
