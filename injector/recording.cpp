@@ -1,3 +1,4 @@
+#include <collector/trace/sink/descriptor.h>
 #include <collector/trace/sink/trace_file.h>
 #include <injector/process/capture_range.h>
 #include <injector/process/command_line.h>
@@ -6,6 +7,8 @@
 #include <injector/process/process.h>
 #include <injector/process/run_watch.h>
 #include <injector/recording.h>
+#include <injector/requests.h>
+#include <injector/session_status.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -78,14 +81,20 @@ Recording::Recording(const Settings& settings, Begin begin, std::function<bool()
 CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
   CollectorHooks hooks;
   hooks.thread_started = [] { count_helper_thread("flopinj-writer"); };
-  hooks.thread_ended = [] { helper_thread_ended(); };
+  hooks.thread_ended = [this] {
+    metrics_.remove();
+    helper_thread_ended();
+  };
   hooks.flush_times = [this] {
     if (left_) return;
     edge_.set_clock();
     if (activity_) activity_->flush();
   };
   if (edge_.energy != nullptr) hooks.energy = [this] { return energy_.read(); };
-  hooks.program_ended = std::move(program_ended);
+  hooks.program_ended = [this, ended = std::move(program_ended)] {
+    write_metrics();
+    return ended();
+  };
   hooks.activity_lost = [this] { return activity_ ? activity_->lost() : 0; };
   hooks.now_ns = [this] { return edge_.now_ns(); };
   hooks.real_ns = monotonic_ns;
@@ -162,6 +171,25 @@ void Recording::say_what_is_missing() {
   check_nvtx_variable();
 }
 
+void Recording::open_metrics_file() {
+  std::string why;
+  if (!edge_.settings.metrics_file.empty() &&
+      !metrics_.open(edge_.settings.metrics_file, process_, why))
+    log::warn({"--metrics-file ", edge_.settings.metrics_file, ": ", why});
+}
+
+// What cannot be written is said once, and counted.
+void Recording::write_metrics() {
+  const uint64_t now = monotonic_ns();
+  if (!metrics_.is_due(now) || session_status().state != SessionStatus::State::kRecording) return;
+  const auto devices = edge_.energy != nullptr ? energy_.read() : std::vector<DeviceEnergy>{};
+  const int error = metrics_.write(now, answer("status\n"), devices);
+  if (error == 0) return;
+  const std::string line = "cannot write " + metrics_.name() + ": " + errno_text(error);
+  if (!std::exchange(metrics_failed_, true)) log::warn(line);
+  collector_->diagnostic(Severity::kWarning, "metrics.file", line);
+}
+
 bool Recording::connect(std::string& error) {
   const CuptiThreadsAreHelpers naming;
   began_ns_ = monotonic_ns();
@@ -206,6 +234,7 @@ bool Recording::open(std::string& error) {
   output_ = trace.name;
   tell_watcher(edge_.settings, RunEvent::kRecording, output_);
   say_what_is_missing();
+  open_metrics_file();
   closing_ = closing_words(edge_.settings, process_, {trace.name, trace.others});
   if (collector_->start(std::move(trace.sink), process_)) return true;
   return error = "cannot start a thread", false;

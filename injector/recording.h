@@ -8,6 +8,7 @@
 #include <injector/activity/activity.h>
 #include <injector/process/edge.h>
 #include <injector/process/energy_meter.h>
+#include <injector/process/metrics_file.h>
 #include <injector/tracer.h>
 
 #include <atomic>
@@ -59,14 +60,18 @@ class Recording {
   ProcessInfo describe();
   void check_nvtx_variable();
   void say_what_is_missing();
+  void open_metrics_file();
+  void write_metrics();
 
   Edge edge_;
   EnergyMeter energy_{[this] { return edge_.now_ns(); }};
+  MetricsFile metrics_;  // the writer's, once it has started
   ProcessInfo process_;  // from connect() on
   std::unique_ptr<Collector> collector_;
   std::optional<Activity> activity_;
   std::optional<Tracer> tracer_;
   std::atomic<bool> left_{false};
+  bool metrics_failed_ = false;
   std::function<void(const RecordingSummary&)> closing_;  // set before the writer starts
   std::string output_;
   uint64_t began_ns_ = 0;

@@ -194,6 +194,8 @@ const RecordingOption kOptions[] = {
      number<&Settings::launch_count, 1, UINT32_MAX>, kByRequest},
     {"--capture-range", "FLOPINJ_CAPTURE_RANGE", "RANGE", kNames<kCaptureRanges>,
      "cudaProfilerApi or none", choice<&Settings::capture_range, kCaptureRanges>},
+    {"--metrics-file", "FLOPINJ_METRICS_FILE", "NAME", {},
+     "a file name or pattern (%p %h %r %q{ENV})", not_empty<&Settings::metrics_file>},
     {"--no-energy", "FLOPINJ_NO_ENERGY", "", {},
      "0 or 1", choice<&Settings::no_energy, kSwitch>, kByRequest},
     {"--no-control", "FLOPINJ_NO_CONTROL", "", {},

@@ -55,6 +55,10 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "cudaProfilerApi: record from the program's first call of cudaProfilerStart to its "
      "cudaProfilerStop, as nsys does with --capture-range-end stop, and lie dormant before and "
      "after. none: from the start (the default)"},
+    {"FLOPINJ_METRICS_FILE",
+     "File for the textfile collector of Prometheus' node exporter, named as for --output and "
+     "ending in .prom: launches, coverage, own cost and energy, written anew every 5 s and removed "
+     "when the recording ends. FLOP, HFU and MFU: flopinj metrics"},
     {"FLOPINJ_NO_ENERGY",
      "Do not ask NVML for the energy of the GPUs. Else it is asked once a second, where the driver "
      "has it: libnvidia-ml.so.1"},

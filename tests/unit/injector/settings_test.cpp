@@ -130,11 +130,10 @@ TEST_CASE("a value that is not understood is named with what would be, and the d
 }
 
 TEST_CASE("a request sets what loads no code and changes no file, and nothing else") {
-  const std::vector<std::string_view> start_only{"FLOPINJ_FORCE",      "FLOPINJ_QUIET",
-                                                 "FLOPINJ_DORMANT",    "FLOPINJ_START_AFTER",
-                                                 "FLOPINJ_NO_CONTROL", "FLOPINJ_CAPTURE_RANGE",
-                                                 "FLOPINJ_LOG",        "FLOPINJ_CUPTI",
-                                                 "FLOPINJ_FINDINGS",   "FLOPINJ_RUN"};
+  const std::vector<std::string_view> start_only{
+      "FLOPINJ_FORCE",      "FLOPINJ_QUIET",         "FLOPINJ_DORMANT", "FLOPINJ_START_AFTER",
+      "FLOPINJ_NO_CONTROL", "FLOPINJ_CAPTURE_RANGE", "FLOPINJ_LOG",     "FLOPINJ_CUPTI",
+      "FLOPINJ_FINDINGS",   "FLOPINJ_METRICS_FILE",  "FLOPINJ_RUN"};
   for (const RecordingOption& option : recording_options()) {
     CAPTURE(option.variable);
     const bool refused = std::ranges::find(start_only, option.variable) != start_only.end();

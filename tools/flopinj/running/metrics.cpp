@@ -1,6 +1,7 @@
 // `flopinj metrics`: for Prometheus.
 #include <arpa/inet.h>
-#include <fcntl.h>
+#include <collector/trace/sink/descriptor.h>
+#include <collector/trace/sink/whole_file.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "metrics_text.h"
 #include "process.h"
 #include "running/control_client.h"
 #include "running/live.h"
@@ -24,52 +26,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
-
-// A metric: counters end with _total, units are base units. Where the value is, by names of the
-// JSON forms, what makes its unit of that, and the column that tells a table's rows apart, which
-// becomes a label.
-struct Metric {
-  std::string table, key;
-  double scale;
-  std::string name, type, help, by = {};
-};
-const Metric kMetrics[] = {
-    {"status", "up", 1, "flopinj_up", "gauge", "1 where the process was asked."},
-    {"status", "recording", 1, "flopinj_recording", "gauge", "1 while the process is recorded."},
-    {"status", "recordings", 1, "flopinj_recordings_total", "counter", "Recordings begun."},
-    {"status", "launches", 1, "flopinj_launches_total", "counter",
-     "Kernel launches of the current recording."},
-    {"status", "dropped", 1, "flopinj_launches_dropped_total", "counter",
-     "Launches that were counted and not recorded."},
-    {"status", "trace_bytes", 1, "flopinj_trace_bytes", "gauge", "Size of the trace."},
-    {"status", "seconds", 1, "flopinj_recording_seconds", "gauge", "Age of the recording."},
-    {"status", "covered", 1, "flopinj_covered_ratio", "gauge",
-     "Share of GPU time whose kernels have complete counts."},
-    {"status", "callback_ns", 1e-9, "flopinj_callback_seconds_total", "counter",
-     "Time that launches spent in the profiler."},
-    {"status", "measuring_ns", 1e-9, "flopinj_measuring_seconds_total", "counter",
-     "Time that reading counters cost."},
-    {"phases", "flop", 1, "flopinj_flop_total", "counter", "Executed floating-point operations.",
-     "phase"},
-    {"phases", "gpu_time_ns", 1e-9, "flopinj_gpu_seconds_total", "counter",
-     "Time of kernels on the GPU.", "phase"},
-    {"devices", "energy_j", 1, "flopinj_energy_joules_total", "counter",
-     "Energy that the GPU took.", "ordinal"},
-    {"devices", "power_w", 1, "flopinj_power_watts", "gauge",
-     "Power of the GPU, the mean of the recording.", "ordinal"},
-    {"figures", "hfu", 1, "flopinj_hfu_ratio", "gauge", "Hardware FLOP utilization, by wall time."},
-    {"figures", "hfu_at_least", 1, "flopinj_hfu_at_least_ratio", "gauge",
-     "The same where launches are unmeasured."},
-    {"figures", "mfu", 1, "flopinj_mfu_ratio", "gauge", "Model FLOP utilization, by wall time."}};
-
-std::string escaped(const std::string& label) {
-  std::string out;
-  for (const char c : label) {
-    if (c == '\\' || c == '"') out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
-}
 
 // null is not known; an integer from 2^53 on is a text.
 double number(const Json& value) {
@@ -91,43 +47,41 @@ Json tables_of(pid_t pid) {
   }
 }
 
-std::string label_text(const std::string& name, const Json& value) {
-  if (value.is_null() || value == "") return {};
-  return "," + name + "=\"" + escaped(value.is_string() ? value.get<std::string>() : value.dump()) +
-         "\"";
+void add_json_label(std::string& labels, std::string_view name, const Json& value) {
+  if (value.is_null()) return;
+  add_label(labels, name, value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 // Of every sample of a process. Prometheus has a label `job` of its own, and the user's labels may
 // have any name.
 std::string labels_of(pid_t pid, const Json& tables) {
-  std::string text = "pid=\"" + std::to_string(pid) + "\"";
-  for (const Json& process : tables.value("processes", Json::array())) {
-    text += label_text("rank", process.value("rank", Json()));
-    text += label_text("job_id", process.value("job_id", Json()));
-  }
+  std::string labels;
+  add_label(labels, "pid", std::to_string(pid));
+  for (const Json& process : tables.value("processes", Json::array()))
+    for (const char* key : {"rank", "job_id"})
+      add_json_label(labels, key, process.value(key, Json()));
   for (const Json& label : tables.value("labels", Json::array()))
-    text += label_text("label_" + label.value("name", ""), label.value("value", Json()));
-  return text;
+    add_json_label(labels, "label_" + label.value("name", ""), label.value("value", Json()));
+  return labels;
 }
 
 // Of a sum that grows, what is certain of it, too.
 double value_in(const Metric& metric, const Json& row) {
-  const double value = number(row.value(metric.key, Json()));
-  if (!std::isnan(value) || metric.type != "counter") return value * metric.scale;
-  return number(row.value(metric.key + "_at_least", Json())) * metric.scale;
+  const std::string key(metric.key);
+  const double value = number(row.value(key, Json()));
+  if (!std::isnan(value) || metric.type != "counter") return value;
+  return number(row.value(key + "_at_least", Json()));
 }
 
-std::string samples_of(const Metric& metric, const std::string& labels, const Json& tables) {
-  const Json table = tables.value(metric.table, Json::array());
-  std::string lines;
+std::string samples_of(const Metric& metric, const std::string& of_process, const Json& tables) {
+  const Json table = tables.value(std::string(metric.table), Json::array());
+  std::string samples;
   for (const Json& row : table.is_array() ? table : Json::array({table})) {
-    const double value = value_in(metric, row);
-    if (std::isnan(value)) continue;
-    const std::string by =
-        label_text(metric.by == "ordinal" ? "device" : metric.by, row.value(metric.by, Json()));
-    lines += metric.name + "{" + labels + by + "} " + formatted("%.17g", value) + "\n";
+    std::string labels = of_process;
+    add_json_label(labels, metric.by, row.value(std::string(metric.by), Json()));
+    add_sample(samples, metric, labels, value_in(metric, row));
   }
-  return lines;
+  return samples;
 }
 
 std::string prometheus_text(const std::vector<pid_t>& processes) {
@@ -137,30 +91,14 @@ std::string prometheus_text(const std::vector<pid_t>& processes) {
     tables.push_back(tables_of(pid));
     labels.push_back(labels_of(pid, tables.back()));
   }
-  std::string text;
+  std::string page;
   for (const Metric& metric : kMetrics) {
-    std::string lines;
-    for (size_t i = 0; i < processes.size(); ++i) lines += samples_of(metric, labels[i], tables[i]);
-    if (lines.empty()) continue;
-    text += "# HELP " + metric.name + " " + metric.help + "\n# TYPE " + metric.name + " " +
-            metric.type + "\n" + lines;
+    std::string samples;
+    for (size_t i = 0; i < processes.size(); ++i)
+      samples += samples_of(metric, labels[i], tables[i]);
+    add_metric(page, metric, samples);
   }
-  return text;
-}
-
-// In a folder that others write to, a file or link of theirs may have the name beside: it is not
-// written to.
-void write_whole(const std::string& file, const std::string& text) {
-  const std::string beside = file + "." + std::to_string(getpid());
-  unlink(beside.c_str());  // of an earlier process
-  const int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  const bool written =
-      fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if ((fd >= 0 && close(fd) != 0) || !written || std::rename(beside.c_str(), file.c_str()) != 0) {
-    const std::string why = std::strerror(errno);
-    unlink(beside.c_str());
-    throw std::runtime_error("cannot write " + file + ": " + why);
-  }
+  return page;
 }
 
 int listening_on(unsigned port) {
@@ -241,6 +179,7 @@ int metrics(const Options& options) {
     return kExitOk;
   }
   Page page(options.port != 0 ? listening_on(options.port) : -1);
+  WholeFile file{.name = options.file};
   std::string newest;
   auto due = Clock::now();
   for (const int signal : {SIGINT, SIGTERM}) {
@@ -252,14 +191,16 @@ int metrics(const Options& options) {
     const auto began = Clock::now();
     if (began >= due) {
       newest = text();
-      if (!options.file.empty()) write_whole(options.file, newest);
+      if (!options.file.empty())
+        if (const int error = file.write(newest); error != 0)
+          throw std::runtime_error("cannot write " + options.file + ": " + errno_text(error));
       due = Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(options.every_s));
     }
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(due - Clock::now());
     constexpr int64_t kLookEveryMs = 1'000;
     page.serve(newest, static_cast<int>(std::clamp<int64_t>(left.count(), 0, kLookEveryMs)));
   }
-  if (!options.file.empty()) unlink(options.file.c_str());  // or its last values would stay
+  if (!options.file.empty()) file.remove();  // or its last values would stay
   return kExitOk;
 }
 

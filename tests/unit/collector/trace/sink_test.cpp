@@ -1,6 +1,7 @@
 // Sinks against real files, FIFOs, pipes and sockets.
 #include <collector/trace/sink/sink.h>
 #include <collector/trace/sink/trace_file.h>
+#include <collector/trace/sink/whole_file.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -393,4 +394,33 @@ TEST_CASE("a forked child gives up the descriptor, and only that") {
   ::waitpid(child, &status, 0);
   CHECK(opened.sink->write("abc"));
   CHECK(file_bytes(name) == "abc");
+}
+
+TEST_CASE("a file that is written whole stays as it was where there is no room") {
+  const Scratch dir;
+  flopinj::WholeFile file{.name = dir / "m.prom"};
+  REQUIRE(file.write("old") == 0);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small{4, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const int error = file.write("new and long");
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(error == EFBIG);
+  CHECK(file_bytes(file.name) == "old");
+  const std::filesystem::directory_iterator files(dir / ""), none;
+  CHECK(std::distance(files, none) == 1);
+  flopinj::WholeFile other{.name = dir / "none/m.prom"};
+  CHECK(other.write("new") == ENOENT);
+}
+
+TEST_CASE("of two that write a file whole, each removes its own only") {
+  const Scratch dir;
+  flopinj::WholeFile first{.name = dir / "m.prom"}, second{.name = dir / "m.prom"};
+  REQUIRE(first.write("first") == 0);
+  REQUIRE(second.write("second") == 0);
+  first.remove();
+  CHECK(file_bytes(first.name) == "second");
+  second.remove();
+  CHECK_FALSE(std::filesystem::exists(first.name));
 }

@@ -154,7 +154,10 @@ Columns<DeviceReport> recorded_device_columns() {
   c.figure(
       "power_w", "power", Kind::kRatio,
       [](const DeviceReport& d) {
-        return d.energy_j / Figure::exact(static_cast<double>(d.energy_ns) / 1e9);
+        const auto joules = d.energy_j.number();
+        if (!joules) return d.energy_j;
+        return Figure(*joules / (static_cast<double>(d.energy_ns) / 1e9),
+                      mark_if(has(d.energy_j.marks(), Mark::kEstimate), Mark::kEstimate));
       },
       "watts, the mean between these readings");
   return c;
