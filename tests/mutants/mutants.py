@@ -27,7 +27,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+# With its build folder in the same place, so that the compiler's cache has all but what is changed.
 COPY = ROOT / "build/mutants"
+BUILD = COPY / "build/dev"
+CHANGED = ("flopreduce_report", "flopreduce_core", "flopreduce", "flopinj_collector", "flopinj_so")
+_VENV = ROOT / "build/venv/bin/python"  # with the packages that tests use
+PYTHON = _VENV if _VENV.exists() else sys.executable
 
 
 @dataclass
@@ -35,8 +40,14 @@ class Subject:
     name: str
     sources: list[str]  # patterns of files
     tests: list[str]    # test programs that are built and run
-    # Tests of the real library on the simulated GPU, for mutants that the programs do not notice.
+    # For mutants that the programs do not notice. Of flopreduce as a program, below tests:
+    of_flopreduce: list[str] = field(default_factory=list)
+    # Of the real library on the simulated GPU, below tests/integration:
     on_simgpu: list[str] = field(default_factory=list)
+
+    def every(self) -> list[str]:
+        return [*self.tests, *self.of_flopreduce,
+                *(f"integration/{test}" for test in self.on_simgpu)]
 
 
 SUBJECTS = [
@@ -53,43 +64,46 @@ SUBJECTS = [
             ["flopreduce_report_test", "flopreduce_collectives_test"]),
     Subject("analytic", ["tools/flopreduce/analytic/*.cpp"],
             ["flopreduce_operators_test", "flopreduce_report_test"]),
-    Subject("gates", ["tools/flopreduce/gates/*.cpp", "tools/flopreduce/projection/*.cpp"],
+    Subject("gates", ["tools/flopreduce/gates/*.cpp"],
             ["flopreduce_parts_test"]),
     Subject("sections", ["tools/flopreduce/sections/*.cpp", "tools/flopreduce/sections/*/*.cpp"],
-            ["flopreduce_report_test", "flopreduce_bounds_test"]),
+            ["flopreduce_report_test", "flopreduce_bounds_test", "flopreduce_lost_test"],
+            ["golden/golden_test.py", "unit/flopreduce/commands/questions_test.py",
+             "unit/flopreduce/writers/agreement_test.py"]),
     Subject("schedule", ["collector/schedule/*"],
             ["collector_identity_test", "collector_kernels_test", "collector_sampling_test"],
-            ["measuring/measuring_test.py", "tensor_test.py"]),
+            on_simgpu=["measuring/measuring_test.py", "tensor_test.py"]),
     Subject("writer", ["collector/*.cpp", "collector/writer/*", "collector/trace/*.cpp",
                        "collector/trace/*.h", "collector/trace/sink/*"],
             ["collector_identity_test", "collector_packets_test", "collector_allocation_test",
              "collector_writer_test"],
-            ["facts_test.py", "trainer_test.py"]),
+            on_simgpu=["facts_test.py", "trainer_test.py"]),
     Subject("identity", ["collector/identity/*", "collector/ranges/*", "collector/options/*"],
             ["collector_identity_test", "collector_kernels_test", "injector_settings_test",
              "collector_allocation_test", "collector_writer_test"],
-            ["steps_test.py", "measuring/choice_test.py"]),
+            on_simgpu=["steps_test.py", "measuring/choice_test.py"]),
     Subject("windows", ["injector/counters/*/*"], ["injector_cupti_test", "injector_calls_test"],
-            ["measuring/windows_test.py", "measuring/verdicts_test.py",
-             "measuring/measuring_test.py", "measuring/waiting_test.py",
-             "measuring/lease_test.py"]),
+            on_simgpu=["measuring/windows_test.py", "measuring/verdicts_test.py",
+                       "measuring/measuring_test.py", "measuring/waiting_test.py",
+                       "measuring/lease_test.py"]),
     Subject("graphs", ["injector/graphs/*", "injector/vendor/graph_*"],
             ["injector_graph_nodes_test", "injector_calls_test"],
-            ["injector/graph_calls_test.py", "injector/graph_windows_test.py"]),
+            on_simgpu=["injector/graph_calls_test.py", "injector/graph_windows_test.py"]),
     Subject("handles", ["injector/handles/*", "injector/vendor/driver_calls.*",
                         "injector/vendor/launch_calls.*", "injector/vendor/module_*"],
             ["injector_handles_test", "injector_calls_test"],
-            ["injector/modules_test.py", "launches_test.py", "injector/contexts_test.py"]),
+            on_simgpu=["injector/modules_test.py", "launches_test.py",
+                       "injector/contexts_test.py"]),
     Subject("launches", ["injector/*.cpp", "injector/*.h"], ["injector_calls_test"],
-            ["launches_test.py", "nvtx_test.py", "measuring/choice_test.py", "injection_test.py",
-             "attach_test.py"]),
+            on_simgpu=["launches_test.py", "nvtx_test.py", "measuring/choice_test.py",
+                       "injection_test.py", "attach_test.py"]),
     Subject("activity", ["injector/activity/*", "injector/vendor/cupti_*",
                          "injector/vendor/kernel_record.*"],
             ["injector_cupti_test", "injector_calls_test"],
-            ["injection_test.py", "faults_test.py", "second_client_test.py"]),
+            on_simgpu=["injection_test.py", "faults_test.py", "second_client_test.py"]),
     Subject("process", ["injector/process/*"],
             ["injector_settings_test", "injector_cupti_test", "injector_calls_test"],
-            ["safety_test.py", "control_test.py", "fork_test.py"]),
+            on_simgpu=["safety_test.py", "control_test.py", "fork_test.py"]),
 ]
 
 # What is replaced by what. Of several a random one; spaces around operators are the formatter's.
@@ -172,17 +186,22 @@ def run(command: list[str], seconds: float, **options) -> int:
         return process.wait() or -1
 
 
-def build(subject: Subject) -> bool:
-    """Its programs and, where it has tests on the simulated GPU, all that these run."""
-    programs = ["injector/all", "tools/all", "tests/integration/all"] if subject.on_simgpu else []
-    return run(["ninja", "-C", COPY / "build", *subject.tests, *programs], 3600) == 0
+def build(test: str) -> bool:
+    """What the test needs and nothing else."""
+    needs = (["injector/all", "tools/all", "tests/integration/all"]
+             if test.startswith("integration/") else
+             ["flopreduce", "make_traces"] if test.endswith(".py") else [test])
+    return run(["ninja", "-C", BUILD, *needs], 3600) == 0
 
 
-def passes(test: str, seconds: float) -> bool:
+def passes(test: str) -> bool:
+    """Until its first failure. An endless loop is one."""
     if not test.endswith(".py"):
-        return run([COPY / "build/test-bin" / test], seconds) == 0
-    environment = os.environ | {"FLOPINJ_BUILD": str(COPY / "build")}
-    return run([sys.executable, COPY / "sources/tests/integration" / test, "--failfast"], seconds,
+        return run([BUILD / "test-bin" / test, "--abort"], 120) == 0
+    arguments = (["--failfast"] if test.startswith("integration/") else
+                 [BUILD / "bin/flopreduce", BUILD / "test-bin/make_traces"])
+    environment = os.environ | {"FLOPINJ_BUILD": str(BUILD)}
+    return run([PYTHON, COPY / "tests" / test, *arguments], 600,
                env=environment) == 0
 
 
@@ -191,31 +210,43 @@ def prepare() -> None:
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True,
                             capture_output=True, text=True).stdout.split("\n")
     for name in filter(None, listed):
-        source, copy = ROOT / name, COPY / "sources" / name
+        source, copy = ROOT / name, COPY / name
         if not source.is_file():
             continue
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.exists() or copy.read_bytes() != source.read_bytes():
             shutil.copy2(source, copy)
-    if run(["cmake", "-S", COPY / "sources", "-B", COPY / "build", "-G", "Ninja",
-            "-D", "CMAKE_BUILD_TYPE=RelWithDebInfo", "-D", "FLOPINJ_ASSERTS=ON",
-            "-D", "FLOPINJ_ALONE=ON", "-D", "CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0"], 600) != 0:
+    linker = ["-D", "CMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld",
+              "-D", "CMAKE_SHARED_LINKER_FLAGS=-fuse-ld=lld"] if shutil.which("ld.lld") else []
+    if run(["cmake", "--preset", "dev", "-S", COPY, "-D", f"Python3_EXECUTABLE={PYTHON}",
+            "-D", f"FLOPINJ_ALONE={';'.join(CHANGED)}", *linker], 600, cwd=COPY) != 0:
         sys.exit("mutants: the copy of the sources cannot be configured: " + str(COPY))
 
 
-def verdict(mutant: Mutant, subject: Subject, limit: dict[str, float]) -> str:
-    copy = COPY / "sources" / mutant.file
+def verdict(mutant: Mutant, subject: Subject, sound: set[str]) -> tuple[str, str]:
+    """What became of it, and the test that noticed. Tests are built one by one: the first that
+    notices spares the others."""
+    copy = COPY / mutant.file
     original = copy.read_text()
     lines = original.split("\n")
     lines[mutant.line] = mutant.after
     copy.write_text("\n".join(lines))
+    result, noticed = "SURVIVED", ""
     try:
-        if not build(subject):
-            return "no program"
-        killed = any(not passes(test, limit[test]) for test in subject.tests + subject.on_simgpu)
-        return "killed" if killed else "SURVIVED"
+        for test in subject.every():
+            if not build(test):
+                return "no program", ""
+            if not passes(test):
+                result, noticed = "killed", test
+                break
+            sound.add(test)
     finally:
         copy.write_text(original)
+    if noticed and noticed not in sound:
+        if not build(noticed) or not passes(noticed):
+            sys.exit(f"mutants: {noticed} fails without a change")
+        sound.add(noticed)
+    return result, noticed
 
 
 def main() -> int:
@@ -231,24 +262,20 @@ def main() -> int:
     prepare()
     chance = random.Random(arguments.seed)
     chosen = [subjects[i % len(subjects)] for i in range(arguments.count)]
-    limit: dict[str, float] = {}
-    for subject in {s.name: s for s in chosen}.values():
-        if not build(subject):
-            sys.exit(f"mutants: the tests of {subject.name} do not build without a change")
-        for test in set(subject.tests + subject.on_simgpu) - limit.keys():
-            began = time.monotonic()
-            if not passes(test, 1800):
-                sys.exit(f"mutants: {test} fails without a change")
-            limit[test] = 5 * (time.monotonic() - began) + 10  # an endless loop is noticed, too
+    for test in {test for subject in chosen for test in subject.every()}:
+        if not build(test):
+            sys.exit(f"mutants: {test} does not build without a change")
+    sound: set[str] = set()  # tests that have passed
     counts = {"killed": 0, "SURVIVED": 0}
     for subject in chosen:
-        result = "no program"
+        began, result = time.monotonic(), "no program"
         while result == "no program":
             mutant = draw(subject, chance)
-            result = verdict(mutant, subject, limit)
+            result, noticed = verdict(mutant, subject, sound)
         counts[result] += 1
-        print(f"{result:9} {mutant.file}:{mutant.line + 1}: {mutant.before.strip()}"
-              f"  ->  {mutant.after.strip()}", flush=True)
+        print(f"{result:9} {subject.name}: {mutant.file}:{mutant.line + 1}: "
+              f"{mutant.before.strip()}  ->  {mutant.after.strip()}  [{noticed} "
+              f"{time.monotonic() - began:.0f} s]", flush=True)
     print(f"{counts['killed']} killed, {counts['SURVIVED']} survived"
           f" (seed {arguments.seed}, {arguments.count} mutants)")
     return 0
