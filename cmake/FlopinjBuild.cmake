@@ -59,10 +59,6 @@ endif()
 # Names in the unnamed namespaces of a folder must differ then; a file still includes what it uses.
 # A file that is to be alone has SKIP_UNITY_BUILD_INCLUSION.
 function(flopinj_compile_together target)
-  if(target IN_LIST FLOPINJ_ALONE)  # a change then compiles one file
-    target_compile_options(${target} PRIVATE -O0 -g0 -Wno-error)
-    return()
-  endif()
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
     string(REGEX MATCH "^[^/]+/" folder ${source})

@@ -27,10 +27,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# With its build folder in the same place, so that the compiler's cache has all but what is changed.
+# With its build folder in the same place, so that the compiler's cache has all that is unchanged.
 COPY = ROOT / "build/mutants"
 BUILD = COPY / "build/dev"
-CHANGED = ("flopreduce_report", "flopreduce_core", "flopreduce", "flopinj_collector", "flopinj_so")
+# What mutants change is compiled quickly.
+LAUNCHER = """#!/bin/sh
+[ -z "$FLOPINJ_MUTANT" ] && exec $(command -v ccache) "$@"
+exec "$@" -O0 -g0 -Wno-error
+"""
 _VENV = ROOT / "build/venv/bin/python"  # with the packages that tests use
 PYTHON = _VENV if _VENV.exists() else sys.executable
 
@@ -186,12 +190,13 @@ def run(command: list[str], seconds: float, **options) -> int:
         return process.wait() or -1
 
 
-def build(test: str) -> bool:
+def build(test: str, mutant: str = "") -> bool:
     """What the test needs and nothing else."""
     needs = (["injector/all", "tools/all", "tests/integration/all"]
              if test.startswith("integration/") else
              ["flopreduce", "make_traces"] if test.endswith(".py") else [test])
-    return run(["ninja", "-C", BUILD, *needs], 3600) == 0
+    return run(["ninja", "-C", BUILD, *needs], 3600,
+               env=os.environ | {"FLOPINJ_MUTANT": mutant}) == 0
 
 
 def passes(test: str) -> bool:
@@ -206,7 +211,7 @@ def passes(test: str) -> bool:
 
 
 def prepare() -> None:
-    """A copy of the sources, configured so that a change compiles one file."""
+    """A copy of the sources, configured as for development."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True,
                             capture_output=True, text=True).stdout.split("\n")
     for name in filter(None, listed):
@@ -216,10 +221,13 @@ def prepare() -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.exists() or copy.read_bytes() != source.read_bytes():
             shutil.copy2(source, copy)
+    launcher = COPY / "launcher.sh"
+    launcher.write_text(LAUNCHER)
+    launcher.chmod(0o755)
     linker = ["-D", "CMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld",
               "-D", "CMAKE_SHARED_LINKER_FLAGS=-fuse-ld=lld"] if shutil.which("ld.lld") else []
     if run(["cmake", "--preset", "dev", "-S", COPY, "-D", f"Python3_EXECUTABLE={PYTHON}",
-            "-D", f"FLOPINJ_ALONE={';'.join(CHANGED)}", *linker], 600, cwd=COPY) != 0:
+            "-D", f"CMAKE_CXX_COMPILER_LAUNCHER={launcher}", *linker], 600, cwd=COPY) != 0:
         sys.exit("mutants: the copy of the sources cannot be configured: " + str(COPY))
 
 
@@ -232,18 +240,20 @@ def verdict(mutant: Mutant, subject: Subject, sound: set[str]) -> tuple[str, str
     lines[mutant.line] = mutant.after
     copy.write_text("\n".join(lines))
     result, noticed = "SURVIVED", ""
-    try:
-        for test in subject.every():
-            if not build(test):
-                return "no program", ""
-            if not passes(test):
-                result, noticed = "killed", test
-                break
+    for test in subject.every():
+        if not build(test, "1"):
+            result = "no program"
+        elif not passes(test):
+            result, noticed = "killed", test
+        else:
             sound.add(test)
-    finally:
-        copy.write_text(original)
+            continue
+        break
+    copy.write_text(original)
+    if not build(test):
+        sys.exit(f"mutants: {test} does not build without a change")
     if noticed and noticed not in sound:
-        if not build(noticed) or not passes(noticed):
+        if not passes(noticed):
             sys.exit(f"mutants: {noticed} fails without a change")
         sound.add(noticed)
     return result, noticed
