@@ -69,14 +69,6 @@ class Sections(Forms):
         titles = [line for line in whole.splitlines() if line and line[0] != " "]
         self.assertEqual([t for t in titles if not any(t in part for part in parts)], [])
 
-    def test_what_is_wrong_is_one_line(self):
-        for options, word in ((("--sections", "kernel"), "did you mean kernels?"),
-                              (("--sections", "phases", "--format", "json"), "markdown")):
-            done = run(*options, trace("training"))
-            self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())),
-                             (2, b"", 1))
-            self.assertIn(word, done.stderr.decode())
-
 
 class Csv(Forms):
     def table(self, name, key):
@@ -140,15 +132,6 @@ class Csv(Forms):
                 self.assertEqual({len(row) for row in rows}, {len(rows[0])}, key)
                 self.assertEqual(len(set(rows[0])), len(rows[0]), key)
 
-    def test_what_is_wrong_with_the_options_is_one_line(self):
-        for options, word in (([], "--table"), (["--table", "no_such"], "kernels"),
-                              (["-o", "/proc/nowhere/"], "/proc")):
-            done = run("--format", "csv", *options, trace("training"))
-            self.assertEqual((done.returncode, done.stdout), (2, b""))
-            self.assertEqual(len(done.stderr.splitlines()), 1)
-            self.assertIn(word, done.stderr.decode())
-        self.assertEqual(run("--table", "kernels", trace("training")).returncode, 2)
-
 
 class Query(Forms):
     """flopreduce query: SQLite's answers, on the tables of the CSV form."""
@@ -185,26 +168,6 @@ class Query(Forms):
         text = self.query("SELECT kernel, launches FROM kernels WHERE kernel LIKE 'sgd%'")
         self.assertEqual([line.split() for line in text.splitlines() if line],
                          [["kernel", "launches"], ["sgd(float*)", "4"]])
-
-    def test_what_is_wrong_is_one_line(self):
-        for sql, word in (("SELECT colour FROM kernels", "no such column: colour"),
-                          ("SELECT * FROM kernel", "no such table: kernel"),
-                          ("SELEC", "syntax error"), ("", "no statement"),
-                          ("SELECT 1; SELECT 2", "one statement"),
-                          ("DROP TABLE kernels", "only SELECT"),
-                          ("INSERT INTO kernels(kernel) VALUES ('x')", "only SELECT"),
-                          (f"ATTACH '{FOLDER}/attached.db' AS a", "only SELECT"),
-                          (f"VACUUM INTO '{FOLDER}/vacuum.db'", "only SELECT"),
-                          ("PRAGMA table_info(kernels)", "only SELECT"),
-                          *((f"SELECT {call}", "not authorized to use function")
-                            for call in ("load_extension('x')", "fts3_tokenizer('simple')",
-                                         "hex(fts3_tokenizer('simple'))", "fts5(NULL)",
-                                         "rtreecheck('kernels')"))):
-            done = run("query", sql, trace("training"))
-            self.assertEqual((done.returncode, done.stdout), (2, b""), (sql, done.stderr))
-            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-            self.assertIn(word, done.stderr.decode(), sql)
-        self.assertEqual([p for p in FOLDER.glob("*.db") if p.stem in ("attached", "vacuum")], [])
 
     def test_functions_that_only_compute(self):
         """Of each kind: of numbers, texts, times, sets, windows, JSON."""
@@ -263,10 +226,6 @@ class Folded(Forms):
         self.assertEqual(len(stacks), 2 * len(names))  # in a range and outside
         self.assertEqual(sum(";" not in frames for frames in stacks), len(names))
         self.assertIn("a\\x3Bb c|d`e*f_g[h](i)\\j", stacks)
-
-    def test_what_is_not_known_is_said(self):
-        done = run("--format", "folded", trace("training"))
-        self.assertIn(b"2 launches are in no stack", done.stderr)
 
 
 class Sqlite(Forms):
@@ -437,13 +396,6 @@ class ChromeTrace(Forms):
         self.assertEqual([e["args"]["flop"] for e in own if e["name"].startswith("nccl")],
                          [None, None])
         self.assertEqual([e["dur"] for e in own if "windowed" in e["args"]], [90_000])
-
-    def test_traces_without_times_are_refused_in_one_line(self):
-        path = FOLDER / "no_times.json"
-        done = run("--format", "chrome-trace", "-o", path, trace("other_rank"))
-        self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, b"", 1))
-        self.assertIn(b"level launches", done.stderr)
-        self.assertFalse(path.exists())
 
 
 class Markdown(Forms):
