@@ -81,14 +81,14 @@ void add_run_options(CommandLine& run, Options& options) {
                "Also preload the library, for programs that clear the injection variables");
   run.add_flag("--torch", options.torch,
                "Name modules and operators of the first network that trains with PyTorch, in its "
-               "first 20 steps. The Python package of flopinj does it");
+               "first 20 steps. Needs flopinj's Python package");
   run.add_flag("--summary", options.summary,
-               "When the program has ended, put a summary (NAME.sum), which hardly grows with the "
-               "run, in the place of each trace. Until then flopinj stays, as the program's "
-               "parent; a trace without a whole summary is kept");
+               "When the program has ended, replace each trace by its summary (NAME.sum), which "
+               "long runs hardly make larger. flopinj stays until then, as the program's parent. A "
+               "trace whose summary is not complete is kept");
   run.add_option("--report", options.page,
                  "When the program has ended, write the report of its traces to FILE, as a page "
-                 "for any browser. Until then flopinj stays, as the program's parent")
+                 "for any browser. flopinj stays until then, as the program's parent")
       ->type_name("FILE");
   CLI::Option* simulate =
       run.add_flag("--simulate", options.simulate, "Run on a simulated GPU, on the CPU");
@@ -122,8 +122,7 @@ void add_process(CommandLine& line, Options& options) {
 // For commands that only look.
 void add_any_process(CommandLine& line, Options& options) {
   add_processes(line, options,
-                "The process; without it the only one that may be looked at, and of several their "
-                "names are given");
+                "The process. If not given: the only one that can be shown; of several, a list");
   line.get_option("PID")->required(false)->expected(0, 1);
 }
 
@@ -131,7 +130,7 @@ void add_attach_options(CommandLine& attach, Options& options) {
   add_process(attach, options);
   add_recording_options(attach, options, true);
   attach.add_flag("--never-enter", options.never_enter,
-                  "Only ask: leave a program alone that was started without flopinj");
+                  "Do not enter a program that was started without flopinj");
 }
 
 void add_status_options(CommandLine& status, Options& options) {
@@ -157,12 +156,12 @@ void add_top_options(CommandLine& top, Options& options) {
 
 void add_metrics_options(CommandLine& metrics, Options& options) {
   add_processes(metrics, options,
-                "The processes; without any, all that may be looked at, until it is ended");
+                "The processes. If none is given: all that can be shown, until you stop it");
   metrics.get_option("PID")->required(false);
   metrics
       .add_option("-o,--output", options.file,
-                  "Write them to this file again and again, for the textfile collector of "
-                  "node_exporter; it is removed at the end")
+                  "Write them to this file repeatedly, for the textfile collector of "
+                  "node_exporter; the file is removed at the end")
       ->type_name("FILE");
   metrics.add_option("--port", options.port, "Serve them by HTTP on 127.0.0.1")
       ->type_name("PORT")
@@ -173,9 +172,9 @@ void add_metrics_options(CommandLine& metrics, Options& options) {
 void add_doctor_options(CommandLine& doctor, Options& options) {
   doctor.add_flag(
       "--count", options.count,
-      "Also run kernels whose operations are known under the profiler, on the first GPU, and "
-      "compare what is counted with theory: about a minute. What was found is written to a file, "
-      "which recordings read and which names nothing of the machine");
+      "Also profile kernels whose operation counts are known, on the first GPU, and compare the "
+      "counts with theory. It takes about a minute. The findings are written to a file that later "
+      "recordings read; it does not identify the machine");
 }
 
 void add_no_options(CommandLine&, Options&) {}
@@ -219,18 +218,18 @@ const Command kCommands[] = {
      flopinj::demo,
      {{"flopinj demo", "a minute at most"}}},
     {"attach",
-     "record a program that runs already",
-     "Begins to record a program that runs already. One that was started with flopinj run "
-     "--dormant is asked; another one is entered by one of its threads that waits: its NVTX ranges "
-     "are not seen then. The program goes on as before when it is let go of, and may be attached "
-     "to again.",
+     "record a program that is already running",
+     "Begins to record a program that is already running. One that was started with flopinj run "
+     "--dormant is asked to record. Any other program is entered through one of its waiting "
+     "threads, and its NVTX ranges are not seen. After flopinj detach the program goes on as "
+     "before, and can be attached to again.",
      add_attach_options,
      flopinj::attach,
      {{"flopinj attach 4711", "begin; the trace is flop-4711.pb"},
       {"flopinj attach --duration 30s -o now.pb 4711", "record for half a minute"}}},
     {"detach",
-     "let go of a program that is recorded",
-     "Ends the recording of a program, which goes on. Counters, callbacks and threads of the "
+     "end the recording of a program",
+     "Ends the recording of a program; the program goes on. Counters, callbacks and threads of the "
      "recording are given back.",
      add_process,
      flopinj::detach,
@@ -268,9 +267,9 @@ const Command kCommands[] = {
       {"flopinj doctor --count", "check on this GPU whether counts are true"}}},
     {"fleet",
      "many jobs at once (with the Python package)",
-     "Takes the traces of many jobs into tables, and asks these with SQL. It is a part of the "
-     "Python package: pip install 'flopinj[fleet]', then flopinj fleet --help or python -m "
-     "flopinj.fleet --help.",
+     "Puts the traces of many jobs into tables, which SQL can query. It is part of the Python "
+     "package: pip install 'flopinj[fleet]', then flopinj fleet --help or python -m flopinj.fleet "
+     "--help.",
      add_fleet_options,
      fleet,
      {{"flopinj fleet ingest runs/ --out lake", "take in all traces below runs/"},
@@ -326,11 +325,12 @@ flopinj::manual::Program about(CommandLine& line) {
            {"0", "demo: the report and the page are there"},
            {"0", "doctor: all is well"},
            {"0", "attach, detach, status, top, metrics: it is done"},
-           {"1", "doctor: something is missing; with --count, or a count is wrong or lacks"},
+           {"1", "doctor: something is missing; with --count also: a count is wrong or missing"},
            {"1", "attach, detach, status, top, metrics: it cannot be done; the line says why"},
            {"2", "the options are wrong, or the trace could not be written: nothing was started"},
            {"4", "doctor: no permission to read the counters"},
-           {"125", "run: files of flopinj are missing; fleet: the Python package is missing"},
+           {"125", "run: files of flopinj are missing"},
+           {"125", "fleet: the Python package is missing"},
            {"126", "run: the program cannot be executed"},
            {"127", "run: there is no such program"}},
       .environment = {},

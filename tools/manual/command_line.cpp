@@ -38,7 +38,8 @@ void describe_value(const std::string& type, Option& option) {
       {"TEXT", "VALUE"}, {"", "VALUE"}, {"UINT", "N"}, {"INT", "N"}, {"FLOAT", "N"}};
   // CLI11's own kinds and rules have a colon between; so may a name that we gave.
   const bool own_kind = kKinds.contains(type.substr(0, type.find(':')));
-  const size_t colon = own_kind ? type.find(':') : type.find(":{");
+  const size_t colon =
+      own_kind ? type.find(':') : std::min(type.find(":{"), type.rfind(':', type.find(" in [")));
   const std::string rule = colon == type.npos ? "" : type.substr(colon + 1);
   option.value = own_kind ? kKinds.at(type.substr(0, colon)) : type.substr(0, colon);
   if (rule.starts_with("{"))
@@ -182,11 +183,15 @@ std::vector<Entry> exit_status_of(const Program& program, const Command& command
   const auto commands = below(program.line);
   std::vector<Entry> list;
   for (const Entry& e : program.exit_status) {
-    const std::string name = e.text.substr(0, e.text.find(": "));
-    if (std::ranges::find(commands, name, &CommandLine::get_name) == commands.end())
-      list.push_back(e);
-    else if (name == command.name)
-      list.push_back({e.term, e.text.substr(name.size() + 2)});
+    const std::string of = e.text.substr(0, e.text.find(": "));
+    bool all = false, own = false;  // it is of all commands, or of this one among others
+    for (const std::string& name : CLI::detail::split(of, ',')) {
+      const std::string word = CLI::detail::trim_copy(name);
+      all = all || std::ranges::find(commands, word, &CommandLine::get_name) == commands.end();
+      own = own || word == command.name;
+    }
+    if (all) list.push_back(e);
+    if (!all && own) list.push_back({e.term, e.text.substr(of.size() + 2)});
   }
   return list;
 }

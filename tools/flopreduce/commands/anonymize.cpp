@@ -27,7 +27,7 @@ KeyedHash::Key key_from(const std::string& file) {
   secret.resize(static_cast<size_t>(in.gcount()));
   if (secret.size() < 16)
     throw Failure("--key-file " + printable(file) +
-                  ": it takes a file with at least 16 bytes that nobody can guess, as 'head -c 32 "
+                  ": it takes a file with at least 16 random bytes, such as 'head -c 32 "
                   "/dev/urandom' makes");
   const KeyedHash mix({0, 1});
   return {mix.of("a" + secret), mix.of("b" + secret)};
@@ -86,7 +86,7 @@ Action define_anonymize(manual::CommandLine& app) {
   app.add_flag("--keep-kernels", a->options.keep_kernels, "Keep the names of kernels");
   app.add_option("--key-file", a->key_file,
                  "A secret of 16 bytes or more: equal names have equal pseudonyms in all files "
-                 "that are written with it. Without: a new one each time")
+                 "that are written with it. If not given: a new secret each time")
       ->type_name("FILE");
   a->output.add_file_to(app);
   return [a] {
@@ -102,12 +102,12 @@ Action define_anonymize(manual::CommandLine& app) {
 
 extern const Command kAnonymize = {
     reducer_command("anonymize"),
-    "Writes a trace or summary anew without what says whose it is, to be sent to others. Program, "
-    "host, job, and names of ranges, threads and kernels become pseudonyms, identifier by "
-    "identifier, but for a list of names of public frameworks and libraries and for words that "
-    "figures are told by; command lines and texts of diagnostics are left out; identifiers of "
-    "devices, sessions and code are replaced. Every figure of the report stays: both are made and "
-    "compared, and where one differs nothing is written.",
+    "Writes a copy of a trace or summary that does not say whose it is, to be sent to others. "
+    "Names of program, host, job, ranges, threads and kernels become pseudonyms, identifier by "
+    "identifier; kept are names of public frameworks and libraries, and words that figures depend "
+    "on. Command lines and texts of diagnostics are left out; identifiers of devices, sessions and "
+    "code are replaced. All figures stay the same: the reports of both are compared, and if a "
+    "figure differs nothing is written.",
     define_anonymize};
 
 }  // namespace flopinj::reduce

@@ -81,9 +81,9 @@ Action define_explain(manual::CommandLine& app) {
   app.notes =
       "NAME is a kernel, a layer, an operator, a range path, a phase, a precision, 'total', "
       "'ratio' (backward / forward), 'utilization' (HFU and MFU), or a figure of the first screen, "
-      "such as 'Coverage'; a part of a name will do where it is the only one. kernel:NAME, "
-      "layer:NAME, operator:NAME, range:NAME, phase:NAME and precision:NAME say which is meant. An "
-      "operator or a layer has the backward work that belongs to it.";
+      "such as 'Coverage'. Part of a name is enough if it fits only one. kernel:NAME, layer:NAME, "
+      "operator:NAME, range:NAME, phase:NAME and precision:NAME say which is meant. The backward "
+      "work of an operator or a layer is a part of it.";
   app.examples = {{"flopreduce explain conv2d_forward trace.pb", "where a kernel's FLOP come from"},
                   {"flopreduce explain --format json phase:backward rank*.pb",
                    "the backward phase, for programs"}};

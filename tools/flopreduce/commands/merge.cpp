@@ -114,10 +114,10 @@ int write_summary(const InputArguments& input, const OutputArguments& output,
 
 Action define_merge(manual::CommandLine& app) {
   app.notes =
-      "A summary has every launch counted and timed, but not the moments at which they ran: there "
-      "is no timeline in its report. Its bytes depend on the traces only. Parts of one trace have "
-      "to be given together. A damaged trace is named, and its damage is in the summary; the exit "
-      "code is 3 only where an input could not be used at all.";
+      "A summary has the counts and times of all launches, but not when each one ran: its report "
+      "has no timeline. The same traces always give the same bytes. Parts of one trace must be "
+      "given together. A damaged trace is named, and its damage is in the summary; the exit code "
+      "is 3 only if an input could not be used at all.";
   app.examples = {{"flopreduce merge -o rank7.sum rank7.pb", "on each node: a small summary"},
                   {"flopreduce merge -o job.sum rank*.sum", "anywhere, in any grouping"},
                   {"flopreduce merge -o run1.sum --sessions-from run1.txt job.sum",
@@ -133,8 +133,8 @@ Action define_merge(manual::CommandLine& app) {
   a->input.add_traces_to(app);
   a->output.add_file_to(app);
   app.add_option("--sessions-from", a->sessions,
-                 "Only recordings of these sessions: ids from FILE, one a line, as table processes "
-                 "has them; '-': from standard input")
+                 "Only recordings of these sessions: ids from FILE, one a line, as in the table "
+                 "processes; '-': from standard input")
       ->type_name("FILE");
   app.add_option("--list", a->list.file,
                  "Write a table of CSV to FILE: the recordings that each input has")

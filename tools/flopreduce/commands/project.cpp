@@ -413,9 +413,9 @@ int run_train(TrainArguments& a, const CLI::App& app) {
 
 Action define_train(manual::CommandLine& app) {
   app.notes =
-      "Numbers take k, M, G, T, P, E or an exponent. Traces tell, beside the FLOP of a step, its "
-      "GPU and wall time, the devices and the utilization reached; --devices, --utilization, --gpu "
-      "and --peak override that.";
+      "Numbers may end in k, M, G, T, P or E, or have an exponent. From traces come the FLOP, GPU "
+      "time and wall time of a step, the number of devices and the utilization; --devices, "
+      "--utilization, --gpu and --peak override these.";
   app.examples = {{"flopreduce project train --forward-flop 3.1e8 --examples 7.5G \\\n"
                    "    --time 3.5d --devices 8 --gpu 'P100 SXM2' --utilization 0.3",
                    "both methods, and how far they are apart"},
@@ -423,7 +423,7 @@ Action define_train(manual::CommandLine& app) {
                    "from 20 measured steps to a whole training"}};
   const auto a = std::make_shared<TrainArguments>();
   app.add_option("TRACE", a->input.traces,
-                 "Traces that --trace-steps training steps were recorded in");
+                 "Traces of as many training steps as --trace-steps says");
   a->input.add_to(app, false);
   for (const NumberOption& o : kNumbers)
     add_number(app, o.name, a->numbers[o.name], o.help, o.may_be_zero);

@@ -60,9 +60,10 @@ int run_query(QueryArguments& a) {
 
 Action define_query(manual::CommandLine& app) {
   app.notes =
-      "SQL is one SELECT of SQLite's. Columns are those of the CSV form: exact numbers, in the "
-      "unit of their names; KEY_mark beside a measured figure says how it is to be read. What is "
-      "not known is NULL. Only what the traces have is a table; flopreduce tables lists all.";
+      "SQL is one SELECT of SQLite. The columns are those of the CSV form: exact numbers, in the "
+      "unit that the name says; KEY_mark beside a measured figure says whether it is a bound or an "
+      "estimate. What is not known is NULL. A table that these traces have no rows "
+      "for does not exist; flopreduce tables lists all.";
   app.examples = {
       {"flopreduce query 'SELECT kernel, flop FROM kernels ORDER BY gpu_time_ns DESC' trace.pb",
        "kernels by GPU time"},

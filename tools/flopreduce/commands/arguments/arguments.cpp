@@ -153,7 +153,7 @@ void InputArguments::add_peaks_to(manual::CommandLine& app) {
                 }
               },
               "A peak for utilization, such as tensor_bf16=989T or memory=4.8T (FLOP/s, B/s). "
-              "DEVICE is a device's whole name, or a part of it that is no other product's name"),
+              "DEVICE is a device's name, or a part of it that fits no other product"),
           "[DEVICE:]PRECISION=VALUE");
 }
 
@@ -161,10 +161,10 @@ void InputArguments::add_utilization_to(manual::CommandLine& app) {
   UtilizationOptions& to = reduce.utilization;
   add_peaks_to(app);
   add_number(app, "--formula-flop", to.formula_flop,
-             "FLOP by formula of everything that the traces hold, for MFU");
+             "FLOP of all work in the traces, by formula: for MFU");
   add_number(app, "--forward-flop", to.forward_flop,
-             "FLOP by formula of the forward passes that the traces hold, for method theory");
-  add_number(app, "--batch-size", to.batch_size, "Examples in one batch; 1 gives method one");
+             "FLOP of the forward passes in the traces, by formula: for the method theory");
+  add_number(app, "--batch-size", to.batch_size, "Examples in one batch; 1: for the method one");
   app.add_option("--skip-steps", to.skip_steps,
                  "Leave the first N training steps of each process out of the figures per step and "
                  "of the steady state (0)")

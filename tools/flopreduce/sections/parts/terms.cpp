@@ -12,10 +12,11 @@ constexpr std::array kFigures = {
          "model FLOP utilization: FLOP that the model needs by formula / (wall time x peak); work "
          "that is done twice (recomputation) counts once",
          "utilization"},
-    Term{"Peak lost",
-         "what is missing of the peak to MFU, or to HFU where no formula is known, and where it "
-         "went, the largest shares first",
-         "", "lost"},
+    Term{
+        "Peak lost",
+        "how far MFU is below the peak (HFU where no formula is known), and where that part of the "
+        "peak went, the largest shares first",
+        "", "lost"},
     Term{"Executed", "floating-point operations that the GPU executed, padding of tiles included",
          "total"},
     Term{"Per step", "median time of a step, and its FLOP and kernel time", "", "steps"},
