@@ -260,6 +260,26 @@ TEST_CASE("the ledger balances with drops and duplicates, and disagreement is sa
   CHECK(r.partial);
 }
 
+TEST_CASE("a hundred signatures that a merged class counts for are one row, with all launches") {
+  TraceBuilder t = started();
+  t.kernel(1, "m", 11, flopinj::trace::Interned::PARAMETERS_MERGED);
+  t.samples(1, 1, {sass(0, 0, 64)});
+  std::vector<TraceBuilder::Tally> rows = {{1, 1}};
+  for (uint32_t k = 2; k <= 101; ++k) {
+    t.kernel(k, "m", 100 + k);
+    rows.push_back({k, k});
+  }
+  t.tally(rows);
+  t.ledger(5151, 5151, 0);  // 1 + 2 + ... + 101
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  CHECK(r.total.launches == 5151);
+  CHECK(r.total.unmeasured == 0);
+  CHECK(to_decimal(r.total.flop) == "659328");  // of 64 multiply-adds each
+  CHECK(r.signatures.size() == 1);
+  CHECK(r.ledger.disagreements.empty());
+}
+
 TEST_CASE("merged and unknown parameters are flagged") {
   TraceBuilder t = started();
   t.kernel(1, "m", 11, flopinj::trace::Interned::PARAMETERS_MERGED);
