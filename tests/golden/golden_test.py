@@ -60,6 +60,15 @@ def reduce(name, *options, width=None):
     return done.stdout
 
 
+def columns():
+    """Which columns each table of a report has, and their units."""
+    table = subprocess.run([FLOPREDUCE, "tables", "--format", "json", "--table", "columns"],
+                           capture_output=True, text=True, check=True).stdout
+    for key, rows in itertools.groupby(json.loads(table)["columns"], lambda row: row["table"]):
+        named = (row["column"] + (f" [{row['unit']}]" if row["unit"] else "") for row in rows)
+        yield f"{key}: {', '.join(named)}\n"
+
+
 def expected_files():
     """[(file, what it must hold)]: all that is compared byte for byte."""
     for name in CASES:
@@ -67,6 +76,7 @@ def expected_files():
         yield f"{name}.screen.txt", reduce(name, "--color", "never")
     report = json.loads(reduce("two_ranks", "--format", "json"))
     yield "two_ranks.records", "".join(f"{line}\n" for line in records(report))
+    yield "columns.txt", "".join(columns())
 
 
 class Golden(unittest.TestCase):

@@ -2,7 +2,6 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 #include "phases/phases.h"

@@ -69,6 +69,15 @@ TEST_CASE("steps: spreads are those of the steps") {
   REQUIRE(s.outliers.size() == 1);
   CHECK(s.steps[s.outliers[0]].number == 1);
   CHECK(s.window_ns == 1490 + 5 * 5);
+  const auto row = json_of(report)["step_summary"][0];
+  for (const auto& [key, times] :
+       {std::pair("min", 1.0), {"median", 3.5}, {"mean", 3.5}, {"max", 6.0}}) {
+    INFO(row << key);
+    CHECK(row["launches_" + std::string(key)] == times);
+    CHECK(row["flop_" + std::string(key)] == times * kFlopEach);
+  }
+  CHECK(row["flop_of_all_processes"] == 3.5 * kFlopEach);
+  CHECK(row["flop_each"].is_null());
 }
 
 TEST_CASE("steps: those that are skipped are in no figure") {
