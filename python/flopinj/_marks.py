@@ -79,6 +79,12 @@ class range:  # noqa: A001  as NVTX names it
         return wrapped  # type: ignore[return-value]
 
 
+def number(**numbers: int) -> None:
+    """Gives numbers to the range that is open."""
+    for key, value in numbers.items():
+        _nvtx()[2](*_whole(key, value))
+
+
 def step(**numbers: int) -> range:
     """One step of the training loop.
 

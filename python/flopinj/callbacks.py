@@ -1,5 +1,6 @@
 """Callbacks for frameworks that have the training loop themselves. Each annotates the network, as
-flopinj.torch.annotate() does, and makes a range of each training step.
+flopinj.torch.annotate() does, makes a range of each training step, and logs figures where it is
+given a flopinj.tracking.Log.
 
     import flopinj.callbacks
 
@@ -17,14 +18,17 @@ from flopinj import _marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
+
+    from flopinj.tracking import Log
 
 
 class _Training:
     """What is open of one training."""
 
-    def __init__(self, steps: int | None) -> None:
+    def __init__(self, steps: int | None, log: Log | None) -> None:
         self._steps = steps
+        self._log = log
         self._annotation: Any = None
         self._step = ExitStack()
 
@@ -34,40 +38,49 @@ class _Training:
         self.end()
         self._annotation = torch.annotate(model, steps=self._steps)
 
-    def begin_step(self) -> None:
-        self.end_step()
+    def begin_step(self, **numbers: int) -> None:
+        self._step.close()
         # A network may be called by other ways than its own forward(), which counts steps.
         if self._annotation is not None:
             self._annotation.close_when_done()
-        self._step.enter_context(_marks.step())
+        self._step.enter_context(_marks.step(**numbers))
 
-    def end_step(self) -> None:
+    def end_step(self, number: int) -> None:
         self._step.close()
+        if self._log is not None:
+            self._log.step(number)
 
     def end(self) -> None:
-        self.end_step()
+        self._step.close()
+        if self._log is not None:
+            self._log.close()
         if self._annotation is not None:
             self._annotation.close()
             self._annotation = None
 
 
-def lightning(steps: int | None = 20) -> Any:
-    """A Callback for Lightning: names in the first `steps` steps, and a range for each batch."""
+def lightning(steps: int | None = 20, log: Log | None = None,
+              tokens: Callable[[Any], int] | None = None) -> Any:
+    """A Callback for Lightning: names in the first `steps` steps, and a range for each batch, with
+    its `tokens`, if that is given. A `log` without sinks takes the trainer's loggers."""
     try:
         from lightning.pytorch.callbacks import Callback
     except ImportError:
         from pytorch_lightning.callbacks import Callback
-    training = _Training(steps)
+    training = _Training(steps, log)
 
     class Flopinj(Callback):  # type: ignore[misc]
         def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+            if log is not None and not log.sinks:
+                log.sinks += [logger.log_metrics for logger in trainer.loggers]
             training.begin(pl_module)
 
-        def on_train_batch_start(self, *_: Any, **__: Any) -> None:
-            training.begin_step()
+        def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any,
+                                 *_: Any, **__: Any) -> None:
+            training.begin_step(**({"tokens": tokens(batch)} if tokens is not None else {}))
 
-        def on_train_batch_end(self, *_: Any, **__: Any) -> None:
-            training.end_step()
+        def on_train_batch_end(self, trainer: Any, *_: Any, **__: Any) -> None:
+            training.end_step(trainer.global_step)
 
         def on_exception(self, *_: Any, **__: Any) -> None:
             training.end()
@@ -78,23 +91,32 @@ def lightning(steps: int | None = 20) -> Any:
     return Flopinj()
 
 
-def hugging_face(steps: int | None = 20) -> Any:
+def hugging_face(steps: int | None = 20, log: Log | None = None) -> Any:
     """A TrainerCallback for transformers: names in the first `steps` steps, and a range for each
-    step of the optimizer."""
+    step of the optimizer, with its tokens where the trainer counts them
+    (include_num_input_tokens_seen)."""
     from transformers import TrainerCallback
 
-    training = _Training(steps)
+    training = _Training(steps, log)
+    seen = 0
 
     class Flopinj(TrainerCallback):  # type: ignore[misc]
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None,
                            **_: Any) -> None:
+            nonlocal seen
+            seen = int(state.num_input_tokens_seen)
             training.begin(model)
 
         def on_step_begin(self, *_: Any, **__: Any) -> None:
             training.begin_step()
 
-        def on_step_end(self, *_: Any, **__: Any) -> None:
-            training.end_step()
+        def on_step_end(self, args: Any, state: Any, *_: Any, **__: Any) -> None:
+            nonlocal seen
+            now = int(state.num_input_tokens_seen)
+            if now > seen:
+                _marks.number(tokens=now - seen)
+            seen = now
+            training.end_step(state.global_step)
 
         def on_train_end(self, *_: Any, **__: Any) -> None:
             training.end()

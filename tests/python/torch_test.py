@@ -255,12 +255,15 @@ os.execv(flopinj, [flopinj, "run", "--simulate", "--torch", "-q", "--force", "-o
 """
 
 LIGHTNING = """
-import ctypes, os
+import csv, ctypes, os, tempfile
 import flopinj.callbacks
 import lightning
 import torch
+from flopinj import tracking
+from lightning.pytorch.loggers import CSVLogger
 
 torch.cuda.synchronize = lambda *_: None  # there is no GPU
+tracking.sample = lambda: {"hfu": 0.5}  # nothing is recorded
 log = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
 
 class Network(lightning.LightningModule):
@@ -276,9 +279,15 @@ class Network(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 data = torch.utils.data.DataLoader(torch.ones(8, 4), batch_size=2)
-lightning.Trainer(max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False,
-                  enable_progress_bar=False, enable_model_summary=False,
-                  callbacks=[flopinj.callbacks.lightning(steps=2)]).fit(Network(), data)
+with tempfile.TemporaryDirectory() as folder:
+    logger = CSVLogger(folder)
+    lightning.Trainer(max_epochs=1, accelerator="cpu", logger=logger, enable_checkpointing=False,
+                      enable_progress_bar=False, enable_model_summary=False,
+                      callbacks=[flopinj.callbacks.lightning(steps=2, log=tracking.Log())]
+                      ).fit(Network(), data)
+    logger.save()
+    *_, last = csv.DictReader(open(logger.log_dir + "/metrics.csv"))
+print(last["step"], last["flopinj/hfu"])
 log.nvtx_log_note(b"end")
 log.nvtx_log_flush()
 """
@@ -287,7 +296,10 @@ import ctypes, os, tempfile
 import flopinj.callbacks
 import torch
 import transformers
+from flopinj import tracking
 
+seen = []
+tracking.sample = lambda: {"hfu": 0.5}  # nothing is recorded
 torch.cuda.synchronize = lambda *_: None  # there is no GPU
 log = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
 
@@ -306,8 +318,10 @@ with tempfile.TemporaryDirectory() as folder:
     options = transformers.TrainingArguments(
         output_dir=folder, max_steps=4, per_device_train_batch_size=2, use_cpu=True,
         report_to=[], save_strategy="no", disable_tqdm=True, remove_unused_columns=False)
+    figures = tracking.Log(lambda values, step: seen.append((step, values)))
     transformers.Trainer(Network(), options, train_dataset=[{"x": torch.ones(4)}] * 8,
-                         callbacks=[flopinj.callbacks.hugging_face(steps=2)]).train()
+                         callbacks=[flopinj.callbacks.hugging_face(steps=2, log=figures)]).train()
+print(seen[-1][0], seen[-1][1]["flopinj/hfu"])
 log.nvtx_log_note(b"end")
 log.nvtx_log_flush()
 """
@@ -554,7 +568,8 @@ class Simulated(Recorded):
 class Callbacks(Recorded):
 
     def check(self, program):
-        _, calls = self.train(program=program)
+        printed, calls = self.train(program=program)
+        self.assertEqual(printed.splitlines()[-1], "4 0.5")  # the last step that was logged
         layers = Counter(["layer:net", "layer:net.0", "layer:net.1"])
         for step in ("step 0", "step 1"):
             self.assertEqual(self.ranges(calls, step) & layers, layers, step)

@@ -9,6 +9,7 @@ import flopinj
 import flopinj.callbacks
 import flopinj.jax
 import flopinj.torch
+from flopinj import tracking
 
 
 @flopinj.range("layer:one")
@@ -44,6 +45,20 @@ def read(report: flopinj.Report) -> int | None:
     report.show()
     text: str = report.text(all=True) + report.html()
     return None if not text else flop
+
+
+def tracked(batches: list[list[float]], writer: object) -> None:
+    def printed(values: dict[str, float], step: int) -> None:
+        print(step, values)
+
+    with tracking.Log(tracking.tensorboard(writer), tracking.mlflow(), printed, every=60) as log:
+        flopinj.callbacks.lightning(log=log, tokens=len)
+        for number, batch in enumerate(batches):
+            train([batch])
+            log.step(number)
+    sampler: tracking.Sampler = tracking.opentelemetry()
+    hfu: float | None = sampler.values.get("hfu")
+    print(hfu, tracking.sample())
 
 
 def control() -> None:
