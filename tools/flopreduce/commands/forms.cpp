@@ -60,8 +60,12 @@ bool is_folder(const std::string& path) {
   return path.ends_with('/') || std::filesystem::is_directory(path, ignored);
 }
 
-// Each table as a file of its own.
+// Each table as a file of its own; or only those that are asked for.
 int write_folder(const std::vector<Table>& tables, const OutputArguments& output) {
+  const auto asked = [&](const Table& table) {
+    return output.tables.empty() ||
+           std::ranges::find(output.tables, table.key) != output.tables.end();
+  };
   std::error_code error;
   std::filesystem::create_directories(output.file, error);
   if (error) {
@@ -74,12 +78,14 @@ int write_folder(const std::vector<Table>& tables, const OutputArguments& output
     return one;
   };
   // All or none.
-  for (const Table& table : tables) refuse_to_overwrite(of_table(table));
   for (const Table& table : tables)
-    if (const int code =
-            write_output(of_table(table), [&](std::ostream& out) { write_csv(out, table); });
-        code != kExitFine)
-      return code;
+    if (asked(table)) refuse_to_overwrite(of_table(table));
+  for (const Table& table : tables) {
+    if (!asked(table)) continue;
+    const int code =
+        write_output(of_table(table), [&](std::ostream& out) { write_csv(out, table); });
+    if (code != kExitFine) return code;
+  }
   return kExitFine;
 }
 
@@ -103,8 +109,10 @@ std::vector<Table> tables_named(const std::vector<Table>& tables,
 
 int write_csv_of(const std::vector<Table>& tables, const OutputArguments& output) {
   const auto& keys = output.tables;
-  if (is_folder(output.file) && keys.size() != 1)
-    return write_folder(keys.empty() ? tables : tables_named(tables, keys), output);
+  if (is_folder(output.file) && keys.size() != 1) {
+    for (const std::string& key : keys) table_named(tables, key);  // fails where one is not there
+    return write_folder(tables, output);
+  }
   const bool only = keys.empty() && tables.size() == 1;
   const Table& table = only ? tables[0] : table_named(tables, keys.empty() ? "" : keys[0]);
   return write_output(output, [&](std::ostream& out) { write_csv(out, table); });
@@ -127,10 +135,11 @@ std::vector<Table> asked_tables(const Report& report, const OutputArguments& out
   return tables.empty() || tables.size() < output.tables.size() ? report_tables(report) : tables;
 }
 
-std::vector<Table> tables_of(const Result& result) {
-  std::vector<Table> tables = result.tables;
-  for (const Section& section : result.sections)
-    if (result.tables.empty() && section.table) tables.push_back(*section.table);
+std::vector<Table> taken_tables(Result& result) {
+  if (!result.tables.empty()) return std::move(result.tables);
+  std::vector<Table> tables;
+  for (Section& section : result.sections)
+    if (section.table) tables.push_back(std::move(*section.table));
   return tables;
 }
 
@@ -176,11 +185,11 @@ std::vector<std::string> result_forms() {
   return names;
 }
 
-int write_result(const Result& result, const OutputArguments& output) {
+int write_result(Result result, const OutputArguments& output) {
   check_table_option(output);
-  if (output.format == "csv") return write_csv_of(tables_of(result), output);
+  if (output.format == "csv") return write_csv_of(taken_tables(result), output);
   if (output.format == "json") {
-    const auto json = json_of(result, tables_of(result), output.tables);
+    const auto json = json_of(result, taken_tables(result), output.tables);
     return write_output(output, [&](std::ostream& out) { write_json(out, json); });
   }
   return write_output(output, [&](std::ostream& out) {
@@ -248,7 +257,7 @@ int write_report(const Report& report, const OutputArguments& output) {
     result.sections = chosen_sections(report, output.sections);
   else
     result.sections = fitting_screen(report, output);
-  return write_result(result, output);
+  return write_result(std::move(result), output);
 }
 
 bool shows_facts(const OutputArguments& output) {

@@ -20,7 +20,7 @@ struct Result {
 };
 std::vector<std::string> result_forms();
 // Writes where `output` says. The exit code; errors were said on standard error.
-int write_result(const Result& result, const OutputArguments& output);
+int write_result(Result result, const OutputArguments& output);
 
 // Of a report there are more forms.
 std::vector<manual::Entry> report_forms();  // name and purpose of each

@@ -25,6 +25,7 @@ u128 mul_div_round(u128 a, uint64_t b, uint64_t c, bool& overflow) {
 }
 
 std::string to_decimal(u128 value) {
+  if (value <= UINT64_MAX) return std::to_string(static_cast<uint64_t>(value));
   std::string digits;
   do {
     digits.push_back(static_cast<char>('0' + static_cast<int>(value % 10)));

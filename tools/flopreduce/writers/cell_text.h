@@ -37,13 +37,13 @@ Mark exact_marks(const Table& table, const TableRow& row, size_t c);
 // The columns of forms whose cells hold one value each, without second looks (Kind::kExactFlop): of
 // each that can be marked the next one, KEY_mark, has its marks.
 std::vector<std::pair<std::string, Kind>> flat_columns(const Table& table);
-// Calls visit(cell) for each of them.
-template <typename Visit>
-void for_each_flat_cell(const Table& table, const TableRow& row, Visit&& visit) {
+// Calls visit(cell) for each of them, and marks(text).
+template <typename Visit, typename Marks>
+void for_each_flat_cell(const Table& table, const TableRow& row, Visit&& visit, Marks&& marks) {
   for (size_t c = 0; c < row.size(); ++c) {
     if (table.columns[c].kind == Kind::kExactFlop) continue;
     visit(row[c]);
-    if (can_be_marked(table.columns[c])) visit(Cell(marks_text(exact_marks(table, row, c))));
+    if (can_be_marked(table.columns[c])) marks(marks_text(exact_marks(table, row, c)));
   }
 }
 

@@ -1,6 +1,6 @@
+#include <algorithm>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "support/text.h"
 #include "writers/cell_text.h"
@@ -18,6 +18,8 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
+bool is_plain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != ','; }
+
 // The raw text decides: a tab is no longer one when it is printable, but is guarded all the same.
 std::string text_field(const std::string& raw) {
   const bool guarded = !raw.empty() && kFormulaStarts.find(raw[0]) != std::string_view::npos;
@@ -27,20 +29,29 @@ std::string text_field(const std::string& raw) {
 }  // namespace
 
 void write_csv(std::ostream& out, const Table& table) {
-  const char* before = "";
-  const auto field = [&](const std::string& text) { out << std::exchange(before, ",") << text; };
+  std::string line;
+  const auto field = [&](const std::string& text) { line.append(text).push_back(','); };
+  const auto text = [&](const std::string& raw) {
+    const bool simple = !raw.empty() && std::ranges::all_of(raw, is_plain) &&
+                        kFormulaStarts.find(raw[0]) == std::string_view::npos;
+    field(simple ? raw : text_field(raw));
+  };
   const auto end_line = [&] {
-    out << "\r\n";
-    before = "";
+    line.pop_back();
+    out << line.append("\r\n");
+    line.clear();
   };
   // Of a query keys are whatever the user wrote.
-  for (const auto& [key, kind] : flat_columns(table)) field(text_field(key));
+  for (const auto& [key, kind] : flat_columns(table)) text(key);
   end_line();
   table.for_each_row([&](const TableRow& row) {
-    for_each_flat_cell(table, row, [&](const Cell& cell) {
-      const auto* text = std::get_if<std::string>(&cell.value);
-      field(text != nullptr ? text_field(*text) : exact(cell));
-    });
+    for_each_flat_cell(
+        table, row,
+        [&](const Cell& cell) {
+          const auto* words = std::get_if<std::string>(&cell.value);
+          words != nullptr ? text(*words) : field(exact(cell));
+        },
+        field);
     end_line();
   });
 }

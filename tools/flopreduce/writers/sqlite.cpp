@@ -99,7 +99,9 @@ void add_table(Database& database, const Table& table) {
   database.run("CREATE TABLE " + name + " (" + columns + ")");
   Insert insert(database, "INSERT INTO " + name + " VALUES (" + values + ")");
   table.for_each_row([&](const TableRow& row) {
-    for_each_flat_cell(table, row, [&](const Cell& cell) { insert.cell(cell); });
+    for_each_flat_cell(
+        table, row, [&](const Cell& cell) { insert.cell(cell); },
+        [&](const std::string& marks) { insert.text(marks); });
     insert.run();
   });
 }

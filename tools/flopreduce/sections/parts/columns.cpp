@@ -10,6 +10,7 @@ std::vector<Column> ColumnList::said() const {
 
 TableRow ColumnList::cells(const void* row, const Report& report, bool for_people) const {
   TableRow out;
+  out.reserve(all_.size());
   for (const One& one : all_) {
     if (!shown(one.column, for_people)) continue;
     out.push_back(one.get(row, report));
