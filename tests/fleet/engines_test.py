@@ -36,8 +36,9 @@ spark = SparkSession.builder.getOrCreate()
 source, out, others = sys.argv[1:]
 outcome = flopinj.fleet.ingest(source, others, engine="spark", session=spark)
 flopinj.fleet.register(spark, out)
-answers = {name: [row.asDict() for row in spark.sql(lake.query(name, top=50, price=2.5)).collect()]
-           for name in lake.questions()}
+asked = {name: lake.query(name, top=50, price=2.5, electricity=0.3) for name in lake.questions()}
+answers = {name: [row.asDict() for row in spark.sql(text).collect()]
+           for name, text in asked.items()}
 sums = spark.sql("SELECT job, sum(flop) AS flop FROM rows GROUP BY job").collect()
 print(json.dumps({"done": outcome.done, "answers": answers,
                   "flop": {row.job: str(row.flop) for row in sums}}, default=str))
@@ -146,7 +147,8 @@ class Engines(unittest.TestCase):
         self.assertEqual(said["done"], sorted(job.name for job in self.jobs))
         self.same(self.folder / "by-session")
         for name, rows in said["answers"].items():
-            own = Lake(self.lake).sql(lake.query(name, top=50, price=2.5)).to_pylist()
+            own = Lake(self.lake).sql(lake.query(
+                name, top=50, price=2.5, electricity=0.3)).to_pylist()
             self.assertEqual(len(own), len(rows), name)
             for one, other in zip(own, rows):
                 for key, value in one.items():

@@ -77,6 +77,25 @@ def unpacked(file):
         return plain.read()
 
 
+#: Ends the process before the write or removal of this number, as a signal would.
+ENDING = """if True:
+    import os
+    from flopinj.fleet.place import Place
+    left = {n}
+    def ending(of):
+        def one(*words):
+            global left
+            left -= 1
+            if left < 0: os._exit(9)
+            return of(*words)
+        return one
+    Place.put = ending(Place.put)
+    remove = Place.remove
+    def each(self, *names):
+        for name in names: ending(remove)(self, name)
+    Place.remove = each"""
+
+
 class Folder(unittest.TestCase):
     """Two jobs, a job's traces in a folder, and their lake."""
 
@@ -156,7 +175,8 @@ class Questions(Folder):
     def ask(self, name, **limits):
         from flopinj.fleet import lake
 
-        return self.rows(lake.query(name, **{"top": 1000, "price": 2.5, **limits}))
+        return self.rows(lake.query(name, **{"top": 1000, "price": 2.5, "electricity": 0.3,
+                                           **limits}))
 
     def test_their_sums_agree_with_the_reports(self):
         reports = {job.name: report_of(job.folder) for job in self.jobs}
@@ -167,6 +187,18 @@ class Questions(Folder):
             self.assertAlmostEqual(row["gpu_hours"], hours[name], delta=1e-9 * hours[name])
             self.assertAlmostEqual(row["cost"], 2.5 * hours[name], delta=1e-9)
             self.assertEqual(row["mfu"], reports[name]["figures"]["mfu"])
+        energy = {name: figure(report["figures"], "energy_j") for name, report in reports.items()}
+        for row in self.rows("SELECT * FROM jobs"):
+            joules = energy[row["job"]]
+            self.assertAlmostEqual(row["energy_joules"], joules, delta=1e-9 * joules)
+            self.assertAlmostEqual(row["kwh"], joules / 3.6e6, delta=1e-12)
+            self.assertAlmostEqual(row["flop_per_joule"], float(row["flop"]) / joules,
+                                   delta=1e-6 * row["flop_per_joule"])
+            self.assertEqual((row["energy_gpus"], row["energy_joules_mark"]), (row["gpus"], "~"))
+        (model,) = self.ask("models", electricity=0.3)
+        self.assertAlmostEqual(model["electricity_cost"], 0.3 * sum(energy.values()) / 3.6e6,
+                               delta=1e-12)
+        self.assertEqual(model["energy_known_share"], 1)
         total = sum(hours.values())
         for question, column in (("days", "gpu_hours"), ("models", "gpu_hours"),
                                  ("chips", "gpu_hours"), ("wasted", "gpu_hours")):
@@ -199,6 +231,24 @@ class Questions(Folder):
         self.assertEqual([(str(row["day"]), row["gpu_hours"], row["flop"]) for row in days],
                          [("2026-05-01", 6, 600), ("2026-05-02", 24, 2400), ("2026-05-03", 6, 600)])
 
+    def test_energy_says_of_how_many_gpus_it_is(self):
+        from flopinj.fleet import tables
+
+        def made(*gpus):
+            known = {"flop": 1000}
+            tables.Made._energy(known, [[{"energy_j": joules, "energy_j_mark": "~"}
+                                         for joules in processes] for processes in gpus])
+            return known
+
+        # Two processes of one GPU, one after another; and a GPU of which one does not know it.
+        self.assertEqual(made(["2", "3"]), {
+            "flop": 1000, "energy_gpus": 1, "energy_joules": 5, "energy_joules_mark": "~",
+            "kwh": 5 / 3.6e6, "flop_per_joule": 200})
+        self.assertEqual(made(["2"], ["3", ""]), {
+            "flop": 1000, "energy_gpus": 1, "energy_joules": 2, "energy_joules_mark": ">=",
+            "kwh": 2 / 3.6e6})
+        self.assertEqual(made([""]), {"flop": 1000, "energy_gpus": 0})
+
     def test_polars_answers_as_duckdb_does(self):
         try:
             import polars
@@ -211,7 +261,8 @@ class Questions(Folder):
             if files := list(self.lake.glob(f"{table}/*/*.parquet")):
                 context.register(table, polars.scan_parquet(files, hive_partitioning=False))
         for name in lake.questions():
-            theirs = context.execute(lake.query(name, top=50, price=2.5)).collect().to_dicts()
+            theirs = context.execute(lake.query(
+                name, top=50, price=2.5, electricity=0.3)).collect().to_dicts()
             own = self.ask(name, top=50)
             self.assertEqual(len(theirs), len(own), name)
             for one, other in zip(own, theirs):
@@ -501,6 +552,11 @@ class Kept(Small):
         self.assertEqual(len(list(self.other.glob("summaries/job=job/*.sum.zst"))), 1)
         self.assertEqual(len(list(self.other.glob("rows/job=job/*"))), 1)
 
+    def test_the_summary_of_one_part_is_that_of_all_traces_at_once(self):
+        flat = self.folder / "flat.sum"
+        reduce("merge", "-o", flat, self.job)
+        self.assertEqual(self.summary, {"job": flat.read_bytes()})
+
     def test_some_traces_are_gone(self):
         for rank in (1, 2):
             (self.job / f"rank{rank}.pb").unlink()
@@ -698,6 +754,82 @@ class Kept(Small):
         rows = Lake("memory://lake").sql("SELECT session, launches FROM processes").to_pylist()
         self.assertEqual({int(row["session"], 16): row["launches"] for row in rows}, self.whole())
         self.assertEqual(len(store.find("/lake/summaries")), 2)
+
+
+class Promised(Small):
+    """Nothing that was taken in is lost and each trace is named, whatever happens at once; after
+    repair all is as if nothing had happened."""
+
+    def setUp(self):
+        super().setUp()
+        for rank in (4, 5):
+            self.write(rank)
+        self.assertEqual(self.ingest().problems, [])
+        self.before, self.summary = content(self.other), summaries(self.other)
+        self.good = {file: file.read_bytes() for file in self.job.iterdir()}
+        # Two of six deleted, all others damaged, and another run under the job's name.
+        ranks = sorted(self.good)
+        for file in ranks[:2]:
+            file.unlink()
+        for file, damaged in zip(ranks[2:], (
+                b"", self.good[ranks[3]][:-900], b"\0" + self.good[ranks[4]][1:], b"no trace")):
+            file.write_bytes(damaged)
+        for rank in range(2):
+            self.write(rank, f"again{rank}.pb", session=200 + rank, host="far",
+                       begin_ns=simulated_fleet.MAY + 10**13)
+        self.named = sorted([*(f"job/{file.name}" for file in ranks),
+                             *(f"job/again{rank}.pb" for rank in range(2))])
+
+    def start(self, code=""):
+        return subprocess.Popen(
+            [sys.executable, "-c", f"{code}\nimport sys\nfrom flopinj.fleet import ingest\n"
+             "ingest(*sys.argv[1:], workers=1)", self.source, self.other],
+            stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(STAGE), "TMPDIR": str(self.folder)})
+
+    def expect_whole(self):
+        self.assertEqual(self.sessions(), {100 + rank: self.launches for rank in range(6)})
+
+    def expect_named(self):
+        self.expect_whole()
+        self.assertEqual(summaries(self.other), self.summary)
+        rows = self.rows("SELECT DISTINCT file FROM inputs WHERE problem IS NOT NULL ORDER BY file",
+                         self.other)
+        self.assertEqual([row["file"] for row in rows], self.named)
+
+    def expect_repaired(self):
+        for rank in range(2):
+            (self.job / f"again{rank}.pb").unlink()
+        for file, bytes_of_it in self.good.items():
+            file.write_bytes(bytes_of_it)
+        self.assertEqual(self.ingest().problems, [])
+        self.assertEqual(content(self.other), self.before)
+        self.assertEqual(summaries(self.other), self.summary)
+        self.assertEqual(len(list(self.other.glob("summaries/job=job/*.sum.zst"))), 1)
+
+    def test_killed_at_any_moment(self):
+        lake = shutil.copytree(self.other, self.folder / "before")
+        ended, number = 9, 0
+        while ended == 9:
+            shutil.rmtree(self.other)
+            shutil.copytree(lake, self.other)
+            process = self.start(ENDING.replace("{n}", str(number)))
+            said = process.communicate(timeout=300)[1]
+            ended, number = process.returncode, number + 5
+            self.assertIn(ended, (0, 9), said)
+            self.expect_whole()
+            self.ingest()
+            self.expect_named()
+        self.assertGreater(number, 15)
+        self.expect_repaired()
+
+    def test_three_at_once(self):
+        for process in [self.start() for _ in range(3)]:
+            said = process.communicate(timeout=300)[1]
+            self.assertEqual(process.returncode, 0, said)
+        self.ingest()
+        self.expect_named()
+        self.expect_repaired()
 
 
 class Ending(Small):
@@ -1033,26 +1165,9 @@ class Years(Small):
         self.assertEqual(len(self.files("jobs")), 3)
 
     def test_ended_at_any_moment_it_loses_nothing(self):
-        """Before each of its writes and removals in turn, from the first to the last."""
-        code = """if True:
-            import os
-            from flopinj.fleet.place import Place
-            left = {n}
-            def ending(of):
-                def one(*words):
-                    global left
-                    left -= 1
-                    if left < 0: os._exit(9)
-                    return of(*words)
-                return one
-            Place.put = ending(Place.put)
-            remove = Place.remove
-            def each(self, *names):
-                for name in names: ending(remove)(self, name)
-            Place.remove = each"""
         ended, number = 9, 0
         while ended == 9:
-            ended, number = self.compact(code.replace("{n}", str(number))).wait(), number + 3
+            ended, number = self.compact(ENDING.replace("{n}", str(number))).wait(), number + 3
             self.assertEqual(content(self.other), self.before)
         self.assertEqual(ended, 0)
         self.assertGreater(number, 10)

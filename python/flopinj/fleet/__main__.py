@@ -63,9 +63,10 @@ def _parser() -> argparse.ArgumentParser:
             continue
         command.add_argument("--top", type=_count, default=10, metavar="N",
                              help="So many lines (10 if not given)")
-        if "{price}" in query(name, price="{price}"):
-            command.add_argument("--price", type=float, metavar="PRICE",
-                                 help="Of a GPU-hour: costs are in its currency")
+        for price, of in (("price", "a GPU-hour"), ("electricity", "a kWh")):
+            if f"{{{price}}}" in query(name, **{price: f"{{{price}}}"}):
+                command.add_argument(f"--{price}", type=float, metavar="PRICE",
+                                     help=f"Of {of}: costs are in its currency")
         if name == "stragglers":
             command.add_argument("--over", type=float, default=1.15, metavar="RATIO", help=(
                 "Those that take longer than RATIO times the usual (1.15 if not given)"))
@@ -137,7 +138,7 @@ def _ask(given: argparse.Namespace) -> int:
         if simulated:
             print(f"SIMULATED: {simulated} of {jobs} jobs were recorded on simgpu; no number of "
                   "theirs was read on hardware.")
-    limits = {name: getattr(given, name) for name in ("top", "over", "price")
+    limits = {name: getattr(given, name) for name in ("top", "over", "price", "electricity")
               if getattr(given, name, None) is not None}
     text = given.query if given.command == "sql" else lake.query(given.command, **limits)
     answers.write(there.sql(text), given.format)

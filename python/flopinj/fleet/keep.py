@@ -29,7 +29,7 @@ def compact(url: str, *, few: int = 1) -> int:
     lakes.check(lake)
     if few == 1:  # asked for: what format 1 has becomes as it is today
         for job in lakes.Lake(url).rows("SELECT job FROM jobs WHERE pack = ''"):
-            work.finish(work.Job(url, job["job"], "", [], [], [], [], ""))
+            work.finish(work.Job(url, job["job"], "", [], [], False, [], [], ""))
     return sum(_packed(lake, month, files, ()) for month, files in _months(lake).items()
                if len(files) > few)
 

@@ -29,9 +29,11 @@ _QUERIES = Path(__file__).parent / "queries"
 def query(name: str, **limits: object) -> str:
     """The text of one of the queries that come with flopinj, as flopinj fleet --help lists them.
     `limits`: top, how many rows; over, from what slowdown on a rank is a straggler; price, of a
-    GPU-hour."""
+    GPU-hour; electricity, what a kWh costs."""
     text = (_QUERIES / f"{name}.sql").read_text()
-    return text.format(**{"top": 10, "over": 1.15, "price": "CAST(NULL AS DOUBLE)", **limits})
+    unknown = "CAST(NULL AS DOUBLE)"
+    return text.format(
+        **{"top": 10, "over": 1.15, "price": unknown, "electricity": unknown, **limits})
 
 
 def questions() -> list[str]:

@@ -35,6 +35,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from urllib.parse import quote
 
 from flopinj._programs import Error
@@ -55,7 +56,7 @@ _KINDS = {
     "decimal128": r"flop",
     "bool_": r"simulated|simulated_clock|ptx_counts|partial|skipped|whole",
     "float64": r"coverage|hfu|mfu|hfu_kernel_time|ratio|step_time|.*_share|share|.*_hours"
-               r"|peak_flop_per_s|slowdown|joules|.*_joules|kwh",
+               r"|peak_flop_per_s|slowdown|energy_joules|flop_per_joule|kwh",
     "int64": r"(.*_)?(ns|launches|version|gpus)|rank|pid|device|devices|thread|stream|number|every"
              r"|world_size|bytes|traces|problems|processes|ranks_missing|requeues|restarts"
              r"|measuring_ranks|run",
@@ -64,14 +65,14 @@ _KINDS = {
 }
 #: Of tables that are made here, all columns: a question finds them in any lake.
 JOBS = (
-    "cluster", "job_id", "requeues", "restarts", "user_name", "team", "model", "begin",
-    "ended",
+    "cluster", "job_id", "requeues", "restarts", "user_name", "team", "model", "begin", "ended",
     "simulated", "partial", "traces", "problems", "processes", "world_size", "ranks_missing",
     "gpus", "chip", "precision", "peak_flop_per_s", "wall_ns", "gpu_hours", "launches",
     "unmeasured_launches", "flop", "flop_mark", "gpu_time_ns", "gpu_time_ns_mark", "hfu",
     "hfu_mark", "mfu", "mfu_mark", "hfu_kernel_time", "hfu_kernel_time_mark", "ratio",
     "ratio_mark", "coverage", "step_time", "counted_gpu_time_share", "measuring_ranks",
-    "taken_in", "made_by")
+    "energy_joules", "energy_joules_mark", "energy_gpus", "flop_per_joule", "kwh", "taken_in",
+    "made_by")
 MADE = {
     "jobs": JOBS,
     "inputs": ("file", "bytes", "rank", "session", "simulated", "begin_ns", "source", "problem",
@@ -111,6 +112,7 @@ def shown(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+@lru_cache
 def job_name(text: str) -> str:
     """The name of a job in a lake, which a folder can have."""
     name = shown(text)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from posixpath import dirname
 from typing import Any
 
 import duckdb
@@ -21,7 +20,7 @@ from flopinj.fleet.layout import Taken
 from flopinj.fleet.place import File, Place
 from flopinj.fleet.tables import Input
 
-_FILES_IN_PART = 512
+_FILES_IN_PART = 2048
 _BYTES_IN_PART = 1 << 30
 _FILES_TO_LOOK_AT = 256
 
@@ -61,7 +60,7 @@ def ingest(source: str, out: str, engine: str = "local", *, job: str | None = No
         parts = [work.Part(source, out, layout.digest(program, source, some), some)
                  for some in _cut(new)]
         inputs: dict[str, list[Input]] = defaultdict(list)
-        parts_of: dict[str, list[work.Part]] = defaultdict(list)
+        parts_of: dict[str, dict[str, work.Part]] = defaultdict(dict)
         listed: list[tuple[work.Part, Input]] = []
         for part, said in run(work.condense, parts):
             if isinstance(said, str):
@@ -76,19 +75,22 @@ def ingest(source: str, out: str, engine: str = "local", *, job: str | None = No
         for part, one in sorted(listed, key=lambda pair: pair[1].file):
             name = named.of(one)
             rank = named.rank(one.file)
-            inputs[name].append(replace(one, rank=one.rank if rank is None else rank))
-            if part not in parts_of[name]:
-                parts_of[name].append(part)
+            inputs[name].append(one if rank in (None, one.rank) else replace(one, rank=rank))
+            parts_of[name].setdefault(part.name, part)
         outcome.traces = len(traces)
+        jobs_of = Counter(name for some in parts_of.values() for name in some)
         there = known.jobs_of(traces, named)
+        names = {layout.shown(file.name) for file in traces}
         finals = []
         for name in sorted({*inputs, *there} - {*outcome.failed}):
-            gone = known.gone(name, traces)
+            gone = known.gone(name, names)
             if name not in inputs and not gone and known.is_whole(name):
                 outcome.as_before.append(name)
                 continue
-            finals.append(work.Job(out, name, known.made_by, list(options), parts_of[name],
-                                   inputs[name], gone, source))
+            its = list(parts_of[name].values())
+            finals.append(work.Job(out, name, known.made_by, list(options), its,
+                                   all(jobs_of[part.name] == 1 for part in its), inputs[name],
+                                   gone, source))
         for name, fine, problems in run(work.finish, finals):
             outcome.problems += [(name, *problem) for problem in problems]
             (outcome.done if fine else outcome.failed).append(name)
@@ -132,6 +134,10 @@ def _traces(source: str, lake: Place, named: _Names, since: datetime | None,
         raise _programs.Error(f"{source}: no traces: {how}", 2)
     outcome.passed_over = len(found) - len(traces)
     return traces
+
+
+def dirname(name: str) -> str:
+    return name.rpartition("/")[0]
 
 
 class _Names:
@@ -262,8 +268,7 @@ class _Known:
                       if one.job == named.of(one.given)}
         return found
 
-    def gone(self, job: str, traces: list[File]) -> list[str]:
-        names = {layout.shown(file.name) for file in traces}
+    def gone(self, job: str, names: set[str]) -> list[str]:
         return sorted(one.given.file for name, some in self.files.items() if name not in names
                       for one in some if one.job == job and not (
                           one.given.problem and "is there no more" in one.given.problem) and

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ KEYS = (*_COPIED, "figures", "lost", "utilization", "devices", "roofs", "precisi
         "measuring")
 _ROWS_IN_FILE = 1 << 20
 _NS_IN_HOUR = 3.6e12
+_JOULES_IN_KWH = 3.6e6
 
 
 class Worth(NamedTuple):
@@ -48,7 +50,7 @@ class Input:
 
     file: str
     bytes: int
-    rank: int | None
+    rank: int | None = None
     session: str | None = None
     simulated: bool | None = None
     begin_ns: int | None = None
@@ -65,8 +67,9 @@ class Input:
 
     def but(self, problem: str | None) -> Input:
         """With a problem more."""
-        both = "; ".join(filter(None, (self.problem, problem)))
-        return replace(self, problem=both or None)
+        if not problem:
+            return self
+        return replace(self, problem="; ".join(filter(None, (self.problem, problem))))
 
 
 _INPUT = layout.MADE["inputs"]
@@ -83,7 +86,7 @@ class Record:
     def text(self, month: str, stem: str) -> str:
         return json.dumps({"month": month, "stem": stem, "sessions": self.sessions,
                            "taken_in": str(self.taken_in),
-                           "inputs": [asdict(one) for one in self.inputs]})
+                           "inputs": [vars(one) for one in self.inputs]})
 
 
 def record_of(lake: Place, one: Taken) -> Record:
@@ -341,8 +344,11 @@ class Made:
         known |= {"begin": instant(begin), "ended": instant(end), "wall_ns": end - begin}
         devices = report.dicts("devices")
         hosts = report.processes["hostname"].to_pylist()
-        known["gpus"] = len({(hosts[int(one["process"])], one["uuid"] or one["ordinal"])
-                             for one in devices})
+        gpus: dict[object, list[dict[str, str]]] = defaultdict(list)
+        for one in devices:
+            gpus[hosts[int(one["process"])], one["uuid"] or one["ordinal"]].append(one)
+        known["gpus"] = len(gpus)
+        self._energy(known, list(gpus.values()))
         known["chip"] = ", ".join(sorted({one["chip"] or one["device"] for one in devices})) or None
         formats = report.dicts("precisions")
         if formats:
@@ -366,6 +372,21 @@ class Made:
             for one in report.dicts("lost") if one["ns"]])
         self.days(known)
         return known
+
+    @staticmethod
+    def _energy(known: dict[str, Any], gpus: list[list[dict[str, str]]]) -> None:
+        """Of the GPUs whose energy is known, and how many these are."""
+        measured = [one for one in gpus if all(device["energy_j"] for device in one)]
+        known["energy_gpus"] = len(measured)
+        if not measured:
+            return
+        joules = math.fsum(float(device["energy_j"]) for one in measured for device in one)
+        whole = len(measured) == len(gpus)
+        marks = {device["energy_j_mark"] for one in measured for device in one}
+        known |= {"energy_joules": joules, "kwh": joules / _JOULES_IN_KWH,
+                  "energy_joules_mark": max(marks) or None if whole else ">="}
+        if whole and joules and known["flop"] is not None:
+            known["flop_per_joule"] = float(known["flop"]) / joules
 
     def _labels(self, report: Report, known: dict[str, Any]) -> None:
         """Of each name the value that most processes have."""

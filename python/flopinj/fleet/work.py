@@ -16,7 +16,7 @@ import os
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -113,13 +113,13 @@ def _condensed(part: Part, lake: Place) -> list[Input]:
             of_file[row["file"]].append(row)
         inputs = []
         for file, (path, mark, problem) in zip(part.files, fetched):
-            one = Input(layout.shown(file.name), file.size, None, source=part.source,
-                        version=file.version, mark=mark or None)
             if not problem:
                 problem = merged.problems.get(path)
                 if not of_file[path]:
                     problem = problem or "its header is lost: left out"
-            inputs.append(_known(one, of_file[path]).but(problem))
+            inputs.append(Input(
+                layout.shown(file.name), file.size, source=part.source, version=file.version,
+                mark=mark or None, **_header(of_file[path])).but(problem))
         # What is without a header is in no summary; real recordings have one of their own, since
         # simulated ones beside them would be left out.
         kinds = {kind: [path for path in usable if {row["simulated"] for row in of_file[path]} ==
@@ -133,24 +133,25 @@ def _condensed(part: Part, lake: Place) -> list[Input]:
                           for one, (path, _, _) in zip(inputs, fetched)]
             if paths and os.path.exists(made):
                 lake.put(tables.packed(made), part.file(f"{kind}.sum.zst"))
-        Path(folder, "part.json").write_text(json.dumps([asdict(one) for one in inputs]))
+        Path(folder, "part.json").write_text(json.dumps([vars(one) for one in inputs]))
         lake.put(f"{folder}/part.json", part.file("json"))
         return inputs
 
 
-def _known(one: Input, recordings: list[dict[str, str]]) -> Input:
-    """With what its header says."""
+def _header(recordings: list[dict[str, str]]) -> dict[str, Any]:
+    """What it says, of an Input's members."""
     if not recordings:
-        return one
+        return {}
     first = recordings[0]
     begin = int(first["begin_ns"])
     known = begin < 1 << 63
-    return replace(
-        one, rank=int(first["rank"]) if first["rank"] else None, session=first["session"],
-        sessions=[row["session"] for row in recordings], simulated=first["simulated"] == "1",
-        begin_ns=begin if known else None, cluster=_plain(first["cluster"]),
-        job_id=_plain(first["job_id"]), requeues=int(first["requeues"]),
-        restarts=int(first["restarts"])).but(None if known else "the time in its header is none")
+    return {
+        "rank": int(first["rank"]) if first["rank"] else None, "session": first["session"],
+        "sessions": [row["session"] for row in recordings], "simulated": first["simulated"] == "1",
+        "begin_ns": begin if known else None, "cluster": _plain(first["cluster"]),
+        "job_id": _plain(first["job_id"]), "requeues": int(first["requeues"]),
+        "restarts": int(first["restarts"]),
+        "problem": None if known else "the time in its header is none"}
 
 
 def _plain(text: str) -> str:
@@ -223,6 +224,7 @@ class Job:
     made_by: str  # a hash of the program and its options
     options: list[str]  # of flopreduce
     parts: list[Part]
+    alone: bool  # the parts have no recordings of other jobs
     inputs: list[Input]  # new or changed traces, which are in the parts
     gone: list[str]  # traces of this source that were taken in, and are there no more
     source: str
@@ -312,8 +314,7 @@ def _made(job: Job, lake: Place, before: list[Taken],
           folder: str) -> tuple[tuple[Taken, Record] | None, list[Problem]]:
     """What it is now, or None where the job stays as it was; and what is wrong."""
     earlier: dict[str, Worth] = {}
-    kept: list[Input] = []  # of what was taken in before
-    last = datetime.min.replace(tzinfo=timezone.utc)
+    records: list[Record] = []
     for taken in before:
         try:
             record = tables.record_of(lake, taken)
@@ -322,9 +323,12 @@ def _made(job: Job, lake: Place, before: list[Taken],
             record = Record(summary.report.worth, [])
         earlier |= {session: max(worth, earlier.get(session, worth))
                     for session, worth in record.sessions.items()}
-        kept += record.inputs
-        last = max(last, record.taken_in or last)
-    kept = _without_doubles(kept, job)
+        records.append(record)
+    # The newest first: of a trace that several have it says what is wrong with it.
+    never = datetime.min.replace(tzinfo=timezone.utc)
+    records.sort(key=lambda record: record.taken_in or never, reverse=True)
+    last = records[0].taken_in or never if records else never
+    kept = _without_doubles([one for record in records for one in record.inputs], job)
     inputs = tables.judged(job.inputs, kept)
     fresh = {session for one in inputs for session in one.sessions}
     there = [_fetched(lake, name, folder) for part in job.parts for name in _sums(lake, part)]
@@ -337,7 +341,8 @@ def _made(job: Job, lake: Place, before: list[Taken],
         now = Summary.of(joined, job.options, "processes").report.worth if joined else {}
     shrunk = _less(now, {session: worth for session, worth in earlier.items() if session in now})
     there += [_fetched(lake, taken.summary, folder) for taken in before]
-    whole = _reported(there, f"{folder}/whole.sum", fresh | set(earlier), job, folder)
+    whole = (Summary.of(there[0], job.options) if job.alone and not before and len(there) == 1
+             else _reported(there, f"{folder}/whole.sum", fresh | set(earlier), job, folder))
     if whole and len(set(whole.report.runs.values())) > 1:
         runs = whole.report.runs
         first = {runs[one] for one in earlier if one in runs} or {1}
@@ -363,9 +368,14 @@ def _made(job: Job, lake: Place, before: list[Taken],
             inputs.append(replace(one, problem=_GONE) if gone else one)
             if gone and one.problem != _GONE:  # it is said once
                 problems.append((one.file, _GONE))
-    inputs = [replace(one, whole=bool(one.sessions) and not one.problem and all(
-        worth.get(session, Worth(0, False, False))[1:] == (True, True)
-        for session in one.sessions)) for one in sorted(inputs, key=lambda one: one.file)]
+        elif one.problem and not gone:  # left out, as before
+            inputs.append(one)
+    unknown = Worth(0, False, False)
+    inputs = sorted((replace(one, whole=whole_now) if one.whole != whole_now else one
+                     for one in inputs for whole_now in (
+                         bool(one.sessions) and not one.problem and all(
+                             worth.get(session, unknown)[1:] == (True, True)
+                             for session in one.sessions),)), key=lambda one: one.file)
     taken_in = max(datetime.now(timezone.utc), last + timedelta(microseconds=1))
     ingest = layout.digest(job.made_by, sorted(before), [part.name for part in job.parts],
                            [(one.file, one.session, one.problem) for one in inputs])
@@ -424,7 +434,7 @@ def _sums(lake: Place, part: Part) -> list[str]:
 
 
 def _fetched(lake: Place, name: str, folder: str) -> str:
-    to = f"{folder}/{layout.digest(name)}"
+    to = f"{folder}/{layout.digest(name)}.{name.rpartition('.')[2]}"
     try:
         lake.fs.get_file(lake.path(name), to)  # a copy: others may remove it
     except FileNotFoundError:
@@ -451,7 +461,8 @@ def _write(lake: Place, job: Job, mine: Taken, record: Record, whole: Summary | 
     Path(f"{folder}/record.json").write_text(record.text(month, stem))
     lake.put(tables.packed(f"{folder}/record.json"), mine.record)
     if whole:  # behind the tables: these say what is in it
-        lake.put(tables.packed(whole.file), mine.summary)
+        lake.put(whole.file if whole.file.endswith(".zst") else tables.packed(whole.file),
+                 mine.summary)
     ((columns, file),) = [(columns, file) for table, columns, file in made.small if table == "jobs"]
     lake.put(file, layout.small_file("jobs", month, stem, columns))
     return problems
