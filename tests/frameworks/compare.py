@@ -11,7 +11,7 @@ from pathlib import Path
 import as_gpu
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
-from report_tables import by, figure, known  # noqa: E402
+from report_tables import by, figure, known, lost_adds_up  # noqa: E402
 
 
 def write_trace(build, gpu, path):
@@ -25,7 +25,9 @@ def report(build, trace):
     done = subprocess.run(command, capture_output=True, check=False, timeout=60)
     if done.returncode != 0:
         raise AssertionError(f"flopreduce ended with {done.returncode}: {done.stderr.decode()}")
-    return json.loads(done.stdout)
+    made = json.loads(done.stdout)
+    assert lost_adds_up(made) is not False, "where the peak went does not add up"
+    return made
 
 
 AGAIN = "checkpoints in a gradient that is differentiated again, and it is said"

@@ -16,8 +16,9 @@ namespace {
 // Of every device and precision that a trace may have.
 std::vector<flopinj::reduce::PeakOverride> some_peaks() {
   std::vector<flopinj::reduce::PeakOverride> peaks;
-  for (const char* precision : {"fp64", "fp32", "fp16", "bf16", "tensor_fp16", "tensor_bf16",
-                                "tensor_tf32", "tensor_fp8", "tensor_fp64", "memory"})
+  for (const char* precision :
+       {"fp64", "fp32", "fp16", "bf16", "tensor_fp16", "tensor_bf16", "tensor_tf32", "tensor_fp8",
+        "tensor_fp64", "tensor_int8", "memory"})
     peaks.push_back(flopinj::reduce::parse_peak(precision + std::string("=10T")).value);
   return peaks;
 }
@@ -35,6 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     options.lost_launches = UINT64_MAX;
     static const auto kPeaks = some_peaks();
     options.utilization.peaks = kPeaks;
+    options.utilization.skip_steps = size % 2;
     options.jobs = 1;  // so little is read on this thread
     options.launches = [](reduce::Launches& launches) { test::show(launches); };
     reduce::Reducer reducer(std::move(options));

@@ -9,6 +9,9 @@ import sys
 import unittest
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+from report_tables import lost_adds_up  # noqa: E402
+
 FLOPREDUCE, MAKE_TRACES = (Path(p).resolve() for p in sys.argv[1:3])
 HERE = Path(__file__).resolve().parent
 CASES = {
@@ -132,19 +135,9 @@ class Golden(unittest.TestCase):
                 done = subprocess.run([FLOPREDUCE, "--format", "json", *PEAKS, trace],
                                       capture_output=True, text=True, timeout=60)
                 report = json.loads(done.stdout)
-                whole = report["lost_capacity"][0]
-                ns = {line["line"]: line["ns"] for line in report["lost"]}
-                if whole["missing"]:
-                    self.assertEqual(set(ns.values()), {None})
-                    continue
-                known += 1
-                self.assertEqual(sum(ns[line["line"]] for line in report["lost"]
-                                     if line["parent"] is None), whole["capacity_ns"])
-                for line in report["lost"]:
-                    parts = [row["ns"] for row in report["lost_phases"]
-                             if row["line"] == line["line"]]
-                    if line["line"] not in {row["parent"] for row in report["lost"]}:
-                        self.assertEqual(sum(parts), line["ns"])
+                adds_up = lost_adds_up(report)
+                self.assertIn(adds_up, (True, None))
+                known += adds_up is True
         self.assertGreater(known, 1)
 
     def test_a_table_says_what_it_has_no_room_for(self):

@@ -29,3 +29,20 @@ def figure(row, key="flop"):
 def known(row, key="flop"):
     """The same, and 0 where nothing is known, for sums."""
     return figure(row, key) or 0
+
+
+def lost_adds_up(report):
+    """Whether the lines of where the peak went add up to the capacity, by line and by phase, and
+    none is negative. None where there are no lines, and the report says why."""
+    whole, lines = report["lost_capacity"][0], by(report, "lost")
+    ns = {name: figure(line, "ns") for name, line in lines.items()}
+    if whole["missing"]:
+        return False if any(value is not None for value in ns.values()) else None
+    below = {}
+    for name, line in lines.items():
+        below.setdefault(line["parent"], []).append(name)
+    sums = [(whole["capacity_ns"], [ns[name] for name in below.pop(None)])]
+    sums += [(ns[parent], [ns[name] for name in names]) for parent, names in below.items()]
+    sums += [(ns[name], [row["ns"] for row in report["lost_phases"] if row["line"] == name])
+             for name in lines if name not in below]
+    return all(min(parts, default=0) >= 0 and sum(parts) == all_of_it for all_of_it, parts in sums)

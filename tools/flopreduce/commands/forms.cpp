@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "passes/launches.h"
@@ -150,32 +149,6 @@ void check_table_option(const OutputArguments& output) {
     throw Failure("several tables of CSV go to a folder: -o FOLDER/");
 }
 
-// The first screen in at most so many lines, whatever the terminal's width: rows and notes give way
-// in turn.
-std::vector<Section> fitting_screen(const Report& report, const OutputArguments& output) {
-  constexpr ptrdiff_t kMostLines = 30;
-  static constexpr ScreenRoom kRooms[] = {{6, 5, 0}, {6, 4, 0}, {6, 3, 0}, {6, 5, 1},
-                                          {6, 4, 1}, {6, 3, 1}, {5, 3, 1}, {4, 3, 1},
-                                          {4, 2, 1}, {3, 2, 1}, {3, 1, 1}, {2, 1, 1}};
-  const KernelOrder order = named(kKernelOrders, output.sort);
-  std::vector<Section> sections;
-  size_t note = SIZE_MAX, rows = 0;  // of the last try
-  ptrdiff_t over = 0;                // its lines
-  for (ScreenRoom room : kRooms) {
-    const size_t fewer = room.phases + room.kernels;
-    if (room.note == note && static_cast<ptrdiff_t>(rows - fewer) < over) continue;
-    room.kernels = output.given_top.value_or(room.kernels);
-    sections = screen(report, order, room);
-    std::ostringstream text;
-    write_text(text, sections, output.text_options());
-    over = std::ranges::count(text.view(), '\n') - kMostLines;
-    if (over <= 0) break;
-    note = room.note;
-    rows = fewer;
-  }
-  return sections;
-}
-
 }  // namespace
 
 std::vector<std::string> result_forms() {
@@ -256,7 +229,9 @@ int write_report(const Report& report, const OutputArguments& output) {
   else if (!output.sections.empty())
     result.sections = chosen_sections(report, output.sections);
   else
-    result.sections = fitting_screen(report, output);
+    result.sections = screen(
+        report, named(kKernelOrders, output.sort), output.given_top,
+        [options = output.text_options()](const Line& line) { return text_lines(line, options); });
   return write_result(std::move(result), output);
 }
 

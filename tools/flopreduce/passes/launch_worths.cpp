@@ -64,7 +64,12 @@ const LaunchWorths::Each& LaunchWorths::each_of(uint32_t signature, uint32_t chi
   const auto& precisions = from_.formulas.precisions();
   for (size_t i = 0; i < precisions.size(); ++i)
     each.tensor = each.tensor || (precisions[i].starts_with("tensor_") && flop.by_precision[i] > 0);
-  for (const u128 operations : flop.integer) each.tensor = each.tensor || operations > 0;
+  for (const u128 operations : flop.integer) each.integer = each.integer || operations > 0;
+  if (!each.tensor && each.multiplies) {
+    Flop fp32;
+    fp32.by_precision[kFp32] = flop.by_precision[kFp32];
+    each.fp32_fs = one(roofs_.of(Row{signature, chip, 0, 0, {}}, fp32, all).compute_ns);
+  }
   return each;
 }
 
@@ -121,8 +126,11 @@ LaunchWorths::Worth LaunchWorths::of(const Place& place) {
     worth.of = KernelClass::kCommunication;
   } else if (!each.counted) {
     worth.of = KernelClass::kUncounted;
+  } else if (each.integer && !each.tensor) {
+    worth.of = KernelClass::kInteger;
   } else if (each.tensor || (product && each.multiplies)) {
     worth.of = KernelClass::kMatrix;
+    worth.fp32_fs = each.fp32_fs;
     const double fullest =
         fullest_share(from_.tables.signatures[signature], device.facts.multiprocessors());
     worth.blocks_fs =

@@ -30,6 +30,7 @@ class LaunchWorths {
     // The mean of launches in the same range that were not slowed, else of the signature's.
     std::optional<uint64_t> mean_ns;
     std::optional<uint64_t> slowed_mean_ns;  // of the signature's launches that were slowed
+    uint64_t fp32_fs = 0;                    // of its work, where it is a product in fp32
   };
   Worth of(const Place& place);
 
@@ -43,8 +44,8 @@ class LaunchWorths {
  private:
   // One launch, wherever it is.
   struct Each {
-    bool counted = false, tensor = false, multiplies = false, bytes = false;
-    uint64_t work_fs = 0, memory_fs = 0;
+    bool counted = false, tensor = false, integer = false, multiplies = false, bytes = false;
+    uint64_t work_fs = 0, fp32_fs = 0, memory_fs = 0;
   };
   // What of an operator's work is the model's.
   struct Share {

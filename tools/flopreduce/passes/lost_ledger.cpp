@@ -56,7 +56,7 @@ class Builder {
     std::vector<LostDevice> devices;
     for (uint32_t number = 0; number < from_.tables.devices.size(); ++number) {
       const Device& device = from_.tables.devices[number];
-      if (!launched(device)) continue;
+      if (!launched(device) || (skips() && !report_.steps.windows.contains(device.trace))) continue;
       devices.push_back(device_of(number));
       const auto found = pass_.devices().find(number);
       const u128 all = beside[device.trace];
@@ -96,12 +96,17 @@ class Builder {
     return std::min(part, static_cast<u128>(static_cast<double>(windows) * quotient(part, all)));
   }
 
+  bool skips() const { return from_.utilization.skip_steps > 0; }
+
   LostDevice device_of(uint32_t number) {
     const Device& device = from_.tables.devices[number];
     LostDevice out;
     out.trace = device.trace;
     out.device = device.id;
-    if (!report_.lost.of_busy_time)
+    if (skips()) {
+      const StepsReport::Window& window = report_.steps.windows.at(device.trace);
+      out.wall_fs = u128{window.to_ns - window.from_ns} * kFsInNs;
+    } else if (!report_.lost.of_busy_time)
       out.wall_fs = u128{from_.tables.traces[device.trace].wall_ns().value_or(0)} * kFsInNs;
     const auto found = pass_.devices().find(number);
     if (found == pass_.devices().end()) return out;
@@ -265,7 +270,8 @@ double saved_ns(const Report& report) {
 
 }  // namespace
 
-std::string no_ledger(const TraceTables& tables, const Totals& totals, const Report& report) {
+std::string no_ledger(const TraceTables& tables, const Totals& totals, uint64_t skip_steps,
+                      const Report& report) {
   const UtilizationReport& u = report.utilization;
   const Work& total = report.total;
   if (total.launches == 0) return "no launches";
@@ -274,6 +280,7 @@ std::string no_ledger(const TraceTables& tables, const Totals& totals, const Rep
   if (report.ledger.total.dropped > 0) return "launches are lost";
   if (total.time.unknown > 0) return "GPU time unknown";
   if (!report.clocks_differ() && !u.wall_ns.known()) return u.wall_ns.why();
+  if (skip_steps > 0 && !report.steps.hfu.known()) return report.steps.hfu.why();
   if (kernels_at_once(tables, totals))
     return "a summary does not say which kernels ran at once: read its traces";
   if (!report.simulated.value_or(false) && share_a_device(tables, report))
@@ -296,10 +303,14 @@ void build_lost(const ReportSources& from, const LostPass& pass,
   const UtilizationReport& u = report.utilization;
   lost.formula = u.mfu() != nullptr && u.mfu()->flop.known();
   lost.given_formula = u.given_formula_ns.has_value();
+  lost.fp32_ns = static_cast<uint64_t>(std::min<u128>(pass.fp32_fs() / kFsInNs, UINT64_MAX));
   lost.saved_ns = static_cast<uint64_t>(std::clamp(saved_ns(report) + 0.5, 0.0, 1e19));
-  for (size_t i = 0; i < report.traces.size(); ++i)
+  lost.skipped_steps = from.utilization.skip_steps;
+  for (size_t i = 0; i < report.traces.size(); ++i) {
+    const uint64_t steps = from.tables.traces[i].steps.sums().steps;
     add_saturating(lost.device_steps,
-                   report.traces[i].devices * from.tables.traces[i].steps.sums().steps);
+                   report.traces[i].devices * (steps - std::min(steps, lost.skipped_steps)));
+  }
   mark_lines(from.tables, unknown, builder.unplaced_, report);
   add_mfu_of_steps(report);
 }

@@ -56,6 +56,8 @@ void LostPass::OfDevice::fold(size_t count) {
     if (launch.begin_ns >= last_begin_ns_) {
       last_begin_ns_ = launch.begin_ns;
       split.launch(launch);
+    } else if (!split.within(launch.begin_ns)) {
+      continue;
     } else if (launch.slowed) {  // too late, as is the next
       split.slowed_unplaced(*launch.place, launch.length_ns);
     } else {
@@ -79,8 +81,12 @@ LostPass::OfRow& LostPass::row_of(const RowTable& rows, uint32_t row) {
   OfRow& of = *rows_[row];
   const RowTable::Info& info = rows.info(row);
   of.worth = worths_.of({info.signature, info.device, info.path, info.rule});
-  of.device =
-      &devices_.try_emplace(info.device, most_open_intervals(tables_, rows.trace())).first->second;
+  const auto [entry, fresh] =
+      devices_.try_emplace(info.device, most_open_intervals(tables_, rows.trace()));
+  of.device = &entry->second;
+  if (const auto found = steps_.windows.find(tables_.devices[info.device].trace);
+      fresh && found != steps_.windows.end())
+    of.device->split.only(found->second.from_ns, found->second.to_ns);
   of.place = &of.device->places[OfDevice::key(info.path, info.rule)];
   return of;
 }
@@ -91,13 +97,21 @@ void LostPass::untimed(OfRow& row, uint64_t launches) {
     row.device->split.unplaced(row.worth, *row.place, launches, held(u128{*mean_ns} * launches));
 }
 
+bool LostPass::counts(uint32_t trace, uint32_t step) const {
+  if (steps_.windows.empty()) return true;
+  const auto found = steps_.windows.find(trace);
+  return found != steps_.windows.end() && found->second.first <= step && step <= found->second.last;
+}
+
 void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
   for (size_t i = 0; i < piece.size; ++i) {
     if (piece.row[i] == RowTable::kDiscard) continue;
     OfRow& row = row_of(rows, piece.row[i]);
+    const bool counted = counts(rows.trace(), piece.step);
+    if (counted) fp32_fs_ += row.worth.fp32_fs;
     const uint64_t took = piece.duration_ns[i];
     if (took == LaunchPiece::kNoTime || !BusyInterval::has_place(piece.start_ns[i], took)) {
-      untimed(row, 1);
+      if (counted) untimed(row, 1);
       continue;
     }
     const uint64_t kernel =
@@ -116,6 +130,7 @@ void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
 void LostPass::tally(const RowTable& rows, uint32_t at, const TallyRow& tally) {
   if (at == RowTable::kDiscard || tally.launches == 0) return;
   OfRow& row = row_of(rows, at);
+  add_saturating(fp32_fs_, u128{row.worth.fp32_fs} * tally.launches);
   const uint64_t timed =
       tally.has_possible_time() ? std::min(tally.timed, tally.launches) : uint64_t{0};
   untimed(row, tally.launches - timed);

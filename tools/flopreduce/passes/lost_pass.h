@@ -36,12 +36,15 @@ class LostPass final : public LaunchConsumer {
     uint64_t last_begin_ns_ = 0;                      // of launches that are no longer kept
   };
 
-  // Both must outlive this.
-  LostPass(const TraceTables& tables, LaunchWorths& worths) : tables_(tables), worths_(worths) {}
+  // All must outlive this. `steps`: where it says of when training steps are, by trace, nothing
+  // else counts.
+  LostPass(const TraceTables& tables, LaunchWorths& worths, const StepsReport& steps)
+      : tables_(tables), worths_(worths), steps_(steps) {}
   void launches(const RowTable& rows, const LaunchPiece& piece) override;
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
   void end(const RowTable& rows) override;
   const std::map<uint32_t, OfDevice>& devices() const { return devices_; }
+  u128 fp32_fs() const { return fp32_fs_; }  // at peak, of products in fp32
 
  private:
   struct OfRow {
@@ -51,10 +54,14 @@ class LostPass final : public LaunchConsumer {
   };
   OfRow& row_of(const RowTable& rows, uint32_t row);
   void untimed(OfRow& row, uint64_t launches);
+  // The launch is of steps that count, as far as its place in the trace says it.
+  bool counts(uint32_t trace, uint32_t step) const;
 
   const TraceTables& tables_;
   LaunchWorths& worths_;
-  std::map<uint32_t, OfDevice> devices_;      // TraceTables::devices
+  const StepsReport& steps_;
+  std::map<uint32_t, OfDevice> devices_;  // TraceTables::devices
+  u128 fp32_fs_ = 0;
   std::vector<std::unique_ptr<OfRow>> rows_;  // of the trace at hand; null: not looked up yet
 };
 

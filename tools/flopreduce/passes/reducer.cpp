@@ -226,7 +226,8 @@ void Reducer::step_pass(SharedTables& shared, const ReportSources& sources, Tota
 }
 
 void Reducer::lost_pass(SharedTables& shared, const ReportSources& sources, Report& report) {
-  report.lost.missing = no_ledger(sources.tables, sources.totals, report);
+  report.lost.missing =
+      no_ledger(sources.tables, sources.totals, options_.utilization.skip_steps, report);
   if (!report.lost.known()) return;
   uint64_t launches = 0;
   for (const DeviceTime& device : sources.totals.devices)
@@ -239,7 +240,7 @@ void Reducer::lost_pass(SharedTables& shared, const ReportSources& sources, Repo
   SecondPass pass = pass_over(shared);
   pass.only_consumers = true;
   pass.jobs = 1;
-  pass.consumer = [&] { return std::make_unique<LostPass>(sources.tables, worths); };
+  pass.consumer = [&] { return std::make_unique<LostPass>(sources.tables, worths, report.steps); };
   pass.run();
   build_lost(sources, static_cast<LostPass&>(*pass.consumers.front()), worths.unknown(), report);
 }

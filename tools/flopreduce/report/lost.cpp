@@ -6,7 +6,7 @@ namespace flopinj::reduce {
 
 using enum LostLine;
 
-const std::array<LostRow, 19> kLostRows{{
+const std::array<LostRow, 20> kLostRows{{
     {"idle", nullptr, "no kernel runs", kIdleStartEnd, kIdleShortGaps},
     {"idle_start_end", "idle", "start and end", kIdleStartEnd, kIdleStartEnd},
     {"idle_between_steps", "idle", "between steps", kIdleBetweenSteps, kIdleBetweenSteps},
@@ -14,6 +14,7 @@ const std::array<LostRow, 19> kLostRows{{
     {"idle_short_gaps", "idle", "short gaps", kIdleShortGaps, kIdleShortGaps},
     {"communication", nullptr, "communication alone", kCommunication, kCommunication},
     {"uncounted", nullptr, "no FLOP count", kUncounted, kUncounted},
+    {"integer", nullptr, "integer products", kInteger, kInteger},
     {"other", nullptr, "other kernels below peak", kOtherMemory, kOtherBelowRoof},
     {"other_memory", "other", "memory", kOtherMemory, kOtherMemory},
     {"other_below_roof", "other", "below the roof", kOtherBelowRoof, kOtherBelowRoof},
@@ -180,6 +181,8 @@ class Settlement {
         return {kMatrixBelowRoof, kMatrixBlocks, kMatrixMemory};
       case KernelClass::kOther:
         return {kOtherBelowRoof, kOtherMemory};
+      case KernelClass::kInteger:
+        return {kInteger};
       case KernelClass::kUncounted:
         return {kUncounted};
       default:
@@ -244,11 +247,30 @@ void add_up(const std::vector<LostDevice>& devices, LostReport& report) {
     }
     report.capacity_ns += report.ns[line];
   }
+  for (const LostReport::Part& part : report.parts) {
+    LostReport::Process& process = report.processes[part.trace];
+    for (size_t line = 0; line < kLostLines; ++line) {
+      process.ns[line] += part.ns[line];
+      process.capacity_ns += part.ns[line];
+    }
+  }
   const auto nothing = [](const auto& of) {
     return std::all_of(of.ns.begin(), of.ns.end(), [](uint64_t ns) { return ns == 0; });
   };
   std::erase_if(report.parts, nothing);
   std::erase_if(report.steps, nothing);
+}
+
+std::optional<std::pair<double, double>> shares_by_process(const LostReport& lost,
+                                                           const LostRow& row) {
+  if (lost.processes.size() < 2) return std::nullopt;
+  std::pair<double, double> shares{1, 0};
+  for (const auto& [trace, process] : lost.processes) {
+    if (process.capacity_ns == 0) continue;
+    const double share = quotient(ns_of(process.ns, row), process.capacity_ns);
+    shares = {std::min(shares.first, share), std::max(shares.second, share)};
+  }
+  return shares;
 }
 
 std::map<std::string, LostNs> ns_by_phase(const LostReport& lost) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/figure.h"
@@ -33,16 +34,24 @@ struct LostReport {
     uint32_t first = 0, steps = 0;  // 0: before all steps; several where a recording has many
     LostNs ns{};
   };
+  // Of one process.
+  struct Process {
+    uint64_t capacity_ns = 0;
+    LostNs ns{};
+  };
   std::string missing = "not asked for";  // why there is no ledger; empty where there is one
   bool of_busy_time = false;  // capacity is busy time: there is no wall time to compare it with
   uint64_t capacity_ns = 0;
   LostNs ns{};
   std::array<Mark, kLostLines> marks{};
-  std::vector<Part> parts;     // each line's sum is that of `ns`, to the nanosecond
-  std::vector<Step> steps;     // likewise
+  std::vector<Part> parts;              // each line's sum is that of `ns`, to the nanosecond
+  std::vector<Step> steps;              // likewise
+  std::map<size_t, Process> processes;  // likewise; by Report::traces
+  uint64_t skipped_steps = 0;           // of each process: in no line, as is all outside of steps
   uint64_t device_steps = 0;   // steps that ended, once for each of their process's devices
   uint64_t hidden_ns = 0;      // communication beside other kernels
   uint64_t saved_ns = 0;       // of the model's FLOP: what operators did without
+  uint64_t fp32_ns = 0;        // at peak, of products in fp32
   bool formula = false;        // the model's FLOP are known: without them the last line is HFU
   bool given_formula = false;  // by one number for the whole run: padding and other FLOP are one
   bool known() const { return missing.empty(); }
@@ -90,12 +99,15 @@ struct LostRow {
   LostLine first, last;
 };
 // All of them: groups before their lines. Those without a parent add up to the capacity.
-extern const std::array<LostRow, 19> kLostRows;
+extern const std::array<LostRow, 20> kLostRows;
 inline uint64_t ns_of(const LostNs& ns, const LostRow& row) {
   uint64_t sum = 0;
   for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) sum += ns[line];
   return sum;
 }
+// The shares of the processes with least and most of it; nothing of a single one.
+std::optional<std::pair<double, double>> shares_by_process(const LostReport& lost,
+                                                           const LostRow& row);
 // Of each phase, all devices and layers together.
 std::map<std::string, LostNs> ns_by_phase(const LostReport& lost);
 // For people. Without a formula all work that is not done again is in one line.

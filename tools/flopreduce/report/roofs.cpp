@@ -82,6 +82,8 @@ void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t 
     for (const auto format : kIntegerFormats)  // a multiply-add is always two operations
       if (auto peak = found.peaks.of(format))
         report.integer_peaks.push_back({std::string(format), *peak, peak->per_second});
+    if (const auto peak = found.peaks.of("tensor_bf16"))
+      report.bf16 = in_convention(peak->per_second, formulas_.fma());
     report.memory = found.peaks.memory();
     report.notes = found.peaks.notes();
   }

@@ -70,6 +70,12 @@ struct StepsReport {
   bool single = false;         // each step is known by itself; else sums only
   std::vector<Step> steps;     // those; in the order of processes and steps
   std::vector<Listed> listed;  // likewise; only where they were asked for
+  // Where some are skipped: when those are that count, by trace.
+  struct Window {
+    uint64_t from_ns = 0, to_ns = 0;  // by the trace's clock
+    uint32_t first = 0, last = 0;
+  };
+  std::map<size_t, Window> windows;
   std::vector<std::string> ranges;  // likewise, by trace: the names of their ranges
   // Of those that are not skipped. Absent where nothing says it.
   std::optional<Spread> wall_ns;

@@ -42,6 +42,7 @@ struct DevicePeaksReport {
   double clock_mhz = 0, tensor_clock_mhz = 0;
   std::vector<PeakUsed> peaks;
   std::vector<PeakUsed> integer_peaks;  // OP/s, of integer tensor work
+  std::optional<double> bf16;           // FLOP/s of products, whether some ran or not
   std::vector<std::string> no_peak_of;  // precisions and integer formats that ran and have none
   std::optional<Peak> memory;
   std::vector<std::string> notes;

@@ -52,6 +52,17 @@ Columns<LostRow> lost_columns() {
         return ns_figure(row, report) / Figure::exact(report.lost.capacity_ns);
       },
       "share of wall time x devices; in simulated recordings without a clock, of busy time");
+  const auto by_process = [](double std::pair<double, double>::*which) {
+    return [which](const LostRow& row, const Report& report) {
+      if (!report.lost.known()) return Figure::unknown(report.lost.missing);
+      const auto shares = shares_by_process(report.lost, row);
+      return shares ? Figure::exact((*shares).*which) : Figure::unknown("one process");
+    };
+  };
+  c.figure("share_low", "least share", Kind::kShare, by_process(&std::pair<double, double>::first),
+           "of the process with the smallest share of its own time");
+  c.figure("share_high", "largest share", Kind::kShare,
+           by_process(&std::pair<double, double>::second), "of the process with the largest");
   c.figure(
       "left", "left", Kind::kShare,
       [](const LostRow& row, const Report& report) {
@@ -260,6 +271,8 @@ std::string advice_on(const LostRow& row, const Report& report) {
              " is not hidden: overlap or prefetch. Waiting for other ranks is in it.";
     case kUncounted:
       return "See --sections coverage.";
+    case kInteger:
+      return "Their operations are no FLOP: see --sections integer_operations.";
     case kOtherBelowRoof:
       return kernels_advice(report, false);
     case kMatrixBelowRoof:
@@ -296,6 +309,20 @@ std::string lost_advice(const Report& report) {
   return advice.empty() ? "" : "Largest: " + std::string(rows[0]->words) + ". " + advice;
 }
 
+// Products in fp32 may be near to their peak, and far from the one that others have.
+std::string fp32_note(const Report& report) {
+  const LostReport& lost = report.lost;
+  constexpr double kMatters = 0.05;
+  if (lost.share(lost.fp32_ns) < kMatters) return "";
+  for (const DevicePeaksReport& device : report.utilization.devices)
+    for (const PeakUsed& peak : device.peaks)
+      if (peak.precision == "fp32" && peak.per_second > 0 && device.bf16.value_or(0) > 0)
+        return "fp32 products: " + lost_share_words(lost, lost.fp32_ns) +
+               " % of the device time, at fp32's peak; bf16 has " +
+               fixed(*device.bf16 / peak.per_second, 1) + " times that peak.";
+  return "";
+}
+
 // What shares are of, and what else is known of all lines.
 std::vector<const LostReport*> lost_wholes(const Report& report) { return {&report.lost}; }
 using LostWhole = const LostReport*;
@@ -313,6 +340,11 @@ Columns<LostWhole> lost_whole_columns() {
            ns(&LostReport::hidden_ns), "communication while other kernels ran: it costs nothing");
   c.figure("saved_ns", "saved", Kind::kNanoseconds, ns(&LostReport::saved_ns),
            "of the model's FLOP by formula, at peak: what operators did without");
+  c.count(
+      "skipped_steps", "skipped steps", [](LostWhole lost) { return lost->skipped_steps; },
+      "of each process (--skip-steps): in no line, as is all time outside of steps");
+  c.figure("fp32_products_ns", "fp32 products", Kind::kNanoseconds, ns(&LostReport::fp32_ns),
+           "of the work, at the peak of fp32: products outside of the tensor cores");
   c.text(
       "missing", "missing", [](LostWhole lost) { return text_or_null(lost->missing); },
       "why there are no lines");
@@ -379,7 +411,8 @@ std::string lost_parts_note(const LostReport& lost, const LostRow& group) {
 }
 
 // "= HFU 54.4 %", as the first screen has it.
-std::string total_note(const char* name, const UtilizationMethod* method) {
+std::string total_note(const char* name, const UtilizationMethod* method, const LostReport& lost) {
+  if (lost.skipped_steps > 0) return std::string("= ") + name + " of these steps";
   if (method == nullptr || !method->wall.known()) return "";
   return std::string("= ") + name + " " + share_text(method->wall);
 }
@@ -389,14 +422,16 @@ std::string lost_note(const LostRow& row, const Report& report) {
   switch (row.last) {
     case LostLine::kCommunication:
       return lost.hidden_ns > 0 ? lost_share_words(lost, lost.hidden_ns) + " more is hidden" : "";
+    case LostLine::kInteger:
+      return "OP, which are no FLOP";
     case LostLine::kProfiler:
-      return total_note("HFU", report.utilization.hfu());
+      return total_note("HFU", report.utilization.hfu(), lost);
     case LostLine::kRecompute:
       return "takes " + lost_share_words(lost, lost_phase_ns(lost, "recompute")) + " of the time";
     case LostLine::kPadding:
       return lost.given_formula ? "and FLOP that are not the model's" : "";
     case LostLine::kModel:
-      return total_note("MFU", report.utilization.mfu()) +
+      return total_note("MFU", report.utilization.mfu(), lost) +
              (lost.saved_ns > 0 ? ", " + lost_share_words(lost, lost.saved_ns) + " of it saved"
                                 : "");
     default:
@@ -404,11 +439,26 @@ std::string lost_note(const LostRow& row, const Report& report) {
   }
 }
 
+// "3.1 to 9.4", where processes differ.
+std::string by_process_words(const LostReport& lost, const LostRow& row) {
+  const auto shares = shares_by_process(lost, row);
+  if (!shares) return "";
+  const std::string least = fixed(100 * shares->first, 1), most = fixed(100 * shares->second, 1);
+  return least == most ? "" : least + " to " + most;
+}
+
 // Whether people see the row.
 bool lost_shown(const LostRow& row, const LostReport& lost) {
   if (row.parent != nullptr) return false;
   if (row.last == LostLine::kModel) return lost.formula;
   return row.last == LostLine::kProfiler || ns_of(lost.ns, row) > 0;
+}
+
+// ", without the first 5 steps"
+std::string without_steps(const LostReport& lost) {
+  if (lost.skipped_steps == 0) return "";
+  return ", without the first " +
+         (lost.skipped_steps == 1 ? "step" : to_grouped(lost.skipped_steps) + " steps");
 }
 
 Section lost_section(const Report& report) {
@@ -420,12 +470,16 @@ Section lost_section(const Report& report) {
     return out;
   }
   out.title += ", of " + to_human_time(lost.capacity_ns) + " of " +
-               (lost.of_busy_time ? "busy time" : "device time");
+               (lost.of_busy_time ? "busy time" : "device time") + without_steps(lost);
   Table table{"lost_shares",
               {{"line", ""},
                {"share", "share", Kind::kText, Worth::kMain},
                {"left", "left", Kind::kText, Worth::kMain},
                {"note", "", Kind::kText, Worth::kUsual, "", false, true}}};
+  const bool differ = std::ranges::any_of(kLostRows, [&](const LostRow& row) {
+    return row.parent == nullptr && !by_process_words(lost, row).empty();
+  });
+  if (differ) table.columns.insert(table.columns.end() - 1, {"by_process", "by process"});
   PrintedShares printed(lost);
   for (const LostRow& row : kLostRows) {
     if (row.parent != nullptr) continue;
@@ -435,11 +489,13 @@ Section lost_section(const Report& report) {
     const std::string share = tenths == 0 && ns > 0 ? "<0.1 %" : PrintedShares::text(tenths);
     const bool last = row.last == (lost.formula ? LostLine::kModel : LostLine::kOtherFlop);
     table.rows.push_back({words_of(row, lost), marked_text(lost_marks(lost, row), share),
-                          last ? std::string() : printed.left(), lost_note(row, report)});
+                          last ? std::string() : printed.left()});
+    if (differ) table.rows.back().emplace_back(by_process_words(lost, row));
+    table.rows.back().emplace_back(lost_note(row, report));
   }
   out.table = std::move(table);
-  if (std::string advice = lost_advice(report); !advice.empty())
-    out.below.emplace_back("  " + std::move(advice));
+  for (std::string note : {fp32_note(report), lost_advice(report)})
+    if (!note.empty()) out.below.emplace_back("  " + std::move(note));
   return out;
 }
 
@@ -481,8 +537,9 @@ std::vector<ShownFigure> lost_figures(const Report& report) {
     all += tenths;
   }
   const Mark marks = inverse((lost.formula ? u.mfu() : u.hfu())->wall.marks());
-  std::vector<ShownFigure> figures{{kName, marked_text(marks, PrintedShares::text(all)),
-                                    largest_lost_words(lost, std::move(lines))}};
+  std::vector<ShownFigure> figures{
+      {kName, marked_text(marks, PrintedShares::text(all)),
+       largest_lost_words(lost, std::move(lines)) + without_steps(lost)}};
   if (std::string advice = lost_advice(report); !advice.empty())
     figures.push_back({"", "", std::move(advice)});
   return figures;

@@ -1,6 +1,7 @@
 // The subjects of a report, in the order in which people read them. Each has a file here that says
 // it: as a Section for people, as tables for programs.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,13 +35,11 @@ std::vector<std::string> section_keys();
 // this report is a line that says so.
 std::vector<Section> chosen_sections(const Report&, const std::vector<std::string>& keys);
 
-// The answer on one screen.
+// The answer on one screen: in 30 lines, as far as rows and notes can give way. `most_kernels`: as
+// the user wants it; `lines_of`: how many lines of the terminal one takes.
 enum class KernelOrder : uint8_t { kTime, kFlop, kLaunches, kEach, kName };
-struct ScreenRoom {
-  size_t phases, kernels;
-  size_t note;  // lines of a figure on a terminal; 0: any
-};
-std::vector<Section> screen(const Report&, KernelOrder, const ScreenRoom&);
+std::vector<Section> screen(const Report&, KernelOrder, std::optional<size_t> most_kernels,
+                            const std::function<size_t(const Line&)>& lines_of);
 std::vector<const KernelReport*> kernels_by(const Report&, KernelOrder);
 const char* order_words(KernelOrder);  // "GPU time"
 

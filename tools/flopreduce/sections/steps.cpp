@@ -203,8 +203,8 @@ Section steps_section(const Report& report) {
     out.above.emplace_back("  One step of all processes: " +
                            to_human(static_cast<u128>(*steps.job_flop), "FLOP"));
   const auto say = [&](const char* name, const Figure& share, const char* definition) {
-    out.above.push_back(
-        Line(name).then(share_or_why(share) + (share.known() ? definition : ""), Tone::kTitle));
+    out.above.push_back(Line(name).then(share_or_why(share), Tone::kTitle));
+    if (share.known()) out.above.back().then(definition);
   };
   if (steps.single) {
     say("  HFU of these steps  ", steps.hfu, "   executed FLOP / (their wall time x peak)");

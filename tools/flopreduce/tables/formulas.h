@@ -50,6 +50,7 @@ inline constexpr std::array<std::string_view, 6> kIntegerFormats = {
 // FLOP by precision, and apart from them integer operations.
 inline constexpr size_t kMaxPrecisions = 24;
 inline constexpr size_t kInstructionPrecisions = 3;  // the first: fp64, fp32, fp16
+inline constexpr size_t kFp32 = 1;
 struct Flop {
   std::array<u128, kMaxPrecisions> by_precision{};
   std::array<u128, kIntegerFormats.size()> integer{};

@@ -16,6 +16,7 @@ enum class LostLine : uint8_t {
   kIdleShortGaps,
   kCommunication,
   kUncounted,
+  kInteger,
   kOtherMemory,
   kOtherBelowRoof,
   kMatrixMemory,
@@ -28,7 +29,7 @@ enum class LostLine : uint8_t {
   kOtherFlop,
   kModel,
 };
-inline constexpr size_t kLostLines = 16;
+inline constexpr size_t kLostLines = 17;
 constexpr size_t place_of(LostLine line) { return static_cast<size_t>(line); }
 
 // Lines of one subject, in femtoseconds of device time: a launch's work at peak is less than a
@@ -39,13 +40,14 @@ using LostFs = std::array<u128, kLostLines>;
 // An instant belongs to the first class of which a kernel runs.
 enum class KernelClass : uint8_t {
   kMatrix,         // products
+  kInteger,        // of the tensor cores, but no FLOP: OP
   kUncounted,      // without a FLOP count
   kOther,          // with one
   kCommunication,  // costs what nothing else hides
   kSlowed,         // no kernel: what one took longer because counters were read
 };
 // Classes with work.
-inline constexpr size_t kWorkClasses = 4;
+inline constexpr size_t kWorkClasses = 5;
 
 // What time went to, before work beyond the time that it was done in has its place.
 struct LostTime {

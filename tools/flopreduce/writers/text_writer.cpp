@@ -14,6 +14,19 @@ std::string painted(const std::string& text, Tone tone, bool color) {
   return std::string("\033[") + kCodes[static_cast<size_t>(tone)] + "m" + text + "\033[0m";
 }
 
+struct Broken {
+  std::vector<TextStretch> lines;
+  size_t hanging, most;  // columns in front of all but the first; how many lines
+};
+// To the terminal's width; lines after the first are indented deeper.
+Broken broken(const Line& line, std::string_view text, const TextOptions& options) {
+  const size_t spaces = std::min(text.find_first_not_of(' '), text.size());
+  const size_t hanging = std::min(spaces + 2, options.width / 2);
+  const size_t most = line.most > 0 ? line.most : std::string::npos;
+  if (!options.fit) return {{{0, text.size()}}, hanging, most};
+  return {wrap(text, options.width, hanging, most), hanging, most};
+}
+
 class TextWriter {
  public:
   TextWriter(std::ostream& out, const TextOptions& options) : out_(out), options_(options) {}
@@ -27,17 +40,12 @@ class TextWriter {
   }
 
  private:
-  // Broken to the terminal's width; lines after the first are indented deeper.
   void write(const Line& line) {
     std::string text;
     std::vector<std::pair<size_t, Tone>> ends;  // of the parts
     for (const auto& [part, tone] : line.parts)
       ends.emplace_back((text += printable(part)).size(), tone);
-    const size_t spaces = std::min(text.find_first_not_of(' '), text.size());
-    const size_t hanging = std::min(spaces + 2, options_.width / 2);
-    const size_t most = line.most > 0 ? line.most : std::string::npos;
-    const auto lines = options_.fit ? wrap(text, options_.width, hanging, most)
-                                    : std::vector<TextStretch>{{0, text.size()}};
+    const auto [lines, hanging, most] = broken(line, text, options_);
     for (size_t i = 0; i < lines.size(); ++i) {
       if (i > 0) out_ << std::string(hanging, ' ');
       size_t at = lines[i].begin;
@@ -112,6 +120,12 @@ class TextWriter {
 };
 
 }  // namespace
+
+size_t text_lines(const Line& line, const TextOptions& options) {
+  std::string text;
+  for (const auto& [part, tone] : line.parts) text += printable(part);
+  return broken(line, text, options).lines.size();
+}
 
 void write_text(std::ostream& out, std::span<const Section> sections, const TextOptions& options) {
   TextWriter writer(out, options);

@@ -22,6 +22,7 @@ struct TextOptions {
   bool fit = false;    // no line is wider than that: columns go, prose is broken
 };
 void write_text(std::ostream& out, std::span<const Section> sections, const TextOptions& options);
+size_t text_lines(const Line& line, const TextOptions& options);  // that it takes there
 
 // GitHub Flavored Markdown, for comments on pull requests and for notes. Numbers as people read
 // them, to the right; of long tables the first `top` rows. Every text is escaped: nothing in a name

@@ -15,8 +15,9 @@ namespace {
 using enum LostLine;
 
 // Peaks that make work round: a nanosecond is 10^6 FLOP of bf16, 10^5 of fp32, or 1,000 bytes.
-const std::vector<std::string> kPeaks{"tensor_bf16=1000T", "fp32=100T", "memory=1T"};
-constexpr double kBf16 = 1e6, kFp32 = 1e5, kBytes = 1000;
+const std::vector<std::string> kPeaks{"tensor_bf16=1000T", "tensor_int8=2000T", "fp32=100T",
+                                      "memory=1T"};
+constexpr double kBf16 = 1e6, kInt8 = 2e6, kFp32 = 1e5, kBytes = 1000;
 constexpr uint32_t kMultiprocessors = 100;
 constexpr uint64_t kStart = 1'000'000;
 
@@ -52,11 +53,13 @@ class Planted {
     trace_.group(10 * id + 1, "sass", sass_metrics(), true, id);
     trace_.group(10 * id + 2, "bytes", {"dram__bytes_read.sum"}, false, id);
     trace_.group(10 * id + 3, "tensor", {"sm__ops_path_tensor_src_bf16_dst_fp32.sum"}, false, id);
+    trace_.group(10 * id + 4, "int8", {"sm__ops_path_tensor_src_int8.sum"}, false, id);
   }
   struct Worth {
-    double tensor_ns = 0, fp32_ns = 0, memory_ns = 0;
+    double tensor_ns = 0, fp32_ns = 0, memory_ns = 0, int8_ns = 0;
     uint32_t blocks = kMultiprocessors;
     bool counted = true, bytes = true;
+    bool fused = false;  // of fp32: multiply-adds
   };
   uint32_t kernel(const std::string& name, const Worth& worth) {
     const uint32_t id = ++kernels_;
@@ -81,9 +84,11 @@ class Planted {
     g->set_parameter_class(trace::Interned::PARAMETERS_EXACT);
     trace_.add(p);
     if (!worth.counted) return id;
-    trace_.samples(11, id, {sass(worth.fp32_ns * kFp32, 0, 0)});
+    const double fp32 = worth.fp32_ns * kFp32;
+    trace_.samples(11, id, {worth.fused ? sass(0, 0, fp32 / 2) : sass(fp32, 0, 0)});
     if (worth.bytes) trace_.samples(12, id, {{worth.memory_ns * kBytes}});
     trace_.samples(13, id, {{worth.tensor_ns * kBf16}});
+    if (worth.int8_ns > 0) trace_.samples(14, id, {{worth.int8_ns * kInt8}});
     return id;
   }
   uint32_t path(const std::string& name, uint32_t parent = 0) {
@@ -137,6 +142,7 @@ Report reduce(const std::vector<std::string>& traces,
   const UtilizationReport& u = report.utilization;
   const double work =
       lost.share(lost.at(kRecompute) + lost.at(kPadding) + lost.at(kOtherFlop) + lost.at(kModel));
+  if (lost.skipped_steps > 0) return report;  // those are of the whole recording
   if (u.hfu()->wall.known()) CHECK(work == Approx(*u.hfu()->wall.number()).margin(1e-6));
   if (u.mfu()->wall.known())
     CHECK(lost.share(lost.at(kModel) + lost.saved_ns) ==
@@ -287,6 +293,49 @@ TEST_CASE("lost: launches that were slowed, and the idle time beside them") {
       Lines{{kIdleShortGaps, 50}, {kMatrixBelowRoof, 1000}, {kProfiler, 850}, {kOtherFlop, 1000}});
 }
 
+TEST_CASE("lost: integer products are no FLOP, and have a line of their own") {
+  Planted p;
+  // At 90 % of the peak of int8, with a scale in fp32 behind the products.
+  const uint32_t int8 = p.kernel("int8_gemm", {.fp32_ns = 50, .int8_ns = 900});
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  p.run({int8, 0, 1000});
+  p.run({int8, 1000, 2000});
+  p.run({gemm, 1500, 2500, 0, 2});  // where both run it is the others' time
+  const Report report = reduce({p.end(2500)});
+  // Beside each other: 250 of the product's work and 25 of the scale's in 500 ns.
+  CHECK(lines(report.lost.ns) == Lines{{kInteger, 1000 - 50 + 500 - 25},
+                                       {kMatrixBelowRoof, 500 - 300 - 25 + 500 - 300},
+                                       {kOtherFlop, 100 + 600}});
+  const auto line = row_of(json_of(report), "lost", "line", "integer");
+  CHECK(line["ns"] == 1425);
+  CHECK(json_of(report)["lost_capacity"][0]["advice"] ==
+        "Largest: integer products. Their operations are no FLOP: see --sections "
+        "integer_operations.");
+}
+
+TEST_CASE("lost: products in fp32 are held against bf16, where they matter") {
+  const auto note = [](uint64_t wall_ns) {
+    Planted p;
+    const uint32_t mm = p.kernel("sgemm", {.fp32_ns = 900, .fused = true});
+    const uint32_t sum = p.kernel("sum", {.fp32_ns = 1000});
+    const uint32_t forward = p.path("forward");
+    p.run({mm, 0, 1000, p.path("aten::mm, sizes = [[300, 500], [500, 300]]", forward)});
+    p.run({sum, 1000, 2000, forward});
+    const Report report = reduce({p.end(wall_ns)});
+    CHECK(report.lost.fp32_ns == 900);
+    for (const Section& section : report_sections(report))
+      if (section.key == std::string_view("lost"))
+        for (const Line& line : section.below)
+          if (line.parts.front().first.find("fp32") != std::string::npos)
+            return line.parts.front().first;
+    return std::string();
+  };
+  CHECK(note(2000) ==
+        "  fp32 products: 45.0 % of the device time, at fp32's peak; bf16 has 10.0 "
+        "times that peak.");
+  CHECK(note(20'000) == "");
+}
+
 TEST_CASE("lost: recomputation, padding, and FLOP of no operator") {
   Planted p;
   // By formula 2 x 1000 x 1000 x 500 FLOP = 1,000 ns.
@@ -384,6 +433,57 @@ TEST_CASE("lost: steps last from their first kernel to the next one's") {
         "to see why.");
 }
 
+TEST_CASE("lost: steps that are skipped are in no line, nor is what is outside of steps") {
+  const auto planted = [](int32_t rank, bool steps) {
+    Planted p(rank);
+    p.add_device(2);
+    const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+    const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+    const uint32_t step = p.path("step");
+    p.run({gemm, 100, 1100});                   // before all steps
+    p.run({gemm, 2000, 12'000, step, 1, 1});    // slow, as first steps are
+    p.run({gemm, 12'500, 13'500, step, 1, 1});  // 500 ns of it after the first step has ended
+    p.run({gemm, 13'600, 14'600, step, 1, 2});
+    p.run({gemm, 14'600, 15'600, step, 2, 2, true});
+    p.run({reduction, 15'000, 16'000, step, 3, 2});
+    p.run({gemm, 17'000, 18'000, step, 1, 3});
+    p.run({gemm, 19'000, 21'000, step, 1, 3});  // 1,000 ns of it after the last step
+    p.run({gemm, 30'000, 31'000});              // after all steps
+    if (steps)
+      p.trace().steps(
+          {{1, kStart + 1500, 11'500}, {2, kStart + 13'000, 3500}, {3, kStart + 16'800, 3200}},
+          step);
+    return p.end(40'000);
+  };
+  ReduceOptions options;
+  options.utilization.skip_steps = 1;
+  // A process without steps has no part.
+  const Report report = reduce({planted(0, true), planted(1, false)}, kPeaks, options);
+  const LostReport& lost = report.lost;
+  REQUIRE(lost.missing == "");
+  CHECK(lost.skipped_steps == 1);
+  CHECK(lost.device_steps == 2 * 2);
+  CHECK(lost.capacity_ns == 2 * 7000);  // 13,000 to 20,000, of both devices
+  // Of the first device: half a kernel, three whole ones, half of one twice as long.
+  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 2000 + 4000},
+                                {kIdleBetweenSteps, 100 + 1400},
+                                {kIdleShortGaps, 1000},
+                                {kCommunication, 1000},
+                                {kMatrixBelowRoof, 200 + 3 * 400 + 700},
+                                {kOtherFlop, 300 + 3 * 600 + 300}});
+  for (const auto& step : lost.steps) CHECK(step.trace == 0);
+  const auto table = lost_figures(report);
+  CHECK(table.at(0).note.ends_with(", without the first step"));
+  options.utilization.skip_steps = 3;
+  CHECK(reduce({planted(0, true)}, kPeaks, options).lost.missing ==
+        "--skip-steps 3 leaves no step");
+  options.utilization.skip_steps = 1;
+  CHECK(reduce({planted(0, false)}, kPeaks, options).lost.missing.starts_with("no NVTX range"));
+  const std::string summary = merge_bytes({{"t", planted(0, true)}}).bytes;
+  CHECK(reduce({summary}, kPeaks, options).lost.missing ==
+        "--skip-steps needs each step: traces of level launches, and no summaries");
+}
+
 TEST_CASE("lost: communication that nothing hides is said to be so, with what is hidden") {
   Planted p;
   const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 950});
@@ -406,7 +506,8 @@ TEST_CASE("lost: devices and ranks add up, each with its wall time") {
     p.run({gemm, 500, 1500, 0, 3});  // the second device
     traces.push_back(p.end(2000));
   }
-  const LostReport lost = reduce(traces).lost;
+  const Report report = reduce(traces);
+  const LostReport& lost = report.lost;
   REQUIRE(lost.missing == "");
   CHECK(lost.capacity_ns == 3 * 2 * 2000);
   CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 3 * 1000 + 1000 + 900 + 800},
@@ -414,6 +515,75 @@ TEST_CASE("lost: devices and ranks add up, each with its wall time") {
                                 {kOtherFlop, 6 * 600}});
   CHECK(lines_of(lost, [](const auto& part) { return part.trace == 2 && part.device == 1; }) ==
         Lines{{kIdleStartEnd, 800}, {kMatrixBelowRoof, 600}, {kOtherFlop, 600}});
+  // Of 4,000 ns each process has 2,000, 1,900 and 1,800 idle, and the same work.
+  const auto json = json_of(report);
+  const auto idle = row_of(json, "lost", "line", "idle");
+  CHECK(idle["share_low"].get<double>() == Approx(0.45));
+  CHECK(idle["share_high"].get<double>() == Approx(0.5));
+  const auto work = row_of(json, "lost", "line", "other_flop");
+  CHECK(work["share_low"].get<double>() == Approx(0.3));
+  CHECK(work["share_high"].get<double>() == Approx(0.3));
+  for (const Section& section : report_sections(report))
+    if (section.key == std::string_view("lost")) {
+      const size_t range = section.table->place_of("by_process").value();
+      CHECK(std::get<std::string>(section.table->rows[0][range].value) == "45.0 to 50.0");
+    }
+}
+
+TEST_CASE("lost: everything at once, on two ranks with two devices each") {
+  std::vector<std::string> traces;
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    Planted p(rank);
+    p.add_device(2);
+    const uint64_t late = 50 * static_cast<uint64_t>(rank);
+    const uint32_t padded = p.kernel("padded", {.tensor_ns = 1100});
+    const uint32_t exact = p.kernel("exact", {.tensor_ns = 1000});
+    const uint32_t add = p.kernel("add", {.fp32_ns = 100, .memory_ns = 400});
+    const uint32_t int8 = p.kernel("int8_gemm", {.int8_ns = 300});
+    const uint32_t sort = p.kernel("sort", {.counted = false});
+    const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+    const std::string mm = "aten::mm, seq = 1, sizes = [[1000, 500], [500, 1000]]";
+    const uint32_t step = p.path("step"), forward = p.path("forward", step),
+                   recompute = p.path("recompute", step);
+    const uint32_t in_forward = p.path(mm, forward), in_recompute = p.path(mm, recompute);
+    std::vector<TraceBuilder::Step> steps;
+    // The same on both devices, and in both steps but for one slowed launch.
+    for (uint32_t number = 1; number <= 2; ++number) {
+      const uint64_t at = 1000 + 20'000 * (number - 1) + late;
+      for (const uint32_t stream : {1U, 3U}) {
+        const bool slowed = number == 2 && stream == 1;
+        p.run({padded, at, at + 2000, in_forward, stream, number});
+        p.run({exact, at + 2100, at + 4100, in_recompute, stream, number});
+        p.run({reduction, at + 3600, at + 5100, step, stream + 1, number});  // 1,000 alone
+        p.run({add, at + 5100, at + (slowed ? 6350 : 6100), forward, stream, number, slowed});
+        p.run({int8, at + 6400, at + 7000, forward, stream, number});
+        p.run({sort, at + 7000, at + 7200, forward, stream, number});
+      }
+      steps.push_back({number, kStart + at, 8000});
+    }
+    p.trace().steps(steps, step);
+    traces.push_back(p.end(30'000, 40));
+  }
+  const Report report = reduce(traces);
+  const LostReport& lost = report.lost;
+  REQUIRE(lost.missing == "");
+  CHECK(lost.capacity_ns == 2 * 2 * 30'000);
+  // 8 times what a device has of a step, 4 times what it has once, twice what a rank has.
+  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 4 * (30'000 - 27'200)},
+                                {kIdleBetweenSteps, 4 * 12'800},
+                                {kIdleShortGaps, 8 * (100 + 300) - 2 * (250 + 40)},
+                                {kCommunication, 8 * 1000},
+                                {kUncounted, 8 * 200},
+                                {kInteger, 8 * 600},
+                                {kOtherMemory, 8 * 300},
+                                {kOtherBelowRoof, 8 * 600},
+                                {kMatrixBelowRoof, 8 * (900 + 1000)},
+                                {kProfiler, 2 * (250 + 40)},
+                                {kRecompute, 8 * 1000},
+                                {kPadding, 8 * 100},
+                                {kOtherFlop, 8 * 100},
+                                {kModel, 8 * 1000}});
+  CHECK(lost.hidden_ns == 8 * 500);
 }
 
 TEST_CASE("lost: a launch without a time is taken out of the idle time") {

@@ -37,10 +37,11 @@ struct Expected {
 };
 
 // Straight from what the header says, one nanosecond after another.
-Expected by_nanosecond(const std::vector<Kernel>& kernels, size_t places, uint64_t end) {
+Expected by_nanosecond(const std::vector<Kernel>& kernels, size_t places, uint64_t begin,
+                       uint64_t end) {
   Expected out;
   out.places.resize(places);
-  for (uint64_t ns = 0; ns < end; ++ns) {
+  for (uint64_t ns = begin; ns < end; ++ns) {
     std::vector<const Kernel*> run;
     auto of = KernelClass::kSlowed;
     bool communication = false;
@@ -86,6 +87,9 @@ Expected by_nanosecond(const std::vector<Kernel>& kernels, size_t places, uint64
           lose(kOtherMemory, memory);
           lose(kOtherBelowRoof, rest - memory);
           break;
+        case KernelClass::kInteger:
+          lose(kInteger, rest);
+          break;
         case KernelClass::kUncounted:
           lose(kUncounted, rest);
           break;
@@ -111,7 +115,7 @@ std::vector<Kernel> random_kernels(std::mt19937& random, size_t places) {
     at += below(3) == 0 ? below(40) : 0;
     step += below(4) == 0 ? 1 : 0;
     k = {at, below(30), {}, below(places), step, below(8) == 0};
-    k.worth.of = static_cast<KernelClass>(below(4));
+    k.worth.of = static_cast<KernelClass>(below(kWorkClasses));
     constexpr std::array kWork{kRecompute, kOtherFlop, kModel};
     k.worth.work_line = kWork[below(3)];
     const bool counted = k.worth.of == KernelClass::kMatrix || k.worth.of == KernelClass::kOther;
@@ -141,14 +145,21 @@ TEST_CASE("time split: as by nanoseconds, and it adds up") {
     const std::vector<Kernel> kernels = random_kernels(random, kPlaces);
     std::array<LostTime, kPlaces> places{};
     TimeSplit split;
-    uint64_t end = 0;
+    // Of two in three all counts, of the others what lies in some window.
+    uint64_t from = 0, to = UINT64_MAX, end = 0;
+    if (seed % 3 == 2) {
+      from = random() % 60;
+      to = from + random() % 200;
+      split.only(from, to);
+    }
     for (const Kernel& k : kernels) {
       split.launch({k.begin, k.length, &k.worth, &places[k.place], k.step, false, k.slowed});
-      end = std::max(end, k.begin + k.length);
+      if (k.begin < to) end = std::max(end, k.begin + k.length);
     }
     split.finish();
-    CHECK(split.end_ns() == end);
-    Expected expected = by_nanosecond(kernels, kPlaces, end);
+    end = std::min(end, to);
+    if (split.any()) CHECK(split.end_ns() == end);
+    Expected expected = by_nanosecond(kernels, kPlaces, from, end);
     // What takes no time at all has its work nonetheless.
     for (const Kernel& k : kernels) CHECK((k.length > 0 || k.worth.work_fs == 0));
     LostTime all;
@@ -164,7 +175,9 @@ TEST_CASE("time split: as by nanoseconds, and it adds up") {
     }
     CHECK(static_cast<double>(split.hidden_fs()) == expected.hidden);
     // To the last femtosecond.
-    CHECK(sum(all.fs) == u128{end - split.begin_ns()} * kFsInNs + excess);
+    const uint64_t span = split.any() ? end - split.begin_ns() : 0;
+    CHECK(sum(all.fs) == u128{span} * kFsInNs + excess);
+    if (split.any()) CHECK(split.begin_ns() >= from);
     LostTime of_steps;
     for (const TimeSplit::Step& step : split.steps()) of_steps.add(step.time);
     CHECK(of_steps.fs == all.fs);

@@ -221,7 +221,7 @@ class Page(unittest.TestCase):
         theory = self.vectors()
         circles = self.circles()
         chosen = lambda: self.browser.run(
-            "[...document.querySelectorAll('#roofline tr[aria-selected=true]')]"
+            "[...document.querySelectorAll('#kernels tr[aria-selected=true]')]"
             ".map((r) => r.cells[0].textContent)")
         ring = lambda: self.browser.run(
             "(() => { const r = document.querySelector('#roofline .ring'); return r.getAttribute("
@@ -246,7 +246,7 @@ class Page(unittest.TestCase):
             self.assertEqual(chosen(), [name])
         self.browser.press("ArrowLeft")
         self.assertEqual(chosen(), [order[-2]])
-        self.browser.click("#roofline tbody tr[aria-rowindex='4']")  # from the table to the drawing
+        self.browser.click("#kernels tbody tr[aria-rowindex='4']")  # from the table to the drawing
         self.assertEqual(ring(), circles[self.by_time[2]["kernel"]][:2])
 
     def test_why_there_is_no_roofline_is_said(self):

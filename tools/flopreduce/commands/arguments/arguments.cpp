@@ -166,8 +166,8 @@ void InputArguments::add_utilization_to(manual::CommandLine& app) {
              "FLOP of the forward passes in the traces, by formula: for the method theory");
   add_number(app, "--batch-size", to.batch_size, "Examples in one batch; 1: for the method one");
   app.add_option("--skip-steps", to.skip_steps,
-                 "Leave the first N training steps of each process out of the figures per step and "
-                 "of the steady state (0)")
+                 "Leave the first N training steps of each process out of the figures per step, "
+                 "of the steady state and of where the peak went (0)")
       ->type_name("N");
   add_number(app, "--tokens-per-step", to.tokens_per_step,
              "Tokens that all processes in the traces train on in one step, for tokens/s");

@@ -25,6 +25,7 @@ const TimeSplit::Rest& TimeSplit::rest_of(KernelClass of) {
   using enum LostLine;
   static constexpr Rest kRests[] = {
       {kMatrixMemory, kMatrixBlocks, kMatrixBelowRoof, true},
+      {kInteger, kInteger, kInteger, false},
       {kUncounted, kUncounted, kUncounted, false},
       {kOtherMemory, kOtherBelowRoof, kOtherBelowRoof, true},
       {kCommunication, kCommunication, kCommunication, false},
@@ -34,6 +35,7 @@ const TimeSplit::Rest& TimeSplit::rest_of(KernelClass of) {
 }
 
 void TimeSplit::add(LostTime& place, LostLine line, u128 fs) {
+  if (before_) return;
   add_saturating(place[line], fs);
   add_saturating((*in_step_)[line], fs);
 }
@@ -47,6 +49,7 @@ void TimeSplit::add_work(LostTime& place, const LaunchWorth& worth, u128 work, u
 
 // Of a stretch of `fs` of a class: what its work leaves. `memory` and `blocks` beyond the work.
 void TimeSplit::lose(KernelClass of, u128 fs, u128 work, u128 memory, u128 blocks, size_t kernels) {
+  if (before_) return;
   if (work > fs) {
     add_saturating(excess_fs_[static_cast<size_t>(of)], work - fs);
     return;
@@ -107,7 +110,8 @@ void TimeSplit::stretch(uint64_t to) {
     communication = communication || running.of() == KernelClass::kCommunication;
   }
   const u128 fs = u128{to - now_} * kFsInNs;
-  if (communication && of != KernelClass::kCommunication) add_saturating(hidden_fs_, fs);
+  if (communication && of != KernelClass::kCommunication && !before_)
+    add_saturating(hidden_fs_, fs);
   u128 work = 0, memory = 0, blocks = 0;
   size_t kernels = 0;
   for (const Running& running : running_) {
@@ -161,7 +165,7 @@ void TimeSplit::gap(uint64_t to, const Launch& next) {
                                                 : LostLine::kIdleShortGaps;
   const u128 fs = u128{ns} * kFsInNs;
   add(*next.place, line, fs);
-  if (last_windowed_ || next.windowed)
+  if ((last_windowed_ || next.windowed) && !before_)
     for (LostTime* time : {next.place, in_step_})
       add_saturating(time->beside_fs[place_beside(line)], fs);
 }
@@ -177,7 +181,17 @@ void TimeSplit::enter_step(uint32_t step) {
   in_step_ = &steps_[step_place(step, every_)];
 }
 
+// From now on time counts: also that of kernels which began before.
+void TimeSplit::begin() {
+  run_until(from_ns_);
+  before_ = false;
+  any_ = !running_.empty();
+  begin_ns_ = now_;
+}
+
 void TimeSplit::launch(const Launch& launch) {
+  if (before_ && launch.begin_ns >= from_ns_) begin();
+  if (launch.begin_ns >= to_ns_) return;
   if (!any_) {
     any_ = true;
     begin_ns_ = now_ = launch.begin_ns;
@@ -217,7 +231,10 @@ void TimeSplit::slowed_unplaced(LostTime& place, uint64_t ns) {
   add_saturating(unplaced_fs_, u128{ns} * kFsInNs);
 }
 
-void TimeSplit::finish() { run_until(UINT64_MAX); }
+void TimeSplit::finish() {
+  if (before_) begin();
+  run_until(to_ns_);
+}
 
 std::vector<TimeSplit::Step> TimeSplit::steps() const {
   std::vector<Step> steps;

@@ -45,6 +45,13 @@ class TimeSplit {
   TimeSplit(const TimeSplit&) = delete;
   TimeSplit& operator=(const TimeSplit&) = delete;
 
+  // Before all launches: what is outside of [from, to) counts nothing.
+  void only(uint64_t from_ns, uint64_t to_ns) {
+    from_ns_ = from_ns;
+    to_ns_ = to_ns;
+    before_ = true;
+  }
+  bool within(uint64_t ns) const { return from_ns_ <= ns && ns < to_ns_; }
   // In the order of their beginnings.
   void launch(const Launch& launch);
   // `count` launches that took so long together, and nothing says when: as if each had run alone.
@@ -89,10 +96,13 @@ class TimeSplit {
   void stretch(uint64_t to);
   void gap(uint64_t to, const Launch& next);
   void enter_step(uint32_t step);
+  void begin();
   void add(LostTime& place, LostLine line, u128 fs);
   void add_work(LostTime& place, const LaunchWorth& worth, u128 work, u128 padding);
   void lose(KernelClass of, u128 fs, u128 work, u128 memory, u128 blocks, size_t kernels);
 
+  uint64_t from_ns_ = 0, to_ns_ = UINT64_MAX;
+  bool before_ = false;  // from_ns_ is not reached
   bool any_ = false;
   uint64_t begin_ns_ = 0, now_ = 0;
   std::vector<Running> running_;

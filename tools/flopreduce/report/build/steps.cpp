@@ -74,18 +74,22 @@ void add_sums(const StepSums& sums, std::optional<Spread>& wall, StepSums& all) 
 void list_steps(size_t trace, const StepTable& table, uint64_t skip, double devices,
                 StepsReport& out) {
   uint64_t first_ns = UINT64_MAX, last_ns = 0, seen = 0;
+  uint32_t first = UINT32_MAX, last = 0;
   for (const auto& [number, times] : table.steps()) {
     const bool skipped = seen++ < skip;
     if (skipped) {
       ++out.skipped;
     } else {
       ++out.count;
+      first = std::min(first, number);
+      last = std::max(last, number);
       first_ns = std::min(first_ns, times.start_ns);
       last_ns = std::max(last_ns, times.start_ns + times.duration_ns);
     }
     out.steps.push_back({trace, number, times.start_ns, times.duration_ns, skipped, {}});
   }
   if (last_ns <= first_ns) return;
+  if (skip > 0) out.windows[trace] = {first_ns, last_ns, first, last};
   const auto window = static_cast<double>(last_ns - first_ns);
   out.window_ns = std::max(out.window_ns, window);
   out.device_window_ns += window * devices;

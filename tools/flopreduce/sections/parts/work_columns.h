@@ -84,7 +84,7 @@ void add_work_details(Columns<Row>& c, W work) {
   c.count("agreeing_launches", "agreeing", get(&Work::agreeing),
           "launches that have the count of their signature's samples, which agree, and not each "
           "its own");
-  c.count("fewest_windows", "windows", get([](const Work& w) {
+  c.count("fewest_windows", "readings", get([](const Work& w) {
             return w.agreeing > 0 ? std::optional(w.fewest_windows) : std::nullopt;
           }),
           "of agreeing_launches: windows with samples, of the signature that has fewest");

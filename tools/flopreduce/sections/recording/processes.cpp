@@ -30,7 +30,7 @@ Columns<TraceReport> overhead_columns() {
   c.text(said::kProcess, &TraceReport::name);
   time("callbacks_ns", "callbacks", &Overhead::launch_callback_ns,
        "the profiler's work inside launches");
-  time("windows_ns", "windows", &Overhead::window_ns, "time that reading counters cost");
+  time("windows_ns", "reading", &Overhead::window_ns, "time that reading counters cost");
   time("startup_ns", "start-up", &Overhead::startup_ns, "time that the library took to start");
   time("helper_cpu_ns", "helper CPU", &Overhead::helper_cpu_ns,
        "CPU time of the library's own threads");
@@ -45,8 +45,8 @@ Columns<TraceReport> overhead_columns() {
   c.count(said::kProcessNumber, number_of);
   c.count("launch_callbacks", "callbacks", of_overhead(&Overhead::launch_callbacks),
           "how often the profiler worked inside a launch");
-  c.count("windows", "windows", of_overhead(&Overhead::window_count),
-          "windows of time in which counters were read");
+  c.count("windows", "readings", of_overhead(&Overhead::window_count),
+          "stretches of time in which counters were read");
   c.exact("wall_ns", "wall", Kind::kNanoseconds, of_overhead(&Overhead::wall_ns),
           "how long the recording took, by the recorder");
   return c;
@@ -133,7 +133,7 @@ Columns<TraceReport> recorder_columns() {
   const auto count = [&](const char* key, auto get, const char* meaning = "") {
     c.count(key, key, of_recorder(get), meaning);
   };
-  count("windows_opened", &Ledger::windows_opened, "windows of time in which counters were read");
+  count("windows_opened", &Ledger::windows_opened, "stretches of time in which counters were read");
   count("windows_discarded", &Ledger::windows_discarded);
   count("activity_records", &Ledger::activity_records, "CUPTI's records of kernels");
   count("activity_unmatched", &Ledger::activity_unmatched, "of them: of no launch that it knew");

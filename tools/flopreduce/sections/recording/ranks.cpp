@@ -74,7 +74,7 @@ Columns<StragglerReport> straggler_columns() {
   c.text("phase", "phase", &StragglerReport::phase);
   c.text("process", "process", of_trace(&TraceReport::name),
          "the process with most GPU time, of those that timed at least half of it themselves, "
-         "outside of windows");
+         "while no counters were read");
   c.count(said::kProcessNumber, &StragglerReport::trace);
   c.exact("slowest_ns", "GPU time", Kind::kNanoseconds, &StragglerReport::slowest_ns, "of it");
   c.exact("median_ns", "median", Kind::kNanoseconds, &StragglerReport::median_ns,

@@ -43,8 +43,8 @@ Columns<SignatureReport> signature_columns() {
   c.text("unmeasured_reason", "why unmeasured", &Signature::unmeasured_reason);
   c.count("graph_samples", "samples in graphs", &Signature::graph_samples,
           "of samples: read in graph launches");
-  c.count("windows", "windows", &Signature::windows,
-          "measurement windows that its FLOP rest on, of the metric group with fewest; 0 where "
+  c.count("windows", "readings", &Signature::windows,
+          "how often its counters were read, those of the group that was read least; 0 where "
           "unmeasured");
   c.flag("varying", "varying", &Signature::varying, "samples disagree, or are rounded");
   c.flag("rounded", "rounded", &Signature::rounded,

@@ -223,7 +223,7 @@ std::vector<Section> explanation_sections(const Report& report, const Explanatio
   if (e.kind == FigureKind::kBackwardForward) add_ratio(report, sections);
   if (e.kind == FigureKind::kShareOfPeak) add_utilization(report, sections);
   sections.push_back(
-      shown("Signatures", "signatures",
+      shown("Signatures: kernels by launch shape and parameters", "signatures",
             "kernel launches flop flop flop_per_launch samples unmeasured_reason grid block "
             "stable_hash flop_mean flop_standard_deviation windows varying rounded graph_samples "
             "cluster dynamic_shared_bytes parameters chip",

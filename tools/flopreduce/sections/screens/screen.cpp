@@ -1,6 +1,8 @@
 // What `flopreduce TRACE` shows: the answer on one screen.
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "sections/notices.h"
@@ -186,10 +188,47 @@ std::vector<Line> screen_warnings(const Report& report) {
   return lines;
 }
 
+namespace {
+
+// Rows of tables, and lines of a figure's note: 0 for any.
+struct ScreenRoom {
+  size_t phases, kernels, note;
+};
+
+// What gives way in turn. More kernels, where the user wants them, take no room of others.
+ScreenRoom fitting_room(const Report& report, const Section& head, const std::vector<Line>& notes,
+                        std::optional<size_t> most_kernels,
+                        const std::function<size_t(const Line&)>& lines_of) {
+  static constexpr ScreenRoom kRooms[] = {{6, 5, 0}, {6, 4, 0}, {6, 3, 0}, {6, 5, 1},
+                                          {6, 4, 1}, {6, 3, 1}, {5, 3, 1}, {4, 3, 1},
+                                          {4, 2, 1}, {3, 2, 1}, {3, 1, 1}, {2, 1, 1}};
+  constexpr size_t kMostLines = 30;
+  size_t fixed = 2 * 3 + 2;  // titles and headings of tables, the last line; a gap before each
+  for (const auto* lines : {&head.above, &head.below})
+    for (const Line& line : *lines) fixed += lines_of(line);
+  for (const ShownFigure& figure : head.figures) fixed += lines_of(figure_line(figure));
+  size_t whole = 0;
+  for (const Line& note : notes) whole += lines_of(note);
+  const auto lines = [&](const ScreenRoom& room) {
+    return fixed + (room.note > 0 ? notes.size() * room.note : whole) +
+           std::min(room.phases, report.phases.size()) +
+           std::min({room.kernels, most_kernels.value_or(room.kernels), report.kernels.size()});
+  };
+  ScreenRoom room =
+      *std::ranges::find_if(std::begin(kRooms), std::end(kRooms) - 1,
+                            [&](const ScreenRoom& some) { return lines(some) <= kMostLines; });
+  room.kernels = most_kernels.value_or(room.kernels);
+  return room;
+}
+
+}  // namespace
+
 // The answer is among the first twelve lines of a terminal of 60 columns: what is above it is
 // short, and other warnings are below the figures. Where nothing was measured, why not is the
 // answer.
-std::vector<Section> screen(const Report& report, KernelOrder order, const ScreenRoom& room) {
+std::vector<Section> screen(const Report& report, KernelOrder order,
+                            std::optional<size_t> most_kernels,
+                            const std::function<size_t(const Line&)>& lines_of) {
   constexpr size_t kWarningsAbove = 2, kLinesOfOne = 2;
   const bool unmeasured = notice_of_no_counts(report);
   Section head;
@@ -202,15 +241,26 @@ std::vector<Section> screen(const Report& report, KernelOrder order, const Scree
   head.above.push_back(Line(command, Tone::kTitle).in_lines(1));
   head.above.push_back(Line(where).then(gpus.empty() ? "" : ", " + gpus, Tone::kDim).in_lines(1));
   head.above.emplace_back("");
-  const size_t whole = head.below.size();  // what to do is not cut
-  add_origin(report, head.below);
-  for (size_t i = whole; i < head.below.size(); ++i) head.below[i].in_lines(room.note);
+  // Shares of peak and what was lost of it have room of their own, and what to do is not cut. Of
+  // all else, lines are cut where the screen is full.
   head.figures = screen_figures(report);
-  for (ShownFigure& figure : head.figures) figure.most = room.note;
-  for (size_t i = 0; i < 2; ++i) head.figures[i].most = head.figures[i].value == "-" ? 2 : 1;
-  auto lost = lost_figures(report);
-  if (!lost.empty()) lost[0].most = 3;
-  head.figures.insert(head.figures.begin() + 2, lost.begin(), lost.end());
+  std::vector<ShownFigure> others(head.figures.begin() + 2, head.figures.end());
+  head.figures.resize(2);
+  for (ShownFigure& figure : head.figures) figure.most = figure.value == "-" ? 2 : 1;
+  for (const ShownFigure& figure : lost_figures(report)) {
+    head.figures.push_back(figure);
+    if (head.figures.size() == 3) head.figures.back().most = 3;
+  }
+  std::vector<Line> origin;
+  add_origin(report, origin);
+  std::vector<Line> notes = origin;
+  for (const ShownFigure& figure : others) notes.push_back(figure_line(figure));
+  const ScreenRoom room = fitting_room(report, head, notes, most_kernels, lines_of);
+  for (ShownFigure& figure : others) {
+    figure.most = room.note;
+    head.figures.push_back(std::move(figure));
+  }
+  for (Line& line : origin) head.below.push_back(std::move(line.in_lines(room.note)));
   return {std::move(head), phases_part(report, room.phases),
           kernels_part(report, room.kernels, order), more_part()};
 }

@@ -319,7 +319,7 @@ Json steps_json(const Report& report) {
   };
   std::map<uint32_t, Column> columns;
   for (const StepsReport::Step& step : report.steps.steps) {
-    if (step.number == 0) continue;
+    if (step.number == 0 || (step.skipped && lost.known())) continue;
     Column& column = columns[(step.number - 1) / every];
     ++column.steps;
     column.numbers.insert(step.number);

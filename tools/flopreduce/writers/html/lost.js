@@ -2,8 +2,8 @@
 // what its line is made of, by phase.
 const kLostColors = {
   idle: "var(--neutral)", communication: "var(--c3)", uncounted: "var(--mixed)",
-  other: "var(--c1)", matrix: "var(--c1)", profiler: "var(--neutral)", recompute: "var(--c0)",
-  padding: "var(--c0)", other_flop: "var(--c0)", model: "var(--c2)",
+  integer: "var(--c4)", other: "var(--c1)", matrix: "var(--c1)", profiler: "var(--neutral)",
+  recompute: "var(--c0)", padding: "var(--c0)", other_flop: "var(--c0)", model: "var(--c2)",
 };
 
 // Phases against the parts of a line, in time.
@@ -17,7 +17,9 @@ function lostParts(line) {
 
 // `table` has the lines' shares, as they add up when they are rounded, and a note on some.
 function waterfall({ lines, hfu, mfu }, table) {
-  const shares = new Map(table.rows.map(([words, share, , note]) => [words, [share, note]]));
+  const among = columnOf(table, "by_process"), note = columnOf(table, "note");
+  const shares = new Map(table.rows.map((row) => [row[0], [row[1],
+    [row[note], row[among] && `${row[among]} by process`].filter(Boolean).join("; ")]]));
   const percent = (share) => `${100 * share}%`;
   const rows = lines.map((line, number) => {
     const { key, words, begin, end, bound } = line;

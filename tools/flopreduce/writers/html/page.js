@@ -92,6 +92,22 @@ function chooseKernels(view) {
   });
 }
 
+// What the table of the roofline has beside the table of kernels, into the latter, behind the GPU
+// time: a kernel is in one table.
+function joinRoofline(kernels, roofline) {
+  const nameOf = (table) => {
+    const time = columnOf(table, "gpu_time_ns");
+    return (row) => `${row[0]} ${numberOf(row[time])}`;
+  };
+  const more = [...roofline.columns.keys()].filter((c) =>
+    columnOf(kernels, roofline.columns[c].key) < 0);
+  const rows = new Map(roofline.rows.map((row) => [nameOf(roofline)(row), row]));
+  const of = kernels.rows.map((row) => rows.get(nameOf(kernels)(row)));
+  const at = columnOf(kernels, "gpu_time_ns") + 1;
+  kernels.columns.splice(at, 0, ...more.map((c) => roofline.columns[c]));
+  kernels.rows.forEach((row, r) => row.splice(at, 0, ...more.map((c) => of[r]?.[c] ?? null)));
+}
+
 // What is above a section's table.
 const kPictures = {
   lost(body, tools, { table }) {
@@ -123,8 +139,7 @@ const kPictures = {
     if (!state.get("kernels.sort") && columnOf(section.table, "gpu_time_ns") >= 0)
       view.sort(columnOf(section.table, "gpu_time_ns"), true);
   },
-  roofline(body, tools, { table }, view) {
-    chooseKernels(view);
+  roofline(body, tools, { table }) {
     const plot = new Roofline(table, data.roofs, phaseOfKernel, kernelLinks);
     tools.prepend(plot.legend());
     body.append(plot.element, plot.crumb);
@@ -143,7 +158,9 @@ function fillSection(section) {
   return (body, tools) => {
     if (section.above.length > 0) body.append(lines(section.above));
     const { table } = section;
-    if (table && table.rows.length > 0) {
+    if (table && section.key === "roofline") {
+      kPictures.roofline(body, tools, section);
+    } else if (table && table.rows.length > 0) {
       const view = tableView(section, tools);
       kPictures[section.key]?.(body, tools, section, view);
       body.append(section.key === "lost" ? folded("The same as a table", view.frame) : view.frame);
@@ -212,8 +229,10 @@ function addReportCards() {
       !isReport || kOpen.includes(key));
   };
   for (const key of ["lost", "steps", "ranks", "layers", "phases"]) add(key);
-  if (rest.has("roofline")) add("roofline");
-  else if (data.roofs && sectionOf.get("kernels")?.table.rows.length > 0)
+  if (rest.has("roofline")) {
+    joinRoofline(rest.get("kernels").table, rest.get("roofline").table);
+    add("roofline");
+  } else if (data.roofs && sectionOf.get("kernels")?.table.rows.length > 0)
     addCard("roofline", "Roofline", (body) =>
       body.append(el("div", { className: "empty" }, noRoofline(data.roofs))), true);
   if (data.tree?.length > 0) addCard("flame", "Flame view: ranges and kernels", fillFlame, true);

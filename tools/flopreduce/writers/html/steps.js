@@ -1,8 +1,8 @@
 // Steps side by side: the time of each, cut by where it went, its FLOP, and what share of the peak
 // it reached. From rows [first, steps, FLOP or null, [ns of each line of the ledger]], or with the
 // wall time alone where there is no ledger.
-const kLostKeys = ["idle", "communication", "uncounted", "other", "matrix", "profiler", "recompute",
-                   "padding", "other_flop", "model"];
+const kLostKeys = ["idle", "communication", "uncounted", "integer", "other", "matrix", "profiler",
+                   "recompute", "padding", "other_flop", "model"];
 const kWork = kLostKeys.indexOf("recompute");  // this line and those after it
 
 class StepStrip extends Plot {
