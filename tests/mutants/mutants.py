@@ -100,7 +100,7 @@ SUBJECTS = [
                        "injector/contexts_test.py"]),
     Subject("launches", ["injector/*.cpp", "injector/*.h"], ["injector_calls_test"],
             on_simgpu=["launches_test.py", "nvtx_test.py", "measuring/choice_test.py",
-                       "injection_test.py", "attach_test.py"]),
+                       "injection_test.py", "live_commands_test.py", "attach_test.py"]),
     Subject("activity", ["injector/activity/*", "injector/vendor/cupti_*",
                          "injector/vendor/kernel_record.*"],
             ["injector_cupti_test", "injector_calls_test"],
