@@ -56,7 +56,8 @@ class Subject:
 
 SUBJECTS = [
     Subject("reader", ["tools/flopreduce/reader/*.cpp", "tools/flopreduce/reader/*.h"],
-            ["flopreduce_report_test", "flopreduce_damage_test", "flopreduce_time_test"]),
+            ["flopreduce_report_test", "flopreduce_damage_test", "flopreduce_time_test"],
+            ["unit/flopreduce/commands/program_test.py"]),
     Subject("tables", ["tools/flopreduce/tables/*.cpp", "tools/flopreduce/tables/*.h"],
             ["flopreduce_report_test", "flopreduce_estimate_test", "flopreduce_formulas_test"]),
     Subject("passes", ["tools/flopreduce/passes/*.cpp", "tools/flopreduce/passes/*/*.cpp"],
