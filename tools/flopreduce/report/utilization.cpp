@@ -141,12 +141,20 @@ Figure hfu_of(const Report& report, const TraceReport& trace) {
   return share_of_peak(least, Figure::exact(trace.wall_ns()) * static_cast<double>(trace.devices));
 }
 
-// What the FLOP of operators' formulas take at peak, each operator in the precisions it ran in.
+// What the FLOP of operators' formulas take at peak, each operator in the precisions it ran in. Of
+// one with unmeasured launches these are not known: at the fastest peak it is no less than that.
 double formula_least_ns(const Report& report) {
   const Work& all = report.total;
+  double fastest = 0;
+  for (const DevicePeaksReport& device : report.utilization.devices)
+    for (const PeakUsed& peak : device.peaks) fastest = std::max(fastest, peak.per_second * 1e-9);
   double ns = 0;
   for (const OperatorReport& place : report.operators.places) {
     if (!place.counts_for_model()) continue;
+    if (place.work.unmeasured > 0 && fastest > 0) {
+      ns += static_cast<double>(*place.model_flop) / fastest;
+      continue;
+    }
     const Work& mix = place.work.flop > 0 ? place.work : all;
     ns += static_cast<double>(*place.model_flop) * mix.roof.compute_ns /
           static_cast<double>(std::max<u128>(1, mix.flop));
