@@ -146,6 +146,13 @@ class Use(unittest.TestCase):
             self.assertAlmostEqual(width, 100 * table[line]["ns"] / capacity, 6)
             until += width
         self.assertAlmostEqual(until, 100, 6)
+        for width in (800, 1000, 1280):  # notes end where there is no more room
+            self.browser.look(width)
+            for place in self.browser.run(
+                    "[...document.querySelectorAll('.fall-note')].map((note) => { "
+                    "const [a, b] = [note, note.parentElement].map((e) => "
+                    "e.getBoundingClientRect()); return [a.left - b.left, b.right - a.right]; })"):
+                self.assertGreaterEqual(min(place), -1, width)
         # The same as a table, which is folded.
         folded = "document.querySelector('#lost .fold').open"
         self.assertFalse(self.browser.run(folded))

@@ -18,11 +18,11 @@ function lostParts(line) {
 // `table` has the lines' shares, as they add up when they are rounded, and a note on some.
 function waterfall({ lines, hfu, mfu }, table) {
   const among = columnOf(table, "by_process"), note = columnOf(table, "note");
-  const shares = new Map(table.rows.map((row) => [row[0], [row[1],
-    [row[note], row[among] && `${row[among]} by process`].filter(Boolean).join("; ")]]));
+  const shares = new Map(table.rows.map((row) => [row[0], [row[1], row[note], row[among]]]));
   const percent = (share) => `${100 * share}%`;
   const rows = lines.map((line, number) => {
     const { key, words, begin, end, bound } = line;
+    const [share, said, byProcess] = shares.get(words);
     const parts = el("div", { id: `lost-${key}`, hidden: "" });
     const bar = el("i", { className: bound ? "bound" : "",
                           style: { left: percent(1 - begin), width: percent(begin - end),
@@ -30,14 +30,16 @@ function waterfall({ lines, hfu, mfu }, table) {
     const row = button("", () => {
       parts.hidden = !parts.hidden;
       row.setAttribute("aria-expanded", String(!parts.hidden));
-      if (!parts.hidden && !parts.firstChild) parts.append(lostParts(line));
+      if (!parts.hidden && !parts.firstChild)
+        parts.append(lostParts(line),
+          ...(byProcess ? [el("p", {}, `${byProcess} % by process`)] : []));
     }, { className: "fall", "aria-expanded": "false", "aria-controls": parts.id,
          style: { "--hfu": percent(1 - hfu), "--mfu": percent(1 - mfu) } });
-    const [share, note] = shares.get(words);
     // Beside the bar, where there is more room.
     const after = 1 - end < 0.55;
     const beside = el("span", { className: "fall-note", style: after
-      ? { left: percent(1 - end) } : { right: percent(begin) } }, note ?? "");
+      ? { left: percent(1 - end), "max-width": percent(end) }
+      : { right: percent(begin), "max-width": percent(1 - begin) } }, said ?? "");
     row.append(el("span", {}, words), el("span", { className: "fall-track" }, bar, beside),
       el("span", { className: "fall-value" }, share));
     if (number === lines.length - 1) row.classList.add("last");
