@@ -263,7 +263,7 @@ uint64_t lost_launches(const OutputArguments& output) {
   constexpr uint64_t kMostOnScreen = 200'000;
   const bool screen = is_for_people(output.format) && output.sections.empty() && !output.all;
   const bool all = shows_table(output, "lost") || shows_table(output, "steps") ||
-                   shows_table(output, "step_summary");
+                   shows_table(output, "step_summary") || shows_table(output, "communication");
   return all ? UINT64_MAX : screen ? kMostOnScreen : 0;
 }
 

@@ -176,6 +176,81 @@ class Builder {
   u128 hidden_fs_ = 0;
 };
 
+// Time of one device in one place: beside communication, and of it while no kernel ran.
+struct InPlace {
+  uint64_t ns = 0, idle_ns = 0;
+};
+InPlace in_place(const LostPass::OfDevice& of, uint64_t key) {
+  const auto found = of.places.find(key);
+  if (found == of.places.end()) return {};
+  u128 all = 0, idle = 0;
+  for (size_t line = 0; line < kLostLines; ++line) {
+    if (line == place_of(LostLine::kCommunication)) continue;
+    add_saturating(all, found->second.fs[line]);
+    if (line < place_of(LostLine::kCommunication)) add_saturating(idle, found->second.fs[line]);
+  }
+  const auto ns = [](u128 fs) { return static_cast<uint64_t>(fs / kFsInNs); };
+  return {ns(all), ns(idle)};
+}
+
+uint64_t lower_median(std::vector<uint64_t>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// Of the devices that are compared, where `device` spent most more than the median does.
+std::optional<CommunicationReport::Excess> excess_of(
+    const ReportSources& from, const LostPass::OfDevice& device,
+    const std::vector<const LostPass::OfDevice*>& all) {
+  std::vector<uint64_t> keys;
+  for (const auto& [key, time] : device.places) keys.push_back(key);
+  std::ranges::sort(keys);  // of equal ones always the same
+  uint64_t worst = 0, most = 0, idle_ns = 0;
+  for (const uint64_t key : keys) {
+    std::vector<uint64_t> times, idle;
+    for (const LostPass::OfDevice* one : all) {
+      const InPlace place = in_place(*one, key);
+      times.push_back(place.ns);
+      idle.push_back(place.idle_ns);
+    }
+    const InPlace its = in_place(device, key);
+    const uint64_t usual = lower_median(times), usual_idle = lower_median(idle);
+    if (its.ns <= usual + most) continue;
+    worst = key;
+    most = its.ns - usual;
+    idle_ns = std::min(most, its.idle_ns > usual_idle ? its.idle_ns - usual_idle : 0);
+  }
+  if (most == 0) return std::nullopt;
+  const auto path = static_cast<uint32_t>(worst >> 32);
+  return CommunicationReport::Excess{from.rules.rules()[worst & UINT32_MAX].phase,
+                                     from.tables.path_string(path), most, idle_ns};
+}
+
+void add_communication(const ReportSources& from, LostPass& pass, Report& report) {
+  const auto waiting = pass.collectives().compare();
+  std::map<size_t, std::vector<const LostPass::OfDevice*>> compared;  // by run
+  for (const auto& [number, of] : waiting)
+    compared[report.traces[from.tables.devices[number].trace].run].push_back(
+        &pass.devices().at(number));
+  for (const auto& [number, of] : pass.devices()) {
+    const Device& device = from.tables.devices[number];
+    CommunicationReport::Device out{.trace = device.trace, .device = device.id};
+    for (const LostReport::Part& part : report.lost.parts)
+      if (part.trace == out.trace && part.device == out.device)
+        add_saturating(out.alone_ns, part.ns[place_of(LostLine::kCommunication)]);
+    out.hidden_ns =
+        static_cast<uint64_t>(std::min<u128>(of.split.hidden_fs() / kFsInNs, UINT64_MAX));
+    if (out.alone_ns == 0 && out.hidden_ns == 0) continue;
+    if (const auto found = waiting.find(number); found != waiting.end()) {
+      out.waiting = found->second;
+      if (found->second.awaited_ns > 0)
+        out.excess = excess_of(from, of, compared[report.traces[out.trace].run]);
+    }
+    report.communication.devices.push_back(std::move(out));
+  }
+}
+
 // FLOP of these may be more where launches have no count, and otherwise.
 struct WorkMarks {
   Mark recompute, model, rest, all;
@@ -288,8 +363,8 @@ std::string no_ledger(const TraceTables& tables, const Totals& totals, uint64_t 
   return "";
 }
 
-void build_lost(const ReportSources& from, const LostPass& pass,
-                const LaunchWorths::Unknown& unknown, Report& report) {
+void build_lost(const ReportSources& from, LostPass& pass, const LaunchWorths::Unknown& unknown,
+                Report& report) {
   LostReport& lost = report.lost;
   lost.of_busy_time = report.clocks_differ();
   Builder builder(from, pass, report);
@@ -300,6 +375,7 @@ void build_lost(const ReportSources& from, const LostPass& pass,
     lost.missing = std::move(why);
     return;
   }
+  add_communication(from, pass, report);
   const UtilizationReport& u = report.utilization;
   lost.formula = u.mfu() != nullptr && u.mfu()->flop.known();
   lost.given_formula = u.given_formula_ns.has_value();

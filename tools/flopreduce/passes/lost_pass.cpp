@@ -103,12 +103,23 @@ bool LostPass::counts(uint32_t trace, uint32_t step) const {
   return found != steps_.windows.end() && found->second.first <= step && step <= found->second.last;
 }
 
+void LostPass::add_collective(const RowTable& rows, const LaunchPiece& piece, size_t i) {
+  const RowTable::Info& row = rows.info(piece.row[i]);
+  const uint64_t ns = piece.duration_ns[i];
+  if (row.signature == SignatureTable::kUndefined) return;
+  collectives_.add(
+      row.device, static_cast<uint32_t>(report_.traces[rows.trace()].run),
+      tables_.signatures[row.signature].name, piece.step, piece.start_ns[i],
+      ns != LaunchPiece::kNoTime && BusyInterval::has_place(piece.start_ns[i], ns) ? ns : 0);
+}
+
 void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
   for (size_t i = 0; i < piece.size; ++i) {
     if (piece.row[i] == RowTable::kDiscard) continue;
     OfRow& row = row_of(rows, piece.row[i]);
     const bool counted = counts(rows.trace(), piece.step);
     if (counted) fp32_fs_ += row.worth.fp32_fs;
+    if (counted && row.worth.of == KernelClass::kCommunication) add_collective(rows, piece, i);
     const uint64_t took = piece.duration_ns[i];
     if (took == LaunchPiece::kNoTime || !BusyInterval::has_place(piece.start_ns[i], took)) {
       if (counted) untimed(row, 1);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "passes/collectives.h"
 #include "passes/launch_worths.h"
 #include "passes/rows/launch_consumer.h"
 #include "passes/rows/time_split.h"
@@ -36,15 +37,16 @@ class LostPass final : public LaunchConsumer {
     uint64_t last_begin_ns_ = 0;                      // of launches that are no longer kept
   };
 
-  // All must outlive this. `steps`: where it says of when training steps are, by trace, nothing
-  // else counts.
-  LostPass(const TraceTables& tables, LaunchWorths& worths, const StepsReport& steps)
-      : tables_(tables), worths_(worths), steps_(steps) {}
+  // All must outlive this. Where the report says of when training steps are, by trace, nothing else
+  // counts.
+  LostPass(const TraceTables& tables, LaunchWorths& worths, const Report& report)
+      : tables_(tables), worths_(worths), steps_(report.steps), report_(report) {}
   void launches(const RowTable& rows, const LaunchPiece& piece) override;
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
   void end(const RowTable& rows) override;
   const std::map<uint32_t, OfDevice>& devices() const { return devices_; }
   u128 fp32_fs() const { return fp32_fs_; }  // at peak, of products in fp32
+  Collectives& collectives() { return collectives_; }
 
  private:
   struct OfRow {
@@ -56,10 +58,13 @@ class LostPass final : public LaunchConsumer {
   void untimed(OfRow& row, uint64_t launches);
   // The launch is of steps that count, as far as its place in the trace says it.
   bool counts(uint32_t trace, uint32_t step) const;
+  void add_collective(const RowTable& rows, const LaunchPiece& piece, size_t i);
 
   const TraceTables& tables_;
   LaunchWorths& worths_;
   const StepsReport& steps_;
+  const Report& report_;
+  Collectives collectives_;
   std::map<uint32_t, OfDevice> devices_;  // TraceTables::devices
   u128 fp32_fs_ = 0;
   std::vector<std::unique_ptr<OfRow>> rows_;  // of the trace at hand; null: not looked up yet

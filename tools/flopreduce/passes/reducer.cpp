@@ -240,7 +240,7 @@ void Reducer::lost_pass(SharedTables& shared, const ReportSources& sources, Repo
   SecondPass pass = pass_over(shared);
   pass.only_consumers = true;
   pass.jobs = 1;
-  pass.consumer = [&] { return std::make_unique<LostPass>(sources.tables, worths, report.steps); };
+  pass.consumer = [&] { return std::make_unique<LostPass>(sources.tables, worths, report); };
   pass.run();
   build_lost(sources, static_cast<LostPass&>(*pass.consumers.front()), worths.unknown(), report);
 }

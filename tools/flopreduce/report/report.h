@@ -10,6 +10,7 @@
 
 #include "flop_trace.pb.h"
 #include "reader/damage.h"
+#include "report/communication.h"
 #include "report/figure.h"
 #include "report/lost.h"
 #include "report/steps.h"
@@ -610,6 +611,7 @@ struct Report {
   std::vector<DeviceReport> devices;
   TimeReport time;
   LostReport lost;
+  CommunicationReport communication;
   StepsReport steps;
   std::vector<NumberReport> numbers;  // by name
   std::vector<TraceReport> traces;

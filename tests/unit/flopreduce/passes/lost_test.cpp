@@ -744,3 +744,96 @@ TEST_CASE("lost: a comparison has the time of a step by line, and its difference
     if (row.parent == nullptr) sum += difference[row.key];
   CHECK(sum == Approx(150));
 }
+
+namespace {
+
+struct Rounds {
+  int32_t rank;
+  uint64_t clock = 0;  // how late its recording begins
+  uint64_t work = 0;   // how long until it comes to the collective, which ends 500,000 ns after
+  uint64_t every = 1'000'000;  // the beginning of the round
+  int rounds = 4;
+  uint32_t step = 1;
+};
+
+// Each round is a step: backward work, and a collective beside an addition of 50,000 ns.
+std::string trained(const Rounds& r) {
+  Planted p(r.rank);
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 1000});
+  const uint32_t add = p.kernel("add", {.fp32_ns = 100});
+  const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+  const uint32_t backward = p.path("backward"), layer = p.path("layer:2", backward);
+  for (int i = 0; i < r.rounds; ++i) {
+    const uint64_t begin = r.clock + static_cast<uint64_t>(i) * r.every;
+    const uint32_t step = r.step + static_cast<uint32_t>(i);
+    p.run({gemm, begin, begin + r.work, layer, 1, step});
+    p.run({reduction, begin + r.work, begin + 500'000, backward, 2, step});
+    p.run({add, begin + 400'000, begin + 450'000, backward, 1, step});
+  }
+  return p.end(r.clock + 10'000'000);
+}
+
+const CommunicationReport::Device& of_rank(const Report& report, uint32_t rank) {
+  return *std::ranges::find_if(report.communication.devices, [&](const auto& device) {
+    return report.traces[device.trace].rank() == rank;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("communication: ranks wait for the one that comes last, whatever their clocks say") {
+  const Report report = reduce({trained({.rank = 0, .work = 100'000}),
+                                trained({.rank = 1, .clock = 777'777, .work = 100'000}),
+                                trained({.rank = 2, .clock = 3'000'001, .work = 300'000})});
+  REQUIRE(report.communication.devices.size() == 3);
+  for (const uint32_t rank : {0U, 1U}) {
+    const auto& early = of_rank(report, rank);
+    CHECK(early.alone_ns == 4 * (400'000 - 50'000));
+    CHECK(early.hidden_ns == 4 * 50'000);
+    REQUIRE(early.waiting);
+    CHECK(early.waiting->collectives == 4);
+    CHECK(early.waiting->ns == 4 * 200'000);
+    CHECK((early.waiting->last == 0 && early.waiting->awaited_ns == 0));
+    CHECK_FALSE(early.excess);
+  }
+  const auto& late = of_rank(report, 2);
+  CHECK(late.alone_ns == 4 * (200'000 - 50'000));
+  REQUIRE(late.waiting);
+  CHECK(late.waiting->ns == 0);
+  CHECK((late.waiting->last == 4 && late.waiting->awaited_ns == 4 * 200'000));
+  REQUIRE(late.excess);
+  CHECK(late.excess->phase == "backward");
+  CHECK(late.excess->range == "backward/layer:2");
+  CHECK((late.excess->ns == 4 * 200'000 && late.excess->idle_ns == 0));
+  const auto words = kRankCommunication.section(report).below.back().parts.front().first;
+  CHECK(words ==
+        "  The others waited most for " + report.traces[late.trace].name +
+            ": 800.0 us, in 4 of 4 collectives. It spent 800.0 us more than the median rank in "
+            "backward, range backward/layer:2.");
+  uint64_t exposed = 0;
+  for (const auto& device : report.communication.devices) exposed += device.alone_ns;
+  CHECK(exposed == report.lost.at(kCommunication));
+}
+
+TEST_CASE("communication: ranks of other communicators are not compared") {
+  const Report report =
+      reduce({trained({.rank = 0, .work = 100'000}), trained({.rank = 1, .work = 200'000}),
+              trained({.rank = 2, .work = 250'000, .every = 1'300'000}),
+              trained({.rank = 3, .work = 150'000, .every = 1'300'000}),
+              trained({.rank = 4, .work = 50'000, .rounds = 3}),
+              trained({.rank = 5, .work = 50'000, .step = 2})});
+  const auto waited = [&](uint32_t rank) { return of_rank(report, rank).waiting; };
+  REQUIRE((waited(0) && waited(1) && waited(2) && waited(3)));
+  CHECK((waited(0)->ns == 4 * 100'000 && waited(1)->ns == 0));
+  CHECK((waited(2)->ns == 0 && waited(3)->ns == 4 * 100'000));
+  CHECK((waited(1)->awaited_ns == 4 * 100'000 && waited(2)->awaited_ns == 4 * 100'000));
+  // Of other launches, or in other steps.
+  CHECK_FALSE(waited(4));
+  CHECK_FALSE(waited(5));
+  for (const auto& row : json_of(report)["communication"]) {
+    if (row["rank"] == 0) CHECK(row["waiting_ns"] == 400'000);
+    if (row["rank"] < 4) continue;
+    CHECK(row["waiting_ns"].is_null());
+    CHECK(row["waiting_ns_why"] == "no collective whose times several ranks have");
+  }
+}
