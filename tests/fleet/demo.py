@@ -40,8 +40,9 @@ def main(build, folder):
         return json.loads(fleet(*words, "--lake", "lake", "--format", "json", shown=False))
 
     fleet("ingest", "runs", "--out", "lake")
-    for question in ("jobs", "stragglers", "kernels"):
-        fleet(question, "--lake", "lake")
+    for words in (("jobs", "--price", "2.5"), ("lost",), ("models", "--electricity", "0.3"),
+                  ("days",), ("stragglers",), ("hosts",), ("kernels",), ("measured",)):
+        fleet(*words, "--lake", "lake")
 
     reports = {job.name: json.loads(subprocess.run(
         [build / "bin/flopreduce", "--format", "json", "--table", "figures", job.folder],
