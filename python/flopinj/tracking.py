@@ -68,8 +68,8 @@ def sample() -> dict[str, float]:
     for figure in FIGURES:
         value = figures.get(figure.key)
         if value is None and figure.grows:
-            value = figures.get(figure.key + "_at_least")
-        if value is not None:
+            value = figures.get(figure.key + "_at_least") or None  # of 0 nothing is known
+        if value is not None and figures["launches"]:
             known[figure.key] = float(value)
     return known
 

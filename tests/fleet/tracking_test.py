@@ -87,6 +87,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 reader = InMemoryMetricReader()
 sampler = tracking.opentelemetry(MeterProvider(metric_readers=[reader]), every=0.01)
 flopinj.start("t.pb")
+assert tracking.sample() == {}, tracking.sample()  # nothing was launched
 number = 0
 while "flop" not in sampler.values:
     number += 1
@@ -163,6 +164,7 @@ class Tracking(unittest.TestCase):
         self.assertEqual(out["values"][-1], expected)
         growing = [values["flopinj/flop"] for values in out["values"] if "flopinj/flop" in values]
         self.assertEqual(growing, sorted(growing))
+        self.assertNotIn(0, [value for values in out["values"] for value in values.values()])
         self.assertEqual(self.said, ["flopinj: broken gets no more figures: its server is away"])
         last = {"tensorboard": self.of_tensorboard(), "mlflow": self.of_mlflow(out["run"]),
                 "wandb": self.of_wandb()}
