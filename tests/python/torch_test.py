@@ -17,6 +17,9 @@ from pathlib import Path
 
 import staged
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+from harness import CLIENTS, SIMGPU, injected_environment, reduce  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["FLOPINJ_BUILD"]).resolve()
 
@@ -327,6 +330,94 @@ log.nvtx_log_flush()
 """
 
 
+# Launches of 2 n FLOP on the simulated GPU, from within a training on the CPU. argv: the kernels.
+LOGGED = """
+import ctypes, json, sys, tempfile
+import flopinj.callbacks
+import torch
+from flopinj import tracking
+
+cuda = ctypes.CDLL("libcuda.so.1")
+
+def made(function, *arguments):
+    value = ctypes.c_void_p()
+    assert getattr(cuda, function)(ctypes.byref(value), *arguments) == 0, function
+    return value
+
+assert cuda.cuInit(0) == 0
+assert cuda.cuCtxSetCurrent(made("cuDevicePrimaryCtxRetain", 0)) == 0
+module = made("cuModuleLoadData", open(sys.argv[1], "rb").read() + bytes(1))
+axpy = made("cuModuleGetFunction", module, b"axpy")
+x, y = (made("cuMemAlloc_v2", ctypes.c_size_t(4096)) for _ in range(2))
+
+def launch(n):
+    values = ctypes.c_int(n), ctypes.c_float(2), x, y
+    pointers = (ctypes.c_void_p * 4)(*(ctypes.addressof(value) for value in values))
+    assert cuda.cuLaunchKernel(axpy, (n + 31) // 32, 1, 1, 32, 1, 1, 0, None, pointers, None) == 0
+
+class CpuOnly(torch.nn.Module):
+    main_input_name = "x"
+
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Linear(4, 2)
+
+    def forward(self, x, labels=None):
+        launch(100)
+        return {"loss": self.net(x).sum()}
+
+class Log(tracking.Log):
+    def close(self):  # the recording goes on, and its last launches may not be written yet
+        while self._sampler and tracking.sample().get("flop") != 4 * 200:
+            pass
+        super().close()
+
+seen = []
+def sink(values, step):
+    seen.append([step, values])
+"""
+LOGGED_BY = {
+    "transformers": LOGGED + """
+import transformers
+
+with tempfile.TemporaryDirectory() as folder:
+    options = transformers.TrainingArguments(
+        output_dir=folder, max_steps=4, per_device_train_batch_size=2, use_cpu=True,
+        report_to=[], save_strategy="no", disable_tqdm=True, remove_unused_columns=False,
+        include_num_input_tokens_seen="all")
+    transformers.Trainer(
+        CpuOnly(), options, train_dataset=[{"x": torch.ones(4)}] * 8,
+        callbacks=[flopinj.callbacks.hugging_face(log=Log(sink, every=60))]).train()
+print(json.dumps(seen[-1]))
+""",
+    "lightning": LOGGED + """
+import csv, lightning
+from lightning.pytorch.loggers import CSVLogger
+
+class Network(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = CpuOnly()
+
+    def training_step(self, batch, index):
+        return self.net(batch)["loss"]
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+data = torch.utils.data.DataLoader(torch.ones(8, 4), batch_size=2)
+with tempfile.TemporaryDirectory() as folder:
+    logger = CSVLogger(folder)
+    lightning.Trainer(
+        max_epochs=1, accelerator="cpu", logger=logger, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False,
+        callbacks=[flopinj.callbacks.lightning(log=Log(every=60), tokens=torch.numel)]
+    ).fit(Network(), data)
+    last = list(csv.DictReader(open(logger.log_dir + "/metrics.csv")))[-1]
+print(json.dumps([int(last.pop("step")), {key: float(last[key]) for key in last
+                                          if key.startswith("flopinj/") and last[key]}]))
+"""}
+
 NO_COMPILER = ("flopinj: emit_nvtx names the operators, at a higher cost and without settings: "
                "no C++ compiler was found; install g++, or name one in CXX")
 
@@ -409,6 +500,35 @@ class Recorded(unittest.TestCase):
         return Counter(name for step, word, name in calls
                        if word == "push" and step in steps and
                        (name in ("forward", CONV, POOL) or name.startswith("layer:")))
+
+
+class Logged(unittest.TestCase):
+    def check(self, framework, tokens):
+        with tempfile.TemporaryDirectory(prefix="flopinj-logged-") as folder:
+            staged.stage(folder, BUILD)
+            # PyTorch brings a CUPTI; the one under its name that is there before stays.
+            env = injected_environment(Path(folder) / "t.pb", FLOPINJ_FLUSH_MS=10,
+                                       LD_PRELOAD=SIMGPU / "libcupti.so.13")
+            done = subprocess.run(
+                [sys.executable, "-c", LOGGED_BY[framework], CLIENTS / "client_kernels.ptx"],
+                env=env | {"PYTHONPATH": folder}, text=True, cwd=folder, timeout=600,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = reduce(Path(folder) / "t.pb")
+        step, values = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual((step, values["flopinj/flop"]), (4, 4 * 200))
+        self.assertNotIn("flopinj/flop_per_token", values)  # so early tokens come too late
+        self.assertEqual([row["total"] for row in report["numbers"] if row["whole"]], [tokens])
+        self.assertGreater(values["flopinj/hfu"], 0)
+        self.assertNotIn("flopinj/mfu", values)
+
+    @has("transformers")
+    def test_a_callback_of_transformers(self):
+        self.check("transformers", 4 * 2 * 4)
+
+    @has("lightning")
+    def test_a_callback_of_lightning(self):
+        self.check("lightning", 4 * 2 * 4)
 
 
 class Annotated(Recorded):
