@@ -22,6 +22,8 @@ void Launches::enter(ThreadContext& thread, CallFrame& frame, const LaunchFuncti
   thread.modules_loaded.clear();  // a launch may load its kernel's module
   LaunchInProgress& launch = thread.launch;
   launch = {};
+  launch.record.called = host_ticks();
+  thread.state->ranges.note(launch.record.called);
   launch.context = contexts_.find(thread, data.context);
   launch.record.path = thread.state->ranges.path();
   launch.record.sequence_plus_1 = thread.state->ranges.sequence_plus_1();

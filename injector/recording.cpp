@@ -37,6 +37,11 @@ CollectorConfig config_for(const Settings& settings) {
   return config;
 }
 
+uint64_t simulated_ticks() noexcept {
+  const Edge* const edge = recording_edge();
+  return edge != nullptr ? edge->now_ns() : 0;
+}
+
 OpenedTrace open_output(const Settings& settings, const ProcessInfo& process) {
   OutputNameContext context;
   context.pid = process.pid;
@@ -64,7 +69,9 @@ void Edge::set_clock() noexcept {
     quickest = took;
     ahead = now - (asked + took / 2);
   }
-  clock_ahead_ns.store(ahead, std::memory_order_relaxed);
+  const auto before = clock_ahead_ns.exchange(ahead, std::memory_order_relaxed);
+  const auto drift = static_cast<uint64_t>(std::abs(static_cast<int64_t>(ahead - before)));
+  clock_error_ns = quickest + (before != 0 ? drift : 0);
 }
 
 Recording::Recording(const Settings& settings, Begin begin, std::function<bool()> program_ended) {
@@ -97,6 +104,9 @@ CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
   };
   hooks.activity_lost = [this] { return activity_ ? activity_->lost() : 0; };
   hooks.now_ns = [this] { return edge_.now_ns(); };
+  hooks.clock_error_ns = [this] {
+    return edge_.cuda.simulated ? uint64_t{0} : edge_.clock_error_ns;
+  };
   hooks.real_ns = monotonic_ns;
   hooks.thread_cpu_ns = thread_cpu_ns;
   hooks.thread_name = thread_name;
@@ -215,6 +225,8 @@ bool Recording::open(std::string& error) {
   process_.cupti_version = edge_.cupti.version;
   edge_.set_clock();
   edge_.simulated_clock.store(process_.simulated_clock, std::memory_order_release);
+  const HostTicks clock = process_.simulated_clock ? simulated_ticks : cpu_ticks;
+  host_clock.store(edge_.settings.host_times ? clock : nullptr, std::memory_order_relaxed);
   process_.clock_trace_ns = edge_.now_ns();
   // Before there is a trace: a CUPTI that never answers leaves no empty file.
   if (edge_.settings.mode != Mode::kCount) {

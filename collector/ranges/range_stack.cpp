@@ -101,6 +101,11 @@ inline void RangeStack::enter(Open& slot, StringId domain, const Child& child) n
   const bool inside = in_call() && !slot.evaluates_node;
   slot.in_call = inside || child.is_operator;
   call_begins_ = call_begins_ || (child.is_operator && !inside);
+  slot.timed = !slot.in_call && depth_ == timed_ && timed_ < kTimedDepth;
+  if (slot.timed) {
+    note(host_ticks());
+    ++timed_;
+  }
   slot.path = child.path;
   slot.step = 0;
   if (child.is_step && own_step_ == 0) {
@@ -200,7 +205,15 @@ void RangeStack::pop_known() noexcept {
     pop({});
 }
 
+void RangeStack::note_pause(uint64_t ticks) noexcept {
+  if (ticks - last_ticks_ > pause_.length()) pause_ = {path_below(timed_), last_ticks_, ticks};
+}
+
 void RangeStack::leave(size_t at) noexcept {
+  if (open_[at].timed) {
+    note(host_ticks());
+    --timed_;
+  }
   if (open_[at].step != 0) {
     process_.steps()->close(open_[at].step);
     own_step_ = 0;

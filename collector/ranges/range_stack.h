@@ -1,6 +1,8 @@
 // One thread's push/pop ranges over all domains. Used only by its own thread. Pushing a range that
 // was pushed at the same place before takes no lock and allocates nothing.
 #pragma once
+#include <collector/identity/host_clock.h>
+#include <collector/identity/launch_record.h>
 #include <collector/ranges/process_ranges.h>
 #include <collector/ranges/range_path_table.h>
 
@@ -16,6 +18,10 @@
 namespace flopinj {
 
 inline constexpr uint32_t kMaxDepth = 128;  // deeper pushes are counted and balanced, not recorded
+// Ranges with fewer around them are timed, for what a thread does between launches, unless they are
+// operators: to look at a clock costs a third of a push.
+inline constexpr size_t kTimedDepth = 3;
+inline constexpr uint64_t kLeastPauseTicks = 1U << 18;  // about 100 us where a tick is a cycle
 
 class RangeStack {
  public:
@@ -54,6 +60,16 @@ class RangeStack {
   // Whether the outermost operator that is open was entered since the last launch that was written.
   bool call_begins() const { return call_begins_ && in_call(); }
   void launch_written() { call_begins_ = false; }
+
+  // The thread did something at this time (host_clock.h): it launches, or a timed range begins or
+  // ends. Until then it was in the timed ranges that are open.
+  void note(uint64_t ticks) noexcept {
+    if (last_ticks_ != 0 && ticks > last_ticks_ + kLeastPauseTicks) [[unlikely]]
+      note_pause(ticks);
+    last_ticks_ = ticks;
+  }
+  const Pause& pause() const { return pause_; }
+  void forget_pause() { pause_ = {}; }
   // Of the innermost range that has one; evaluate_function's is that of its node, once it has run.
   uint64_t sequence_plus_1() const { return sequence_; }
 
@@ -68,6 +84,7 @@ class RangeStack {
     bool evaluates_node = false;
     bool in_node = false;  // or evaluates one
     bool in_call = false;  // or is an operator
+    bool timed = false;    // as are all below it
     uint32_t step = 0;     // that it is; 0: none
     PathId path;
 
@@ -94,6 +111,7 @@ class RangeStack {
   void enter(Open& slot, StringId domain, const Child& child) noexcept;
   void leave(size_t at) noexcept;
   bool pop_counted(StringId domain);
+  void note_pause(uint64_t ticks) noexcept;
   PathId path_below(size_t depth) const { return depth == 0 ? base_ : open_[depth - 1].path; }
   void rebuild(size_t from) noexcept;  // the paths of open_[from..depth_)
   void rebase() noexcept;
@@ -105,6 +123,8 @@ class RangeStack {
   uint32_t seen_version_ = 0;
   std::atomic<uint64_t> unmatched_pops_{0}, too_deep_{0};
   uint64_t sequence_ = 0;
+  uint64_t last_ticks_ = 0;
+  Pause pause_;
   bool call_begins_ = false;
   uint32_t own_step_ = 0;      // of this thread
   uint32_t process_step_ = 0;  // as of seen_version_
@@ -113,6 +133,7 @@ class RangeStack {
   bool chosen_ = false;
   PathId base_, top_;
   size_t depth_ = 0;  // of open_, how many are open
+  size_t timed_ = 0;  // of these, the first ones
   std::vector<Open> open_;
   // Pushes that are only counted, by the domain's string: at most kMaxStrings domains. While a
   // domain has any, its further pushes are too: they are popped first.

@@ -1,3 +1,4 @@
+#include <call_times.h>
 #include <collector/trace/launch_columns.h>
 
 namespace flopinj {
@@ -34,12 +35,14 @@ bool LaunchColumns::add(const TimedLaunch& launch) {
     last_untimed_ = index;
     return true;
   }
-  if (!any_timed_) {
+  const bool first = !any_timed_;
+  if (first) {
     first_start_ns = launch.start_ns;
     last_end_ns_ = launch.start_ns;
     any_timed_ = true;
   }
   gap_ns.push_back(difference(launch.start_ns, last_end_ns_));
+  if (first || gap_ns.back() >= kLeastCalledGapNs) add_call(launch, index);
   last_end_ns_ = launch.end_ns;
   const int64_t duration = difference(launch.end_ns, launch.start_ns);
   int64_t& last = last_duration_[launch.signature.value];
@@ -47,6 +50,19 @@ bool LaunchColumns::add(const TimedLaunch& launch) {
       difference(static_cast<uint64_t>(duration), static_cast<uint64_t>(last)));
   last = duration;
   return true;
+}
+
+// What is called after it has begun, by clocks that are not quite alike, is called as it begins.
+void LaunchColumns::add_call(const TimedLaunch& launch, uint32_t index) {
+  const uint64_t called = std::min(launch.called_ns, launch.start_ns);
+  called_before.push_back(called == 0 ? 0 : 1 + (launch.start_ns - called) / kCallUnitNs);
+  if (called == 0) return;
+  any_called = true;
+  if (launch.pause.end <= launch.pause.begin || launch.pause.end > launch.called_ns) return;
+  const uint64_t since_ns = called - std::min(called, launch.pause.end);
+  pause.insert(pause.end(), {index - last_paused_, launch.pause.path.value, since_ns / kCallUnitNs,
+                             launch.pause.length() / kCallUnitNs});
+  last_paused_ = index;
 }
 
 void LaunchColumns::clear() {
@@ -60,6 +76,10 @@ void LaunchColumns::clear() {
   gap_ns.clear();
   duration_delta_ns.clear();
   untimed_delta.clear();
+  called_before.clear();
+  pause.clear();
+  any_called = false;
+  last_paused_ = 0;
   last_end_ns_ = 0;
   any_timed_ = false;
   last_untimed_ = 0;

@@ -2,6 +2,7 @@
 // tally.
 #pragma once
 #include <collector/identity/ids.h>
+#include <collector/identity/launch_record.h>
 #include <collector/trace/launch_patterns.h>
 
 #include <algorithm>
@@ -19,6 +20,8 @@ struct TimedLaunch {
   PathId path;
   uint64_t sequence_plus_1 = 0;
   uint64_t start_ns = 0, end_ns = 0;  // both 0: untimed
+  uint64_t called_ns = 0;             // by the program; 0: not known
+  Pause pause;                        // of its thread before the call, in ns, if there is one
   uint32_t step = 0;                  // training step that it is in; 0: none
   bool graph = false, windowed = false;
   bool call = false;   // the first one of a call of an operator
@@ -65,14 +68,18 @@ class LaunchColumns {
   uint64_t sequence_base = 0;  // + 1, of the last launch before these that has one
   std::vector<int64_t> gap_ns, duration_delta_ns;
   std::vector<uint32_t> untimed_delta;
+  std::vector<uint64_t> called_before, pause;  // as in the format
+  bool any_called = false;
   uint32_t next_row = 0;  // for LaunchPatterns
 
  private:
   uint32_t step_to(uint64_t sequence);  // the number + 1
 
   uint64_t last_end_ns_ = 0;
+  void add_call(const TimedLaunch&, uint32_t index);
+
   bool any_timed_ = false;
-  uint32_t last_untimed_ = 0;
+  uint32_t last_untimed_ = 0, last_paused_ = 0;
   uint64_t last_sequence_ = 0;
   std::unordered_map<uint32_t, int64_t> last_duration_;  // by signature
 };

@@ -32,7 +32,7 @@ void LaunchOutput::add(size_t device_slot, ThreadId thread, StreamId stream,
     const uint64_t key = uint64_t{thread.value} << 32 | stream.value;
     LaunchColumns& columns = columns_.try_emplace(key, thread, stream).first->second;
     if (columns.full()) {
-      writer_.launches(columns);
+      writer_.launches(columns, clock_error_ns_);
       columns.clear();
     }
     (void)columns.add(launch);  // has room now
@@ -62,7 +62,7 @@ void LaunchOutput::write_columns() {
     LaunchColumns& columns = at->second;
     const bool idle = columns.size() == 0;
     written_ |= !idle;
-    writer_.launches(columns);
+    writer_.launches(columns, clock_error_ns_);
     columns.clear();
     at = idle ? columns_.erase(at) : std::next(at);
   }

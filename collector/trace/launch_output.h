@@ -27,6 +27,8 @@ class LaunchOutput {
   void add(const TallyRow&);
   // Columns are written whole; the tally once its period has passed, or where `everything` is.
   void write(bool everything);
+  // How far the times of the program's calls may be off.
+  void clock_error(uint64_t ns) { clock_error_ns_ = ns; }
   void clear();  // what is not written is forgotten
 
   uint64_t began_ns() const { return began_ns_; }
@@ -55,6 +57,7 @@ class LaunchOutput {
   uint32_t next_key_ = RevisedMessage::kFirstTally;
   std::vector<uint64_t> added_, recorded_;
   bool written_ = false;
+  uint64_t clock_error_ns_ = 0;
 };
 
 }  // namespace flopinj

@@ -226,7 +226,7 @@ void TraceWriter::patterns(uint32_t from_row) {
   });
 }
 
-void TraceWriter::launches(LaunchColumns& columns) {
+void TraceWriter::launches(LaunchColumns& columns, uint64_t clock_error_ns) {
   if (columns.size() == 0) return;
   using F = f::LaunchBatchField;
   const uint32_t known = patterns_.size();
@@ -267,6 +267,12 @@ void TraceWriter::launches(LaunchColumns& columns) {
                           columns.duration_delta_ns.end());
       b.add_packed_uint32(F::untimed_delta, columns.untimed_delta.begin(),
                           columns.untimed_delta.end());
+      if (columns.any_called) {
+        b.add_packed_uint64(F::called_before, columns.called_before.begin(),
+                            columns.called_before.end());
+        b.add_packed_uint64(F::pause, columns.pause.begin(), columns.pause.end());
+        if (clock_error_ns > 0) b.add_uint64(F::clock_error_ns, clock_error_ns);
+      }
     }
     if (!columns.graph.trivial()) add_runs(b, F::graph_run, columns.graph);
     if (!columns.windowed.trivial()) add_runs(b, F::windowed_run, columns.windowed);

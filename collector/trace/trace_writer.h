@@ -31,7 +31,7 @@
 namespace flopinj {
 
 inline constexpr uint32_t kFormatMajor = 1;
-inline constexpr uint32_t kFormatMinor = 10;
+inline constexpr uint32_t kFormatMinor = 11;
 inline constexpr size_t kMaxPacketBytes = 4U << 20;
 inline constexpr size_t kMaxGroupBytes = 8U << 20;
 inline constexpr size_t kMaxTallyRows = 32'768;  // of about 90 bytes at most
@@ -67,7 +67,8 @@ class TraceWriter {
   void device(DeviceId, const DeviceInfo&);
   void metric_group(GroupId, DeviceId, const MetricGroupPlan&);
   void definitions(const Definitions&);  // nothing is written where all lists are empty
-  void launches(LaunchColumns&);         // nothing where it is empty
+  // Nothing where it is empty. Times of calls may be off by `clock_error_ns`.
+  void launches(LaunchColumns&, uint64_t clock_error_ns = 0);
   void tallies(std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);  // likewise
   // Sums since begin_ns that replace those written under this key before; at most kMaxTallyRows.
   void tally(RevisedMessage&, std::span<const TallyRow>, uint64_t begin_ns, uint64_t end_ns);

@@ -185,7 +185,7 @@ LaunchMerger::LaunchMerger(bool expect_times, bool windows_slow)
     : state_(std::make_unique<State>(expect_times, windows_slow)) {}
 LaunchMerger::~LaunchMerger() = default;
 
-void LaunchMerger::launch(const Origin& origin, const LaunchRecord& record) {
+void LaunchMerger::launch(const Origin& origin, const LaunchRecord& record, const Pause& pause) {
   thread_.check();
   FLOPINJ_ASSERT(!full());
   TimedLaunch launch;
@@ -195,11 +195,13 @@ void LaunchMerger::launch(const Origin& origin, const LaunchRecord& record) {
   launch.call = (record.flags & LaunchRecord::kCallBegins) != 0;
   launch.windowed = state_->windows_slow && (record.flags & LaunchRecord::kWindowed) != 0;
   launch.step = record.step;
+  launch.called_ns = record.called;
+  launch.pause = pause;
   state_->add(origin, launch, {record.correlation, 0}, record.correlation != 0);
 }
 
 void LaunchMerger::graph_launch(const Origin& origin, const LaunchRecord& record,
-                                std::span<const GraphNode> nodes) {
+                                std::span<const GraphNode> nodes, const Pause& pause) {
   thread_.check();
   FLOPINJ_ASSERT(!full());
   for (const GraphNode& node : nodes) {
@@ -209,6 +211,8 @@ void LaunchMerger::graph_launch(const Origin& origin, const LaunchRecord& record
     launch.sequence_plus_1 =
         node.sequence_plus_1 != 0 ? node.sequence_plus_1 : record.sequence_plus_1;
     launch.graph = true;
+    launch.called_ns = record.called;
+    if (&node == nodes.data()) launch.pause = pause;
     launch.windowed = state_->windows_slow && (record.flags & LaunchRecord::kWindowed) != 0;
     launch.step = record.step;
     const bool known = node.node != 0 || nodes.size() == 1;
@@ -232,6 +236,7 @@ bool LaunchMerger::conditional(const Origin& origin, const LaunchRecord& record,
         node.sequence_plus_1 != 0 ? node.sequence_plus_1 : record.sequence_plus_1;
     of.launch.graph = of.launch.found = true;
     of.launch.step = record.step;
+    of.launch.called_ns = record.called;
     const CorrelationKey key{record.correlation, node.node};
     s.conditional.insert(key, of, [](const Found&) {});
     if (const auto time = s.early.take(key)) s.add_found(of, time->start_ns, time->end_ns);

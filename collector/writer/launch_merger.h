@@ -46,11 +46,13 @@ class LaunchMerger {
   };
   // A launch with correlation id 0 waits for no time. After launch() or graph_launch(), when
   // full(), the caller calls release() before it adds more.
-  void launch(const Origin&, const LaunchRecord&);
+  // Times of the program's calls are on the trace's clock, as is `pause`, which was before them.
+  void launch(const Origin&, const LaunchRecord&, const Pause& pause = {});
   // A graph launch is one launch per node; `path` of the record serves nodes without a
   // path. A node whose id is unknown is timed only where it is the graph's only one: durations are
   // never guessed onto kernels.
-  void graph_launch(const Origin&, const LaunchRecord&, std::span<const GraphNode> nodes);
+  void graph_launch(const Origin&, const LaunchRecord&, std::span<const GraphNode> nodes,
+                    const Pause& pause = {});
   // Nodes of conditional bodies: each activity record of one that comes, now or later, is a launch.
   // False where that will not report all of them: no times are expected, or a node has no id.
   bool conditional(const Origin&, const LaunchRecord&, std::span<const GraphNode> nodes);

@@ -16,8 +16,8 @@ namespace flopinj {
 
 inline constexpr uint32_t kMaxDevices = 32;
 inline constexpr uint32_t kMaxThreads = 4'096;
-// A thread that launches more than the first records has a ring of 512 KiB.
-inline constexpr uint32_t kFirstRecords = 32, kRingRecords = 16'384;
+// A thread that launches more than the first records has a ring of 640 KiB.
+inline constexpr uint32_t kFirstRecords = 24, kRingRecords = 16'384;
 
 struct ThreadState {
   ThreadState(ThreadId thread, uint32_t tid, RangePathTable& paths, const ProcessRanges& process)
@@ -29,9 +29,13 @@ struct ThreadState {
   Ring<RingRecord, kFirstRecords> ring;
   SignatureCache signatures;
 
-  // Behind a mark where the thread's launches are in another training step now. False, and counted,
-  // where there is no room.
+  // Behind marks where the thread's launches are in another training step now, or the thread has
+  // paused. False, and counted, where there is no room.
   bool push(RingRecord launch) noexcept {
+    if (const Pause& pause = ranges.pause(); pause.end != 0) [[unlikely]] {
+      if (!ring.push(RingRecord::pause_mark(pause))) return false;
+      ranges.forget_pause();
+    }
     if (const uint32_t step = ranges.step(); step != marked_step_) [[unlikely]] {
       if (!ring.push(RingRecord::step_mark(step))) return false;
       marked_step_ = step;
@@ -41,7 +45,9 @@ struct ThreadState {
     ranges.launch_written();
     return true;
   }
-  uint32_t taken_step = 0;  // the writer's: that the next launch in the ring is in
+  // The writer's, of the next launch in the ring.
+  uint32_t taken_step = 0;
+  Pause taken_pause;
 
   // Launches of this thread per device (index: device id, the last one for all beyond).
   struct PerDevice {

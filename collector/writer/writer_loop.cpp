@@ -22,6 +22,7 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
     : state_(state),
       process_(process),
       writer_(std::move(sink)),
+      host_clock_([&state] { return state.now(); }, state.hooks.clock_error_ns),
       merger_(state.config.expect_times,
               !process.simulated_clock || state.config.scheduler.every_launch),
       output_(
@@ -97,6 +98,8 @@ void WriterLoop::step(const WriterControl::Request& request) {
 void WriterLoop::drain() {
   state_.times.take(times_);
   state_.threads.list(threads_);
+  host_clock_.set();
+  output_.clock_error(host_clock_.error_ns());
   for (ThreadState*& thread : threads_) {
     const bool last = thread->retired.load(std::memory_order_acquire);
     thread->ring.drain([&](const RingRecord& record) {
@@ -125,13 +128,20 @@ void WriterLoop::take(ThreadState& thread, const RingRecord& record) {
     thread.taken_step = record.subject;
     return;
   }
+  if (record.is_pause_mark()) {
+    thread.taken_pause = record.pause();
+    return;
+  }
   const LaunchMerger::Origin origin{thread.id, record.stream, DeviceId{record.device_slot}};
   LaunchRecord launch = record.launch();
   launch.step = thread.taken_step;
+  launch.called = host_clock_.ns(launch.called);
+  Pause pause = std::exchange(thread.taken_pause, {});
+  if (pause.end != 0) pause = {pause.path, host_clock_.ns(pause.begin), host_clock_.ns(pause.end)};
   if ((launch.flags & LaunchRecord::kGraph) != 0) {
-    take_graph(origin, launch, record.launches);
+    take_graph(origin, launch, pause, record.launches);
   } else {
-    merger_.launch(origin, launch);
+    merger_.launch(origin, launch, pause);
     counts_.taken(origin.device, launch.signature, launch.correlation, launch.flags);
   }
   count_unseen(launch.flags);
@@ -144,10 +154,10 @@ void WriterLoop::take(ThreadState& thread, const RingRecord& record) {
 // The launching thread counted so many launches; what the table says otherwise must not unbalance
 // the ledger.
 void WriterLoop::take_graph(const LaunchMerger::Origin& origin, const LaunchRecord& record,
-                            uint32_t counted) {
+                            const Pause& pause, uint32_t counted) {
   const auto nodes = state_.graphs.nodes(record.graph);
   const auto known = nodes.first(std::min<size_t>(nodes.size(), counted));
-  merger_.graph_launch(origin, record, known);
+  merger_.graph_launch(origin, record, known, pause);
   state_.losses.lost("graph_unknown", origin.device.value, counted - known.size());
   for (const GraphNode& node : nodes) count_unseen(node.flags);
   if (!merger_.conditional(origin, record, nodes.subspan(known.size())))

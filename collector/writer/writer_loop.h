@@ -5,6 +5,7 @@
 // in the whole trace, a definition comes before its use: what uses ids is taken first, then the
 // definitions, each kind before the kinds it refers to.
 #pragma once
+#include <collector/identity/host_clock.h>
 #include <collector/trace/launch_output.h>
 #include <collector/trace/step_output.h>
 #include <collector/trace/trace_writer.h>
@@ -33,7 +34,7 @@ class WriterLoop {
   void step(const WriterControl::Request&);
   void drain();
   void take(ThreadState&, const RingRecord&);
-  void take_graph(const LaunchMerger::Origin&, const LaunchRecord&, uint32_t counted);
+  void take_graph(const LaunchMerger::Origin&, const LaunchRecord&, const Pause&, uint32_t counted);
   void count_unseen(uint32_t flags);
   // Launches that have their times, or have waited for them long enough, go on into the output.
   void release(bool everything);
@@ -50,6 +51,7 @@ class WriterLoop {
   CollectorState& state_;
   const ProcessInfo process_;
   TraceWriter writer_;
+  HostClock host_clock_;
   LaunchMerger merger_;
   LaunchCounts counts_;
   LaunchOutput output_;

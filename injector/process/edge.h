@@ -41,6 +41,7 @@ struct Edge {
   // again, for clocks drift apart.
   void set_clock() noexcept;
   std::atomic<uint64_t> clock_ahead_ns{0};
+  uint64_t clock_error_ns = 0;  // what is not known of it, as set_clock() found: its thread's
   std::atomic<bool> graphs_shown{false};     // of a device's chip (ShownToWork)
   std::atomic<bool> simulated_clock{false};  // CUPTI's time stamps are simgpu's
 };

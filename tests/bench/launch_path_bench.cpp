@@ -54,6 +54,8 @@ struct Launcher {
     record.signature = s->id;
     record.path = thread.ranges.path();
     record.sequence_plus_1 = thread.ranges.sequence_plus_1();
+    record.called = host_ticks();
+    thread.ranges.note(record.called);
     bump(thread.launches[1].made);
     thread.push({record, 1, 1});
     return s;
@@ -64,7 +66,8 @@ struct Launcher {
 };
 
 // Drains as often as the ring needs; its cost is part of the figure, a few ns.
-void known_signature(benchmark::State& state) {
+void known_signature(benchmark::State& state, bool host_times) {
+  host_clock = host_times ? cpu_ticks : nullptr;
   Launcher launcher(static_cast<int>(state.range(0)));
   size_t next = 0;
   uint32_t since_drain = 0;
@@ -77,8 +80,9 @@ void known_signature(benchmark::State& state) {
     }
   }
 }
-BENCHMARK(known_signature)->ArgName("kernels")->Arg(1)->Arg(200);
-BENCHMARK(known_signature)->ArgName("kernels")->Arg(200)->ThreadRange(1, 8);
+BENCHMARK_CAPTURE(known_signature, plain, false)->ArgName("kernels")->Arg(1)->Arg(200);
+BENCHMARK_CAPTURE(known_signature, plain, false)->ArgName("kernels")->Arg(200)->ThreadRange(1, 8);
+BENCHMARK_CAPTURE(known_signature, host_times, true)->ArgName("kernels")->Arg(1)->Arg(200);
 
 void fingerprint_128_bytes(benchmark::State& state) {
   Launcher launcher(1);
@@ -242,7 +246,8 @@ void slow_decision(benchmark::State& state) {
 BENCHMARK(slow_decision)->ThreadRange(1, 8)->UseRealTime();
 
 // As on a thread of autograd's: no range around it is a step, so each could be one.
-void push_pop(benchmark::State& state, const char* name) {
+void push_pop(benchmark::State& state, const char* name, bool host_times) {
+  host_clock = host_times ? cpu_ticks : nullptr;
   Launcher launcher(1);
   launcher.steps.begin();
   launcher.thread.ranges.push({}, "network");
@@ -253,9 +258,11 @@ void push_pop(benchmark::State& state, const char* name) {
     launcher.thread.ranges.pop({});
   }
 }
-BENCHMARK_CAPTURE(push_pop, short_name, "layer1.conv2");
+BENCHMARK_CAPTURE(push_pop, short_name, "layer1.conv2", false);
+BENCHMARK_CAPTURE(push_pop, host_times, "layer1.conv2", true);
 BENCHMARK_CAPTURE(push_pop, pytorch_name,
-                  "aten::conv2d, seq = 3, op_id = 7, sizes = [[64, 3, 224, 224], [64, 3, 7, 7]]");
+                  "aten::conv2d, seq = 3, op_id = 7, sizes = [[64, 3, 224, 224], [64, 3, 7, 7]]",
+                  false);
 
 // Not in the thread's cache: what the shared table's lock costs.
 void table_lookup(benchmark::State& state) {

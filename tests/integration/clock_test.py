@@ -40,7 +40,7 @@ class Model:
     def __init__(self):
         self.costs = host_costs()
         self.host = self.stream = 0
-        self.kernels, self.steps = [], []
+        self.kernels, self.steps, self.calls = [], [], []
 
     def call(self, name):
         self.host += next(ns for call, ns in self.costs.items() if name.startswith(call))
@@ -60,13 +60,16 @@ class Model:
 
     def launch(self, n):
         self.call("cuLaunchKernel")
+        self.calls.append(self.host)
         self.kernels.append(self.work(saxpy_ns(n)))
 
-    def run(self):
+    def run(self, queries=0):
         for _ in range(2):
             self.call("cuMemAlloc")
         for _ in range(STEPS):
             begin = self.host
+            for _ in range(queries):
+                self.call("cuStreamQuery")
             self.copy(BIG)
             for n in (BIG, SMALL, SMALL):
                 self.launch(n)
@@ -80,8 +83,8 @@ class Model:
 
 
 class SimulatedClock(harness.TestCase):
-    def record(self, sleep_ms=0, **settings):
-        self.run_profiled([harness.CLIENTS / "clock_client", PTX, STEPS, sleep_ms],
+    def record(self, sleep_ms=0, queries=0, **settings):
+        self.run_profiled([harness.CLIENTS / "clock_client", PTX, STEPS, sleep_ms, queries],
                           FLOPINJ_FORCE=1, **settings)
         return harness.reduce(self.trace)
 
@@ -111,6 +114,23 @@ class SimulatedClock(harness.TestCase):
         self.assertEqual(figures["flop"], 2 * fma)
         self.assertAlmostEqual(figures["hfu"], fma / FMA_PER_NS / model.host, delta=1e-9)
         self.assertAlmostEqual(figures["step_time"], sorted(model.steps)[STEPS // 2] / 1e9)
+
+    def test_idle_time_of_a_late_host_is_in_the_range_that_it_was_in(self):
+        queries, unit = 1000, 128
+        model = Model().run(queries)
+        report = self.record(queries=queries, FLOPINJ_HOST_TIMES=1)
+        late = 0
+        for (_, before), (begin, _), call in zip(model.kernels, model.kernels[1:],
+                                                 model.calls[1:]):
+            if begin - before >= ((begin - call) // unit + 1) * unit - 1:
+                late += begin - before
+        self.assertGreater(late, (STEPS - 1) * queries * 500)
+        lost = harness.by(report, "lost", "line")
+        self.assertEqual(lost["idle_host_late"]["ns"], late)
+        self.assertEqual(lost["idle_queued"]["ns"], 0)
+        # In all steps but the first, before which no kernel has run; the unit rounds it down.
+        self.assertEqual(report["lost_host"], [
+            {"range": "step/data", "ns": (STEPS - 1) * (queries * 500 // unit) * unit}])
 
     def test_what_the_host_does_takes_no_time(self):
         self.assertEqual(self.times(self.record(sleep_ms=0)), self.times(self.record(sleep_ms=40)))

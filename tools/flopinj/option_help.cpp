@@ -60,6 +60,10 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "File for the textfile collector of Prometheus' node exporter, named as for --output and "
      "ending in .prom: launches, coverage, own cost and energy, written anew every 5 s and removed "
      "when the recording ends. FLOP, HFU and MFU: flopinj metrics"},
+    {"FLOPINJ_HOST_TIMES",
+     "Record when the program called for launches, and where it was before, so that idle time in "
+     "which the host was late has a line of its own in where the peak went. A launch takes about "
+     "15 ns longer"},
     {"FLOPINJ_NO_ENERGY",
      "Do not ask NVML for the energy of the GPUs. Without it NVML is asked once a second, where "
      "the driver has it (libnvidia-ml.so.1)"},

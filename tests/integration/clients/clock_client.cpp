@@ -1,6 +1,7 @@
-// A training loop of known times: clock_client PTX STEPS SLEEP_MS. Each step copies a batch to the
-// device, launches two kernels, works on the host for so many milliseconds, half of them asleep,
-// launches a third kernel, waits, and copies a result back.
+// A training loop of known times: clock_client PTX STEPS SLEEP_MS [QUERIES]. Each step asks so many
+// times, in the range `data`, whether the device is idle, copies a batch to the device, launches
+// two kernels, works on the host for so many milliseconds, half of them asleep, launches a third
+// kernel, waits, and copies a result back.
 #include <nvtx3/nvToolsExt.h>
 
 #include <chrono>
@@ -34,7 +35,8 @@ void saxpy(CUfunction function, int n, CUdeviceptr x, CUdeviceptr y) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 4 && argc != 5) return 2;
+  const int queries = argc == 5 ? std::stoi(argv[4]) : 0;
   const std::chrono::milliseconds host(std::stoi(argv[3]));
   CUdevice device = 0;
   CUcontext context = nullptr;
@@ -52,6 +54,9 @@ int main(int argc, char** argv) {
   check(cuMemAlloc(&y, kBig * sizeof(float)), "cuMemAlloc");
   for (int step = 0; step < std::stoi(argv[2]); ++step) {
     nvtxRangePushA("step");
+    nvtxRangePushA("data");
+    for (int query = 0; query < queries; ++query) cuStreamQuery(nullptr);
+    nvtxRangePop();
     check(cuMemcpyHtoD(x, batch.data(), kBig * sizeof(float)), "cuMemcpyHtoD");
     saxpy(function, kBig, x, y);
     saxpy(function, kSmall, x, y);

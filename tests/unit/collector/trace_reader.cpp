@@ -159,6 +159,8 @@ std::vector<ReadLaunch> read_launches(const pb::LaunchBatch& batch, const ReadPa
   for (const uint32_t delta : batch.untimed_delta()) untimed.insert(index += delta);
   std::map<uint32_t, uint64_t> durations;
   uint64_t last_end = batch.first_start_ns();
+  int calls = 0;
+  bool first = true;
   for (size_t i = 0; i < n; ++i) {
     ReadLaunch& l = launches[i];
     const int at = static_cast<int>(i);
@@ -171,6 +173,17 @@ std::vector<ReadLaunch> read_launches(const pb::LaunchBatch& batch, const ReadPa
     uint64_t& duration = durations[l.signature];
     duration += static_cast<uint64_t>(batch.duration_delta_ns(at));
     l.end_ns = last_end = l.start_ns + duration;
+    const bool has_call = first || batch.gap_ns(at) >= 2'000;
+    first = false;
+    if (!has_call || batch.called_before_size() == 0) continue;
+    const uint64_t before = batch.called_before(calls++);
+    if (before != 0) l.called_before_ns = 128 * (before - 1);
+  }
+  for (int i = 0, launch = 0; i + 4 <= batch.pause_size(); i += 4) {
+    ReadLaunch& l = launches.at(static_cast<size_t>(launch += static_cast<int>(batch.pause(i))));
+    l.pause_path = static_cast<uint32_t>(batch.pause(i + 1));
+    l.pause_end_before_ns = 128 * batch.pause(i + 2);
+    l.pause_ns = 128 * batch.pause(i + 3);
   }
   return launches;
 }

@@ -42,7 +42,10 @@ struct ReadLaunch {
   uint64_t sequence_plus_1 = 0, start_ns = 0, end_ns = 0;
   uint32_t step = 0;
   bool timed = false, graph = false, windowed = false;
-  bool call = false;  // begins one
+  bool call = false;                       // begins one
+  uint64_t called_before_ns = UINT64_MAX;  // at least, and less than 128 more; not known
+  uint32_t pause_path = 0;
+  uint64_t pause_end_before_ns = 0, pause_ns = 0;  // likewise, before the call
 };
 std::vector<ReadLaunch> read_launches(const pb::LaunchBatch&, const ReadPatterns& = {});
 

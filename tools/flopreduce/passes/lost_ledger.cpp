@@ -1,6 +1,7 @@
 #include "passes/lost_ledger.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -71,6 +72,8 @@ class Builder {
     if (all < kFsInNs) return "no device time";
     if (all / kFsInNs >= UINT64_MAX) return "times are too long to be added up";
     add_up(devices, report_.lost);
+    for (const auto& [range, ns] : host_ns_) report_.lost.host.push_back({range, ns});
+    std::ranges::stable_sort(report_.lost.host, std::greater<>(), &LostReport::HostTime::ns);
     return "";
   }
 
@@ -118,6 +121,8 @@ class Builder {
       out.steps.push_back({step.first, step.steps, step.time});
     add_parts(found->second, out);
     if (device.times) add_summed(from_.totals.devices[number], out);
+    for (const auto& [path, ns] : split.host_ns())
+      add_saturating(host_ns_[path == PathTable::kRoot ? "" : from_.tables.path_string(path)], ns);
     hidden_fs_ += split.hidden_fs();
     report_.lost.hidden_ns =
         static_cast<uint64_t>(std::min<u128>(hidden_fs_ / kFsInNs, UINT64_MAX));
@@ -174,6 +179,7 @@ class Builder {
   Report& report_;
   OperatorJoin join_;
   u128 hidden_fs_ = 0;
+  std::map<std::string, uint64_t> host_ns_;  // LostReport::host
 };
 
 // Time of one device in one place: beside communication, and of it while no kernel ran.

@@ -1,5 +1,7 @@
 #include "passes/lost_pass.h"
 
+#include <call_times.h>
+
 #include <algorithm>
 
 #include "passes/rows/busy_interval.h"
@@ -113,8 +115,20 @@ void LostPass::add_collective(const RowTable& rows, const LaunchPiece& piece, si
       ns != LaunchPiece::kNoTime && BusyInterval::has_place(piece.start_ns[i], ns) ? ns : 0);
 }
 
+uint32_t LostPass::add_pause(OfDevice& device, uint32_t trace, const TimeSplit::Launch& launch,
+                             const LaunchPiece::Pause& pause) const {
+  const uint32_t path =
+      pause.path == 0 ? PathTable::kRoot : tables_.traces[trace].paths.get(pause.path);
+  const uint64_t before_ns = (launch.called_before - uint64_t{1}) * kCallUnitNs + pause.since_ns;
+  if (path == kNoIndex || launch.begin_ns < before_ns) return 0;
+  const uint64_t end_ns = launch.begin_ns - before_ns;
+  return device.split.add_pause({path, end_ns - std::min(end_ns, pause.length_ns), end_ns});
+}
+
 void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
+  auto pause = piece.pauses.begin();
   for (size_t i = 0; i < piece.size; ++i) {
+    while (pause != piece.pauses.end() && pause->at < i) ++pause;
     if (piece.row[i] == RowTable::kDiscard) continue;
     OfRow& row = row_of(rows, piece.row[i]);
     const bool counted = counts(rows.trace(), piece.step);
@@ -127,10 +141,16 @@ void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
     }
     const uint64_t kernel =
         piece.windowed && row.worth.mean_ns ? std::min(took, *row.worth.mean_ns) : took;
-    TimeSplit::Launch launch{piece.start_ns[i], kernel,         &row.worth, row.place,
-                             piece.step,        piece.windowed, false};
+    TimeSplit::Launch launch{piece.start_ns[i], kernel, &row.worth, row.place, piece.step,
+                             piece.windowed,    false,  0,          0};
+    if (piece.calls && (launch.called_before = piece.called_before[i]) != 0) {
+      row.device->split.clock_error(piece.clock_error_ns);
+      if (pause != piece.pauses.end() && pause->at == i)
+        launch.pause = add_pause(*row.device, rows.trace(), launch, *pause);
+    }
     row.device->add(launch);
     if (took == kernel) continue;
+    launch.called_before = launch.pause = 0;
     launch.begin_ns += kernel;
     launch.length_ns = took - kernel;
     launch.slowed = true;

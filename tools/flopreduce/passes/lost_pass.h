@@ -59,6 +59,8 @@ class LostPass final : public LaunchConsumer {
   // The launch is of steps that count, as far as its place in the trace says it.
   bool counts(uint32_t trace, uint32_t step) const;
   void add_collective(const RowTable& rows, const LaunchPiece& piece, size_t i);
+  uint32_t add_pause(OfDevice& device, uint32_t trace, const TimeSplit::Launch& launch,
+                     const LaunchPiece::Pause& pause) const;
 
   const TraceTables& tables_;
   LaunchWorths& worths_;

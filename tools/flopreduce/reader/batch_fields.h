@@ -56,7 +56,7 @@ class BatchFields {
   }
 
  private:
-  static constexpr size_t kMost = 19;  // above the numbers of all fields
+  static constexpr size_t kMost = 22;  // above the numbers of all fields
   bool take(protozero::data_view body, bool& packed_once);
 
   const Kinds kinds_;

@@ -10,12 +10,13 @@ using Field = trace_fields::LaunchBatchField;
 }  // namespace
 
 LaunchBatchReader::LaunchBatchReader()
-    : fields_({.columns = field_bits(Field::signature, Field::range_path_run, Field::sequence_run,
-                                     Field::gap_ns, Field::duration_delta_ns, Field::untimed_delta,
-                                     Field::graph_run, Field::windowed_run, Field::pattern_run,
-                                     Field::step_run, Field::call_run),
+    : fields_({.columns =
+                   field_bits(Field::signature, Field::range_path_run, Field::sequence_run,
+                              Field::gap_ns, Field::duration_delta_ns, Field::untimed_delta,
+                              Field::graph_run, Field::windowed_run, Field::pattern_run,
+                              Field::step_run, Field::call_run, Field::called_before, Field::pause),
                .numbers = field_bits(Field::thread, Field::stream, Field::first_start_ns,
-                                     Field::sequence_base)}) {}
+                                     Field::sequence_base, Field::clock_error_ns)}) {}
 
 // How many launches there are, and that every column has them. A run of a pattern's rows takes no
 // room of its own, but each launch of it has two values in the columns of times: what a file can
@@ -60,7 +61,8 @@ bool LaunchBatchReader::fits() {
     if ((!first && step == 0) || step >= size_ || index >= size_ - step) return false;
     index += step;
   }
-  return true;
+  const auto pauses = count_varints(column(Field::pause));
+  return count_varints(column(Field::called_before)) && pauses && *pauses % 4 == 0;
 }
 
 bool LaunchBatchReader::open(protozero::data_view body, DamageLog& damage) {

@@ -110,6 +110,10 @@ class LaunchBatchReader {
   }
   PackedColumn gaps() const { return PackedColumn(column(Field::gap_ns)); }
   PackedColumn durations() const { return PackedColumn(column(Field::duration_delta_ns)); }
+  bool has_calls() const { return !column(Field::called_before).empty(); }
+  PackedColumn called_before() const { return PackedColumn(column(Field::called_before)); }
+  PackedColumn pauses() const { return PackedColumn(column(Field::pause)); }
+  uint64_t clock_error_ns() const { return fields_.number(Field::clock_error_ns); }
 
   // A stretch of launches that are alike in this.
   struct Stretch {

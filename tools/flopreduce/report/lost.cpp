@@ -6,9 +6,11 @@ namespace flopinj::reduce {
 
 using enum LostLine;
 
-const std::array<LostRow, 20> kLostRows{{
+const std::array<LostRow, 22> kLostRows{{
     {"idle", nullptr, "no kernel runs", kIdleStartEnd, kIdleShortGaps},
     {"idle_start_end", "idle", "start and end", kIdleStartEnd, kIdleStartEnd},
+    {"idle_host_late", "idle", "host late", kIdleHostLate, kIdleHostLate},
+    {"idle_queued", "idle", "launched in time", kIdleQueued, kIdleQueued},
     {"idle_between_steps", "idle", "between steps", kIdleBetweenSteps, kIdleBetweenSteps},
     {"idle_long_gaps", "idle", "long gaps", kIdleLongGaps, kIdleLongGaps},
     {"idle_short_gaps", "idle", "short gaps", kIdleShortGaps, kIdleShortGaps},
@@ -87,7 +89,9 @@ class Settlement {
   }
 
  private:
-  static constexpr std::array kIdle{kIdleBetweenSteps, kIdleLongGaps, kIdleShortGaps};
+  static constexpr std::array kIdle{kIdleHostLate, kIdleQueued, kIdleBetweenSteps, kIdleLongGaps,
+                                    kIdleShortGaps};
+  static constexpr std::array kBeside{kIdleBetweenSteps, kIdleLongGaps, kIdleShortGaps};
 
   u128 sum(LostLine line) const { return sum_of(cuts_[0], line); }
   // Out of a line.
@@ -129,18 +133,18 @@ class Settlement {
     for (const LostTime* time : cuts_[0])
       for (const u128 beside : time->beside_fs) add_saturating(all, beside);
     std::vector<u128> of_line;
-    for (const LostLine line : kIdle) {
+    for (const LostLine line : kBeside) {
       u128 beside = 0;
       for (const LostTime* time : cuts_[0])
         add_saturating(beside, time->beside_fs[place_beside(line)]);
       of_line.push_back(beside);
     }
     const auto amounts = in_proportion(of_line, std::min(all, device_.windows_fs));
-    for (size_t i = 0; i < kIdle.size(); ++i)
+    for (size_t i = 0; i < kBeside.size(); ++i)
       for (const Cut& cut : cuts_) {
         std::vector<u128> weights;
         for (const LostTime* time : cut) weights.push_back(time->beside_fs[i]);
-        move(cut, in_proportion(weights, amounts[i]), kIdle[i], kProfiler);
+        move(cut, in_proportion(weights, amounts[i]), kBeside[i], kProfiler);
       }
   }
 

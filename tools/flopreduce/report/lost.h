@@ -48,6 +48,13 @@ struct LostReport {
   std::vector<Step> steps;              // likewise
   std::map<size_t, Process> processes;  // likewise; by Report::traces
   uint64_t skipped_steps = 0;           // of each process: in no line, as is all outside of steps
+  // Of the time in which the host was late: where it was meanwhile, by range ("" outside of all),
+  // the longest first. What is in none was spent in pieces that are too short to be recorded.
+  struct HostTime {
+    std::string range;
+    uint64_t ns = 0;
+  };
+  std::vector<HostTime> host;
   uint64_t device_steps = 0;   // steps that ended, once for each of their process's devices
   uint64_t hidden_ns = 0;      // communication beside other kernels
   uint64_t saved_ns = 0;       // of the model's FLOP: what operators did without
@@ -99,7 +106,7 @@ struct LostRow {
   LostLine first, last;
 };
 // All of them: groups before their lines. Those without a parent add up to the capacity.
-extern const std::array<LostRow, 20> kLostRows;
+extern const std::array<LostRow, 22> kLostRows;
 inline uint64_t ns_of(const LostNs& ns, const LostRow& row) {
   uint64_t sum = 0;
   for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) sum += ns[line];

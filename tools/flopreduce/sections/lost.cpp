@@ -243,11 +243,23 @@ std::string longest_gap_advice(const Report& report) {
          ": look for a synchronization.";
 }
 
+// What the host did instead of launching, where that is known of half of the time or more.
+std::string host_late_advice(const Report& report) {
+  const LostReport& lost = report.lost;
+  const uint64_t late_ns = lost.at(LostLine::kIdleHostLate);
+  if (lost.host.empty() || 2 * lost.host.front().ns < late_ns)
+    return "Kernels were called for after the GPU had nothing to do: CUDA graphs help.";
+  const auto& [range, ns] = lost.host.front();
+  return "The host launched late: it spent " + to_human_time(ns) + " of " + to_human_time(late_ns) +
+         (range.empty() ? " outside of all ranges." : " in " + shorten(printable(range), 40) + ".");
+}
+
 std::string short_gaps_advice(const Report& report) {
   uint64_t gaps = 0;
   for (const auto& device : report.time.devices)
     for (size_t decade = 0; decade < 5; ++decade) add_saturating(gaps, device.idle[decade].gaps);
-  return to_grouped(gaps) + " gaps: if the host is late, CUDA graphs help.";
+  return to_grouped(gaps) +
+         " gaps: if the host is late (record with --host-times), CUDA graphs help.";
 }
 
 std::string advice_on(const LostRow& row, const Report& report) {
@@ -258,6 +270,11 @@ std::string advice_on(const LostRow& row, const Report& report) {
     case kIdleStartEnd:
     case kProfiler:
       return "Record longer: it is of the start.";
+    case kIdleHostLate:
+      return host_late_advice(report);
+    case kIdleQueued:
+      return "Kernels were called for while others ran, and began later: look for what they wait "
+             "for, such as copies and events.";
     case kIdleBetweenSteps:
       return "No kernel runs for " + to_human_time(ns) +
              " between steps: look at the loader (workers, pinned memory) and at what the loop "
@@ -359,6 +376,17 @@ const TableSource kLostTable("lost", "where the peak went: from all device time 
                              lost_columns, lost_rows);
 const TableSource kLostWhole("lost_capacity", "what the shares of lost are of", lost_whole_columns,
                              lost_wholes);
+Columns<LostReport::HostTime> lost_host_columns() {
+  Columns<LostReport::HostTime> c;
+  c.text("range", "range", or_null(&LostReport::HostTime::range),
+         "that the launching thread was in; null: in none");
+  c.exact("ns", "time", Kind::kNanoseconds, &LostReport::HostTime::ns,
+          "of idle_host_late, in pauses of a thread from about 100 us on");
+  return c;
+}
+
+const TableSource kLostHost("lost_host", "where the host was while it was late", lost_host_columns,
+                            [](const Report& report) { return report.lost.host; });
 const TableSource kLostPhases("lost_phases", "where the peak went by phase", lost_phase_columns,
                               lost_phase_lines);
 const TableSource kLostParts =
@@ -545,7 +573,7 @@ std::vector<ShownFigure> lost_figures(const Report& report) {
   return figures;
 }
 
-const Subject kLost = {{&kLostTable, &kLostWhole, &kLostPhases, &kLostParts, &kLostSteps},
-                       lost_section};
+const Subject kLost = {
+    {&kLostTable, &kLostWhole, &kLostHost, &kLostPhases, &kLostParts, &kLostSteps}, lost_section};
 
 }  // namespace flopinj::reduce

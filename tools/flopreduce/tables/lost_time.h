@@ -11,6 +11,8 @@ namespace flopinj::reduce {
 // In the order in which they are taken off: bounds and overlaps are read by it.
 enum class LostLine : uint8_t {
   kIdleStartEnd,
+  kIdleHostLate,
+  kIdleQueued,
   kIdleBetweenSteps,
   kIdleLongGaps,
   kIdleShortGaps,
@@ -29,7 +31,7 @@ enum class LostLine : uint8_t {
   kOtherFlop,
   kModel,
 };
-inline constexpr size_t kLostLines = 17;
+inline constexpr size_t kLostLines = 19;
 constexpr size_t place_of(LostLine line) { return static_cast<size_t>(line); }
 
 // Lines of one subject, in femtoseconds of device time: a launch's work at peak is less than a
@@ -52,7 +54,7 @@ inline constexpr size_t kWorkClasses = 5;
 // What time went to, before work beyond the time that it was done in has its place.
 struct LostTime {
   LostFs fs{};
-  // Of the idle lines between kernels: beside launches that were made while counters were read.
+  // Of the idle lines without a known cause: beside launches made while counters were read.
   std::array<u128, 3> beside_fs{};
 
   u128& operator[](LostLine line) { return fs[place_of(line)]; }
@@ -62,7 +64,10 @@ struct LostTime {
     for (size_t i = 0; i < beside_fs.size(); ++i) add_saturating(beside_fs[i], o.beside_fs[i]);
   }
 };
-// The place of an idle line between kernels in LostTime::beside_fs.
+// The place of such a line in LostTime::beside_fs.
+constexpr bool is_beside(LostLine line) {
+  return line >= LostLine::kIdleBetweenSteps && line <= LostLine::kIdleShortGaps;
+}
 constexpr size_t place_beside(LostLine line) {
   return place_of(line) - place_of(LostLine::kIdleBetweenSteps);
 }

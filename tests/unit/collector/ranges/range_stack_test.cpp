@@ -441,3 +441,84 @@ TEST_CASE("stack: threads with their own stacks and common process ranges") {
   RangeStack stack(table, process);
   CHECK(stack.path() == PathId{});
 }
+
+namespace {
+
+uint64_t ticks_now = 0;
+// Ticks as a test has them.
+struct Ticks {
+  Ticks() {
+    ticks_now = 1;
+    host_clock = []() noexcept { return ticks_now; };
+  }
+  ~Ticks() { host_clock = nullptr; }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "stack: the longest pause since the last launch, and where it was") {
+  const Ticks ticks;
+  constexpr uint64_t kLong = kLeastPauseTicks + 1;
+  const auto go_on = [](uint64_t by) { ticks_now += by; };
+  const auto launch = [&] { stack.note(host_ticks()); };
+  launch();
+  CHECK(stack.pause().end == 0);
+  stack.push({}, "step");
+  stack.push({}, "data");
+  const uint64_t began = ticks_now;
+  go_on(2 * kLong);
+  stack.pop({});
+  go_on(kLong);  // in `step`, and shorter
+  launch();
+  CHECK(spell(table, stack.pause().path) == Names{"thread//step", "thread//data"});
+  CHECK(stack.pause().begin == began);
+  CHECK(stack.pause().end == began + 2 * kLong);
+  stack.forget_pause();
+  go_on(kLeastPauseTicks);  // not long enough
+  launch();
+  CHECK(stack.pause().end == 0);
+  // Operators, and what is deep inside, are no pieces of a pause.
+  stack.push({}, "data");
+  stack.push({}, "fetch");
+  for (const char* inside : {"aten::stack", "collate"}) {
+    stack.push({}, inside);
+    go_on(kLong / 2);
+    stack.pop({});
+  }
+  go_on(kLong / 2);
+  launch();
+  CHECK(spell(table, stack.pause().path) == Names{"thread//step", "thread//data", "thread//fetch"});
+  CHECK(stack.pause().length() == 3 * (kLong / 2));
+  stack.forget_pause();
+  // Domains overlap: what is closed first is not the innermost.
+  stack.pop({});
+  stack.pop({});
+  stack.push(a, "outer");
+  stack.push(b, "inner");
+  stack.pop(a);
+  go_on(kLong);
+  launch();
+  CHECK(spell(table, stack.pause().path) == Names{"thread//step", "thread/B/inner"});
+}
+
+TEST_CASE("ticks are turned into the trace's time, as exactly as is said") {
+  host_clock = cpu_ticks;
+  const auto now = [] {
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  };
+  const uint64_t first = now();
+  HostClock clock(now, [] { return uint64_t{7}; });
+  CHECK(clock.ns(cpu_ticks()) == 0);  // it has no rate yet
+  while (now() - first < 2'000'000) continue;
+  clock.set();
+  const uint64_t stretch = now() - first, before = now(), ticks = cpu_ticks(), after = now();
+  // Both ends of the stretch that the rate is of may be off.
+  const auto error = static_cast<uint64_t>(
+      static_cast<double>(clock.error_ns()) *
+      (3 + 3 * static_cast<double>(after - first) / static_cast<double>(stretch)));
+  CHECK(clock.error_ns() >= 7);
+  CHECK(clock.ns(ticks) + error >= before);
+  CHECK(clock.ns(ticks) <= after + error);
+  CHECK(clock.ns(0) == 0);
+  host_clock = nullptr;
+}

@@ -45,6 +45,10 @@ void require_same(const TimedLaunch& in, const ReadLaunch& out) {
   REQUIRE(out.timed == in.timed());
   REQUIRE(out.start_ns == in.start_ns);
   REQUIRE(out.end_ns == in.end_ns);
+  if (out.called_before_ns == UINT64_MAX) return;
+  REQUIRE(in.called_ns != 0);
+  const uint64_t before = in.start_ns - std::min(in.start_ns, in.called_ns);
+  REQUIRE(out.called_before_ns == before - before % 128);
 }
 
 LaunchRecord record(uint32_t signature, uint32_t correlation) {
@@ -488,4 +492,43 @@ TEST_CASE("every table of the merger is bounded, and what it lets go is counted"
     for (uint32_t i = 0; i <= 2 + kEarlyAge; ++i) out.take(merger, 2);
     CHECK(merger.activity_unmatched() == kMaxEarlyTimes + 10);
   }
+}
+
+TEST_CASE("columns: when launches were called for, of those alone that come after a gap") {
+  const auto batch_of = [](uint64_t gap_ns, bool calls, std::vector<ReadLaunch>* read) {
+    LaunchColumns columns(ThreadId{1}, StreamId{1});
+    uint64_t at = 1'000'000'000;
+    for (uint32_t i = 0; i < 1000; ++i, at += 10'000 + gap_ns) {
+      TimedLaunch launch;
+      launch.signature = SignatureId{1};
+      launch.start_ns = at;
+      launch.end_ns = at + 10'000;
+      launch.called_ns = calls ? at - 5'000 - i : 0;
+      if (calls && i % 100 == 99)
+        launch.pause = {PathId{7}, launch.called_ns - 200'000, launch.called_ns - 300};
+      REQUIRE(columns.add(launch));
+    }
+    auto sink = std::make_unique<test::MemorySink>();
+    const std::string& bytes = sink->bytes;
+    TraceWriter writer(std::move(sink));
+    writer.launches(columns, 150);
+    REQUIRE(writer.flush());
+    const auto trace = test::read_trace(bytes);
+    const auto& batch = trace.packets.back().launch_batch();
+    if (read != nullptr) *read = test::read_launches(batch, trace.patterns);
+    CHECK(batch.clock_error_ns() == (calls ? 150 : 0));
+    return bytes.size();
+  };
+  std::vector<ReadLaunch> launches;
+  const size_t without = batch_of(2'000, false, nullptr), with = batch_of(2'000, true, &launches);
+  for (uint32_t i = 0; i < 1000; ++i) {
+    CHECK(launches[i].called_before_ns == (5'000 + i) / 128 * 128);
+    CHECK(launches[i].pause_path == (i % 100 == 99 ? 7 : 0));
+    CHECK(launches[i].pause_ns == (i % 100 == 99 ? 199'700 / 128 * 128 : 0));
+    CHECK(launches[i].pause_end_before_ns == (i % 100 == 99 ? 256 : 0));
+  }
+  // A byte for each launch after a gap up to 16 us after its call; ten pauses; the clocks' error.
+  CHECK(with - without <= 1000 + 10 * 6 + 12);
+  // Where the GPU is never idle, the first one's call is all.
+  CHECK(batch_of(1'999, true, nullptr) - batch_of(1'999, false, nullptr) <= 12);
 }

@@ -100,14 +100,43 @@ class Planted {
     uint64_t begin = 0, end = 0;  // ns after the start of the recording
     uint32_t path = 0, stream = 1, step = 0;
     bool windowed = false;
+    // When it was called for, and a range that its thread was in before, likewise; 0: not known.
+    uint64_t called = 0;
+    uint32_t pause_path = 0;
+    uint64_t pause_begin = 0, pause_end = 0;
   };
+  // How far the clocks of calls may be off.
+  uint64_t clock_error = 0;
   void run(const At& at) {
+    if (at.called != 0) return run_called(at);
     trace_.launches({{.signature = at.kernel,
                       .duration_ns = static_cast<int64_t>(at.end - at.begin),
                       .path = at.path,
                       .windowed = at.windowed,
                       .step = at.step}},
                     1, at.stream, kStart + at.begin);
+  }
+  void run_called(const At& at) {
+    constexpr uint64_t kUnit = 128;  // by the format
+    trace::TracePacket p;
+    auto* b = p.mutable_launch_batch();
+    b->set_thread(1);
+    b->set_stream(at.stream);
+    b->add_signature(at.kernel);
+    for (const uint32_t run : {at.path, 1U}) b->add_range_path_run(run);
+    for (const uint32_t run : {at.step, 1U}) b->add_step_run(run);
+    for (const uint32_t run : {at.windowed ? 1U : 0U, 1U}) b->add_windowed_run(run);
+    b->set_first_start_ns(kStart + at.begin);
+    b->add_gap_ns(0);
+    b->add_duration_delta_ns(static_cast<int64_t>(at.end - at.begin));
+    b->add_called_before(1 + (at.begin - at.called) / kUnit);
+    if (at.pause_end != 0)
+      for (const uint64_t value :
+           {uint64_t{0}, uint64_t{at.pause_path}, (at.called - at.pause_end) / kUnit,
+            (at.pause_end - at.pause_begin) / kUnit})
+        b->add_pause(value);
+    b->set_clock_error_ns(clock_error);
+    trace_.add(p);
   }
   void untimed(uint32_t kernel, uint32_t path = 0) {
     trace_.launches({{.signature = kernel, .path = path}});
@@ -227,6 +256,51 @@ TEST_CASE("lost: one kernel of each kind, one after another") {
         Lines{{kIdleLongGaps, 200'000}, {kCommunication, 3000}});
   CHECK(lines_of(lost, [](const auto& part) { return part.phase.empty(); }) ==
         Lines{{kIdleStartEnd, 5300}});
+}
+
+TEST_CASE("lost: idle time by its cause, where that is proven") {
+  Planted p;
+  p.clock_error = 300;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  const uint32_t data = p.path("data", p.path("step"));
+  const auto at = [&](uint64_t begin, uint64_t called) {
+    return Planted::At{.kernel = gemm, .begin = begin, .end = begin + 1000, .called = called};
+  };
+  p.run(at(0, 0));
+  p.run(at(5000, 3000));      // 4,000 idle; called for 2,000 after the GPU had ended
+  p.run(at(10'000, 1000));    // 4,000; called for 5,000 before
+  p.run(at(15'000, 11'128));  // 4,000; 128 after, which is within the clocks' error
+  p.run({.kernel = gemm, .begin = 20'000, .end = 21'000});  // nothing is known
+  // The thread was in `data` for 128 us, of which the GPU was busy for the first 1,000 ns.
+  p.run({.kernel = gemm,
+         .begin = 152'000,
+         .end = 153'000,
+         .step = 1,
+         .called = 150'080,
+         .pause_path = data,
+         .pause_begin = 20'032,
+         .pause_end = 148'032});
+  // Called for when the profiler let it.
+  p.run({.kernel = gemm, .begin = 157'000, .end = 158'000, .windowed = true, .called = 156'000});
+  p.run(at(162'000, 161'000));
+  const Report report = reduce({p.end(163'000)});
+  const LostReport& lost = report.lost;
+  REQUIRE(lost.missing == "");
+  CHECK(lines(lost.ns) == Lines{{kIdleHostLate, 4000 + 131'000},
+                                {kIdleQueued, 4000},
+                                {kIdleBetweenSteps, 4000},
+                                {kIdleShortGaps, 4000 + 4000 + 4000},
+                                {kMatrixBelowRoof, 8 * 400},
+                                {kOtherFlop, 8 * 600}});
+  REQUIRE(lost.host.size() == 1);
+  CHECK(lost.host[0].range == "step/data");
+  CHECK(lost.host[0].ns == 127'032);
+  CHECK(json_of(report)["lost_capacity"][0]["advice"] ==
+        "Largest: host late. The host launched late: it spent 127.0 us of 135.0 us in step/data.");
+  CHECK(json_of(report)["lost_host"][0]["ns"] == 127'032);
+  // A summary does not say.
+  const auto summed = reduce({merge_bytes({{"t", p.trace().bytes()}}).bytes}).lost;
+  CHECK(lines(summed.ns)[kIdleHostLate] == 0);
 }
 
 TEST_CASE("lost: streams hide communication and other kernels") {

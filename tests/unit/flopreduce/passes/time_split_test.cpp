@@ -242,7 +242,8 @@ LostTime random_time(std::mt19937_64& random) {
   for (size_t line = 1; line < kLostLines; ++line)
     if (random() % 3 != 0) time.fs[line] = random() % 1'000'000'000;
   for (size_t i = 0; i < time.beside_fs.size(); ++i)
-    if (random() % 2 == 0) time.beside_fs[i] = time.fs[1 + i] / (1 + random() % 3);
+    if (random() % 2 == 0)
+      time.beside_fs[i] = time.fs[place_of(kIdleBetweenSteps) + i] / (1 + random() % 3);
   return time;
 }
 
@@ -262,7 +263,7 @@ std::vector<LostTime> cut_up(LostTime time, std::mt19937_64& random) {
   // Of no part more than it is idle: all in the first that has room.
   for (size_t i = 0; i < time.beside_fs.size(); ++i)
     for (LostTime& part : cut) {
-      part.beside_fs[i] = std::min(part.fs[1 + i], time.beside_fs[i]);
+      part.beside_fs[i] = std::min(part.fs[place_of(kIdleBetweenSteps) + i], time.beside_fs[i]);
       time.beside_fs[i] -= part.beside_fs[i];
     }
   return cut;

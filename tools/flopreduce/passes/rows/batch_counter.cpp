@@ -1,6 +1,9 @@
 #include "passes/rows/batch_counter.h"
 
+#include <call_times.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "passes/rows/place_rows.h"
 
@@ -35,6 +38,7 @@ size_t BatchCounter::count(const LaunchBatchReader& batch, DeviceTime& device,
   now_ = batch.first_start_ns();
   device_ = &device;
   Columns columns{batch.gaps(), batch.durations()};
+  begin_calls(batch);
   const std::vector<NumberSplit::Cut>& cuts = split_.of(rows_of_.trace(), batch);
   auto cut = cuts.begin();
   batch.for_each_stretch([&](const LaunchBatchReader::Stretch& alike) {
@@ -47,7 +51,7 @@ size_t BatchCounter::count(const LaunchBatchReader& batch, DeviceTime& device,
         timed(alike, launches, columns, damage);
       else
         untimed(alike, columns);
-      if (consumer_ != nullptr) show(alike, launches);
+      if (consumer_ != nullptr) show(alike, at, launches);
       if (named_rows_ > 0) rows_of_.take(named_, 0, named_rows_);
       at += launches;
     }
@@ -59,7 +63,45 @@ size_t BatchCounter::count(const LaunchBatchReader& batch, DeviceTime& device,
   return intervals_;
 }
 
-void BatchCounter::show(const LaunchBatchReader::Stretch& alike, size_t launches) {
+void BatchCounter::begin_calls(const LaunchBatchReader& batch) {
+  piece_.calls = batch.has_calls() && consumer_ != nullptr;
+  if (!piece_.calls) return;
+  called_before_ = batch.called_before();
+  piece_.clock_error_ns = batch.clock_error_ns();
+  any_timed_ = false;
+  pauses_ = batch.pauses();
+  next_pause_ = {};
+  read_pause();
+}
+
+void BatchCounter::read_pause() {
+  if (pauses_.empty()) {
+    next_pause_.at = UINT64_MAX;
+    return;
+  }
+  next_pause_.at += pauses_.next32();
+  next_pause_.path = pauses_.next32();
+  next_pause_.since_ns = uint64_t{pauses_.next32()} * kCallUnitNs;
+  next_pause_.length_ns = uint64_t{pauses_.next32()} * kCallUnitNs;
+}
+
+void BatchCounter::note_calls(const Deltas& deltas, size_t launches) {
+  if (!piece_.calls) return;
+  for (size_t i = 0; i < launches; ++i) {
+    const bool first = !std::exchange(any_timed_, true);
+    const bool has = first || deltas.gaps[i] >= kLeastCalledGapNs;
+    piece_.called_before[i] =
+        has ? static_cast<uint32_t>(std::min<uint64_t>(called_before_.next(), UINT32_MAX)) : 0;
+  }
+}
+
+// With the pauses before the launches at hand, the first of which has this index in its batch.
+void BatchCounter::show(const LaunchBatchReader::Stretch& alike, size_t begin, size_t launches) {
+  piece_.pauses.clear();
+  for (; piece_.calls && next_pause_.at < begin + launches; read_pause()) {
+    piece_.pauses.push_back(next_pause_);
+    piece_.pauses.back().at -= begin;
+  }
   piece_.graph = alike.graph;
   piece_.windowed = alike.windowed;
   piece_.step = alike.step;
@@ -123,6 +165,7 @@ void BatchCounter::for_each_row(Visit&& visit) const {
 
 void BatchCounter::untimed(const LaunchBatchReader::Stretch& alike, Columns& columns) {
   for_each_row([&](size_t i, uint32_t row) {
+    piece_.called_before[i] = 0;
     columns.gaps.next();
     columns.durations.next();
     piece_.duration_ns[i] = LaunchPiece::kNoTime;
@@ -138,6 +181,7 @@ void BatchCounter::timed(const LaunchBatchReader::Stretch& alike, size_t launche
   Deltas deltas;
   unpack_signed(columns.gaps, columns.durations, launches, deltas.gaps.data(),
                 deltas.longer.data());
+  note_calls(deltas, launches);
   if (alike.graph) for_each_row([&](size_t, uint32_t row) { ++rows_of_.info()[row].other.graph; });
   if (!alike.windowed && place(deltas, launches)) return;
   for_each_row([&](size_t i, uint32_t row) {

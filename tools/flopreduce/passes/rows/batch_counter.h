@@ -63,7 +63,10 @@ class BatchCounter {
   bool place(const Deltas& deltas, size_t launches);
   void take_back(const Deltas& deltas, size_t launches);
   uint64_t place_one(uint32_t row, int64_t gap, int64_t longer, bool windowed, DamageLog& damage);
-  void show(const LaunchBatchReader::Stretch& alike, size_t launches);
+  void begin_calls(const LaunchBatchReader& batch);
+  void read_pause();
+  void note_calls(const Deltas& deltas, size_t launches);
+  void show(const LaunchBatchReader::Stretch& alike, size_t begin, size_t launches);
   void add_flop(std::span<const BusyInterval> placed, bool ends_in_order);
   void sum_flop();
 
@@ -87,6 +90,9 @@ class BatchCounter {
   std::vector<uint64_t> last_duration_;       // zeros between batches
   std::vector<uint32_t> durations_to_clear_;  // beyond the first
   uint64_t now_ = 0;                          // end of the last timed launch
+  PackedColumn called_before_, pauses_;
+  bool any_timed_ = false;
+  LaunchPiece::Pause next_pause_;  // its place is that in the batch
   DeviceTime* device_ = nullptr;
   // By phase: of the launches at hand, what is not in the device's yet; zeros between them.
   std::vector<uint64_t> flop_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "passes/rows/row_table.h"
 #include "reader/launch_batch.h"
@@ -22,6 +23,17 @@ struct LaunchPiece {
   std::array<uint32_t, kMost> row;          // of the RowTable
   std::array<uint64_t, kMost> start_ns;     // on the trace's clock
   std::array<uint64_t, kMost> duration_ns;  // kNoTime: neither is known
+  // Where `calls`: as LaunchBatch.called_before, 0 for launches that are not in it.
+  bool calls = false;
+  std::array<uint32_t, kMost> called_before;
+  uint64_t clock_error_ns = 0;
+  // What the threads of some of them did before, in their order.
+  struct Pause {
+    uint64_t at = 0;                       // index of the launch
+    uint32_t path = 0;                     // of the trace
+    uint64_t since_ns = 0, length_ns = 0;  // from its end to the call
+  };
+  std::vector<Pause> pauses;
 };
 
 // One per reading thread. Launches and tallies are of rows.trace().

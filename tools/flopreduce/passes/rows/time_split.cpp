@@ -1,5 +1,7 @@
 #include "passes/rows/time_split.h"
 
+#include <call_times.h>
+
 #include <algorithm>
 
 namespace flopinj::reduce {
@@ -157,15 +159,34 @@ void TimeSplit::run_until(uint64_t ns) {
   }
 }
 
+// By its cause where that is proven: the next kernel was called for after the last one's end, or
+// before it, whatever the error of clocks and the rounding of times. A launch that is measured is
+// called for when the profiler lets it.
+LostLine TimeSplit::line_of_gap(uint64_t ns, const Launch& next) const {
+  if (next.called_before != 0 && !last_windowed_ && !next.windowed) {
+    const uint64_t most = next.called_before * kCallUnitNs - 1;
+    if (ns >= most + clock_error_ns_) return LostLine::kIdleHostLate;
+    if (most + 1 - kCallUnitNs > ns + clock_error_ns_) return LostLine::kIdleQueued;
+  }
+  return last_step_ != next.step ? LostLine::kIdleBetweenSteps
+         : ns >= kLongGapNs      ? LostLine::kIdleLongGaps
+                                 : LostLine::kIdleShortGaps;
+}
+
+void TimeSplit::add_host_time(uint64_t to, const Pause& pause) {
+  const uint64_t from = std::max(now_, pause.begin_ns), until = std::min(to, pause.end_ns);
+  if (from < until) add_saturating(host_ns_[pause.path], until - from);
+}
+
 // No kernel runs from now on until the next one begins. It belongs to that one's place.
 void TimeSplit::gap(uint64_t to, const Launch& next) {
   const uint64_t ns = to - now_;
-  const LostLine line = last_step_ != next.step ? LostLine::kIdleBetweenSteps
-                        : ns >= kLongGapNs      ? LostLine::kIdleLongGaps
-                                                : LostLine::kIdleShortGaps;
+  const LostLine line = line_of_gap(ns, next);
+  if (line == LostLine::kIdleHostLate && next.pause != 0 && !before_)
+    add_host_time(to, pauses_[next.pause - 1]);
   const u128 fs = u128{ns} * kFsInNs;
   add(*next.place, line, fs);
-  if ((last_windowed_ || next.windowed) && !before_)
+  if (is_beside(line) && (last_windowed_ || next.windowed) && !before_)
     for (LostTime* time : {next.place, in_step_})
       add_saturating(time->beside_fs[place_beside(line)], fs);
 }

@@ -7,6 +7,7 @@
 // blocks fill the multiprocessors unevenly, and what is left is below the roof. All lines of an
 // instant add up to it, so those of any set of instants do.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -34,12 +35,21 @@ class TimeSplit {
     const LaunchWorth* worth = nullptr;
     LostTime* place = nullptr;  // what its phase and range got; both must outlive the split
     uint32_t step = 0;
-    bool windowed = false;  // made while counters were read
-    bool slowed = false;    // no kernel: KernelClass::kSlowed
+    bool windowed = false;       // made while counters were read
+    bool slowed = false;         // no kernel: KernelClass::kSlowed
+    uint32_t called_before = 0;  // when the program called for it: LaunchBatch.called_before
+    uint32_t pause = 0;          // of add_pause()
   };
   // Steps that are kept apart: where there are more, neighbours share a place.
   static constexpr size_t kMostSteps = 512;
   static constexpr uint64_t kLongGapNs = 100'000;
+  static constexpr size_t kMostPauses = 1U << 20;
+
+  // What a thread did before a launch: it spent this time in a range.
+  struct Pause {
+    uint32_t path = 0;
+    uint64_t begin_ns = 0, end_ns = 0;
+  };
 
   TimeSplit() = default;
   TimeSplit(const TimeSplit&) = delete;
@@ -52,6 +62,17 @@ class TimeSplit {
     before_ = true;
   }
   bool within(uint64_t ns) const { return from_ns_ <= ns && ns < to_ns_; }
+  // For Launch::pause; 0 where there are too many.
+  uint32_t add_pause(const Pause& pause) {
+    if (pauses_.size() >= kMostPauses) return 0;
+    pauses_.push_back(pause);
+    return static_cast<uint32_t>(pauses_.size());
+  }
+  // The clocks of calls and of kernels may differ by so much.
+  void clock_error(uint64_t ns) {
+    constexpr uint64_t kMost = 1ULL << 60;  // sums stay below 2^64
+    clock_error_ns_ = std::max(clock_error_ns_, std::min(ns, kMost));
+  }
   // In the order of their beginnings.
   void launch(const Launch& launch);
   // `count` launches that took so long together, and nothing says when: as if each had run alone.
@@ -67,6 +88,8 @@ class TimeSplit {
   uint64_t end_ns() const { return now_; }         // of the last one
   u128 unplaced_fs() const { return unplaced_fs_; }
   u128 hidden_fs() const { return hidden_fs_; }  // communication beside other kernels
+  // Of kIdleHostLate, ns by the range that the thread was in meanwhile.
+  const std::map<uint32_t, uint64_t>& host_ns() const { return host_ns_; }
   // Work beyond the time that it was done in, by the class of the instant. The lines are larger
   // than the time by it.
   const std::array<u128, kWorkClasses>& excess_fs() const { return excess_fs_; }
@@ -95,6 +118,8 @@ class TimeSplit {
   bool alone(const Launch& launch);
   void stretch(uint64_t to);
   void gap(uint64_t to, const Launch& next);
+  LostLine line_of_gap(uint64_t ns, const Launch& next) const;
+  void add_host_time(uint64_t to, const Pause& pause);
   void enter_step(uint32_t step);
   void begin();
   void add(LostTime& place, LostLine line, u128 fs);
@@ -108,6 +133,9 @@ class TimeSplit {
   std::vector<Running> running_;
   uint32_t last_step_ = 0;  // of the kernel that ended last
   bool last_windowed_ = false;
+  std::vector<Pause> pauses_;
+  uint64_t clock_error_ns_ = 0;
+  std::map<uint32_t, uint64_t> host_ns_;
   u128 unplaced_fs_ = 0, hidden_fs_ = 0;
   std::array<u128, kWorkClasses> excess_fs_{};
   uint32_t step_ = 0, every_ = 1;
