@@ -4,6 +4,7 @@
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
 #include "sections/sections.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
