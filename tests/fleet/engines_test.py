@@ -87,7 +87,7 @@ class Engines(unittest.TestCase):
         for name in names:
             self.assertEqual((self.lake / name).read_bytes(), (other / name).read_bytes(), name)
         for table in ("jobs", *layout.TABLES):
-            one, two = (Lake(lake).sql("SELECT COLUMNS(c -> c <> 'taken_in') "
+            one, two = (Lake(lake).sql("SELECT COLUMNS(lambda c: c <> 'taken_in') "
                                        f"FROM {table} ORDER BY ALL")
                         for lake in (self.lake, other))
             self.assertTrue(one.num_rows and one.equals(two), table)

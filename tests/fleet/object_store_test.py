@@ -64,7 +64,8 @@ class ObjectStore(unittest.TestCase):
         lakes = [Lake(str(self.folder / "lake")), Lake("s3://fleet/lake")]
         for table in ("jobs", *layout.TABLES):
             rows = [sorted(map(repr, lake.sql(
-                "SELECT COLUMNS(c -> c NOT IN ('ingest', 'pack', 'taken_in', 'source', 'version')) "
+                "SELECT COLUMNS(lambda c: c NOT IN "
+                "('ingest', 'pack', 'taken_in', 'source', 'version')) "
                 f"FROM {table}").to_pylist())) for lake in lakes]
             self.assertEqual(*rows)
             self.assertTrue(rows[0])
