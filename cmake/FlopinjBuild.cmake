@@ -64,11 +64,26 @@ function(flopinj_compile_together target)
     string(REGEX MATCH "^[^/]+/" folder ${source})
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP "${folder}of_${target}")
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  flopinj_compile_groups(${target})
   get_target_property(type ${target} TYPE)
   if(FLOPINJ_QUICK AND NOT type STREQUAL "EXECUTABLE")  # whose code is no library's
     target_precompile_headers(${target} REUSE_FROM flopinj_standard_headers)
   endif()
+endfunction()
+
+# flopinj_group_by_folder(source...): the same for sources named by their full path, of any target
+# that has flopinj_compile_groups().
+function(flopinj_group_by_folder)
+  foreach(source ${ARGN})
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${folder})
+  endforeach()
+endfunction()
+
+# flopinj_compile_groups(target): each UNITY_GROUP of its sources is one translation unit.
+function(flopinj_compile_groups target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # GCC takes a class of one source for one of a header that several include.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()

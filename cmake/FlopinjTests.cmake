@@ -32,7 +32,8 @@ endfunction()
 # header for either version of Catch2. COST, about how long it takes, is for what takes more than a
 # few seconds: CTest starts with these, so that none is left for last. TOGETHER: so many files of
 # tests are compiled as one, since their headers take the compiler longer than the tests; names in
-# them must differ. Other tests: add_test(), with one of the labels unit, integration and golden.
+# them must differ. Sources of the product, named by their full path, are compiled together by
+# folder, as in the product. Other tests: add_test(), with one of the labels unit, integration and golden.
 # `no_sanitizers` keeps a test out of the sanitizer runs, for where a program that is not ours has
 # to load ours.
 function(flopinj_add_test name)
@@ -64,12 +65,19 @@ function(flopinj_add_test name)
   # What Catch2's macros expand to takes an optimizer several times as long as all the rest; what is
   # tested is in libraries.
   target_compile_options(${name} PRIVATE -O0)
+  set(tested ${arg_SOURCES})
+  list(FILTER tested INCLUDE REGEX "^/")
+  flopinj_group_by_folder(${tested})
   if(arg_TOGETHER)
-    set_target_properties(${name} PROPERTIES
-      UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_TOGETHER})
-    list(FILTER arg_SOURCES INCLUDE REGEX "^/")  # what is tested
-    set_source_files_properties(${arg_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    set(index 0)
+    list(REMOVE_ITEM arg_SOURCES ${tested})
+    foreach(source ${arg_SOURCES})
+      math(EXPR group "${index} / ${arg_TOGETHER}")
+      math(EXPR index "${index} + 1")
+      set_property(SOURCE ${source} PROPERTY UNITY_GROUP tests_${group})
+    endforeach()
   endif()
+  flopinj_compile_groups(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
   if(arg_COST)

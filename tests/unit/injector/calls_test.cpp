@@ -11,6 +11,7 @@
 #include "unit/injector/played_gpu.h"
 
 using namespace flopinj;
+using test::kStream;
 using test::PlayedGpu;
 
 // What the session has for the rest of the library.
@@ -41,8 +42,6 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace {
-
-const CUstream kStream = reinterpret_cast<CUstream>(uintptr_t{0x2000});
 
 struct Scene {
   Scene() { REQUIRE(gpu.enable()); }

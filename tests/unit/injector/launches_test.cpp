@@ -7,6 +7,7 @@
 #include "unit/injector/played_gpu.h"
 
 using namespace flopinj;
+using test::kStream;
 using test::PlayedGpu;
 
 namespace {
@@ -40,7 +41,6 @@ struct Program {
 const CUgraphExec kExec = reinterpret_cast<CUgraphExec>(uintptr_t{0x3000});
 const CUgraph kGraph = reinterpret_cast<CUgraph>(uintptr_t{0x4000});
 CUfunction kernel_handle(uintptr_t number) { return reinterpret_cast<CUfunction>(number << 8); }
-const CUstream kStream = reinterpret_cast<CUstream>(uintptr_t{0x2000});
 
 }  // namespace
 

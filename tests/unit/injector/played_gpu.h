@@ -20,6 +20,9 @@
 
 namespace flopinj::test {
 
+// A stream of it: any handle will do.
+inline const CUstream kStream = reinterpret_cast<CUstream>(uintptr_t{0x2000});
+
 class PlayedGpu {
  public:
   // What CUPTI and the driver were asked.
