@@ -90,7 +90,8 @@ class Engines(unittest.TestCase):
             one, two = (Lake(lake).sql("SELECT COLUMNS(lambda c: c <> 'taken_in') "
                                        f"FROM {table} ORDER BY ALL")
                         for lake in (self.lake, other))
-            self.assertTrue(one.num_rows and one.equals(two), table)
+            self.assertTrue(one.num_rows or table in ("labels", "lost"), table)
+            self.assertTrue(one.equals(two), table)
 
     @needs("ray")
     def test_ray(self):

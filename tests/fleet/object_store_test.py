@@ -68,7 +68,7 @@ class ObjectStore(unittest.TestCase):
                 "('ingest', 'pack', 'taken_in', 'source', 'version')) "
                 f"FROM {table}").to_pylist())) for lake in lakes]
             self.assertEqual(*rows)
-            self.assertTrue(rows[0])
+            self.assertTrue(rows[0] or table in ("labels", "lost"), table)
         self.assertEqual(ingest("s3://fleet/runs", "s3://fleet/lake").done, [])
 
         changed = f"fleet/runs/{here.done[0]}/rank3.pb"
