@@ -33,9 +33,9 @@ endfunction()
 # few seconds: CTest starts with these, so that none is left for last. TOGETHER: so many files of
 # tests are compiled as one, since their headers take the compiler longer than the tests; names in
 # them must differ. Sources of the product, named by their full path, are compiled together by
-# folder, as in the product. Other tests: add_test(), with one of the labels unit, integration and golden.
-# `no_sanitizers` keeps a test out of the sanitizer runs, for where a program that is not ours has
-# to load ours.
+# folder, as in the product. Other tests: add_test(), with one of the labels unit, integration and
+# golden. `no_sanitizers` keeps a test out of the sanitizer runs, for where a program that is not
+# ours has to load ours.
 function(flopinj_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;COST;TOGETHER" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
