@@ -233,3 +233,26 @@ TEST_CASE("once a graph may wait for the host, launches of graphs hold windows u
   CHECK_FALSE(measures_beside_graph());
   program.gpu.busy = false;
 }
+
+TEST_CASE("of two graphs that are known, windows wait for the one with a node that waits") {
+  Program program;
+  CUpti_GraphData node{};
+  node.graph = kGraph;
+  node.node = reinterpret_cast<CUgraphNode>(uintptr_t{0x5000});
+  node.nodeType = CU_GRAPH_NODE_TYPE_HOST;
+  program.gpu.reports(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node);
+  const auto measures_beside = [&](uintptr_t exec, CUgraph graph) {
+    CUgraphExec made = reinterpret_cast<CUgraphExec>(exec);
+    CUDA_GRAPH_INSTANTIATE_PARAMS how{};
+    const cuGraphInstantiateWithParams_params instantiate{&made, graph, &how};
+    program.make(
+        program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams, instantiate));
+    const cuGraphLaunch_params launch{made, kStream};
+    program.make(program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, launch));
+    program.gpu.busy = true;
+    return program.gpu.measures();
+  };
+  CHECK(measures_beside(0x6000, reinterpret_cast<CUgraph>(uintptr_t{0x4100})));
+  CHECK_FALSE(measures_beside(0x7000, kGraph));
+  program.gpu.busy = false;
+}
