@@ -53,7 +53,7 @@ class HostClock {
       const uint64_t took = after - std::min(before, after);
       if (took < best.took_ns) best = {ticks, before + took / 2, took};
     }
-    // The rate is that of a stretch that is long beside the error of its ends.
+    // The rate is taken over a stretch of time that is long beside its error.
     if (last_.ns - std::min(first_.ns, last_.ns) >= kLeastStretchNs || first_.ticks == 0)
       first_ = last_;
     last_ = best;

@@ -42,7 +42,7 @@ struct CollectorHooks {
   // Ask CUPTI for finished activity buffers; calls times() before it returns.
   std::function<void()> flush_times;
   std::function<uint64_t()> now_ns;          // the trace's clock; any thread
-  std::function<uint64_t()> clock_error_ns;  // how far it may be off from that of kernels' times
+  std::function<uint64_t()> clock_error_ns;  // most difference to the clock of kernels' times
   std::function<uint64_t()> real_ns;         // what paces the writer; empty: the trace's clock
   std::function<uint64_t()> thread_cpu_ns;   // CPU time of the calling thread
   // Current name; empty when the thread is gone. Also called by retire_thread(), on the thread that

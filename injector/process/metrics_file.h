@@ -12,14 +12,14 @@ namespace flopinj {
 
 class MetricsFile {
  public:
-  // Where it can be written, and of whom it is. False, and why: `pattern` is none.
+  // Of this process. False, and why, where `pattern` is no name of a file.
   bool open(const std::string& pattern, const ProcessInfo&, std::string& why);
   bool is_open() const { return !file_.name.empty(); }
   // At most once in 5 s. `status`: the answer to a request for it.
   bool is_due(uint64_t now_ns) const { return is_open() && now_ns >= due_ns_; }
   // 0, or errno's: then the file is as it was.
   int write(uint64_t now_ns, std::string_view status, std::span<const DeviceEnergy>);
-  // Values that nobody brings up to date any more would be scraped for ever.
+  // At the end: the last values would be scraped for ever.
   void remove() const {
     if (is_open()) file_.remove();
   }

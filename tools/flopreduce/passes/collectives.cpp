@@ -18,8 +18,8 @@ void Collectives::add(uint32_t device, uint32_t run, uint32_t kernel, uint32_t s
   kernels_[{run, kernel}][device].push_back({step, begin_ns, length_ns});
 }
 
-// Ends of one communicator's collectives are apart by what its slowest link takes; those of others
-// by whatever their ranks do.
+// On all ranks of a communicator its collectives end at once, but for the time of the slowest link.
+// Collectives of different communicators end at any time.
 bool Collectives::agree(const Launches& a, const Launches& b) {
   constexpr uint64_t kApartNs = 100'000, kOfTime = 50;  // one part in so many
   if (a.size() != b.size() || a.size() < 2) return false;

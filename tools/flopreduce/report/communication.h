@@ -1,4 +1,4 @@
-// What communication costs each device, and whom the others waited for.
+// What communication costs each device, and which one the others waited for.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// What communication costs each rank, and whom the others waited for.
+// What communication costs each rank, and which rank the others waited for.
 #include <algorithm>
 
 #include "sections/parts/cells.h"
@@ -68,12 +68,12 @@ Columns<Communicating> communication_columns() {
 }
 
 const TableSource kCommunicationTable =
-    TableSource("communication", "what communication costs each rank, and whom the others await",
+    TableSource("communication", "what communication costs each rank, and which one is waited for",
                 communication_columns, [](const Report& r) { return r.communication.devices; })
         .long_list()
         .titled("Communication by rank");
 
-// Whom the others waited for most, where it came late to more than its share.
+// The rank that the others waited for most, where it came late to more than its share.
 std::string straggler_words(const Report& report) {
   const auto& devices = report.communication.devices;
   const auto awaited = [](const Communicating& d) { return d.waiting ? d.waiting->awaited_ns : 0; };
