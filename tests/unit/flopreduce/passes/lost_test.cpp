@@ -904,7 +904,8 @@ TEST_CASE("communication: ranks of other communicators are not compared") {
   // Of other launches, or in other steps.
   CHECK_FALSE(waited(4));
   CHECK_FALSE(waited(5));
-  for (const auto& row : json_of(report)["communication"]) {
+  const auto json = json_of(report);
+  for (const auto& row : json["communication"]) {
     if (row["rank"] == 0) CHECK(row["waiting_ns"] == 400'000);
     if (row["rank"] < 4) continue;
     CHECK(row["waiting_ns"].is_null());
