@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "report/operators/operator_join.h"
 
@@ -205,27 +206,39 @@ uint64_t lower_median(std::vector<uint64_t>& values) {
   return *middle;
 }
 
-// Of the devices that are compared, where `device` spent most more than the median does.
-std::optional<CommunicationReport::Excess> excess_of(
-    const ReportSources& from, const LostPass::OfDevice& device,
-    const std::vector<const LostPass::OfDevice*>& all) {
+// Devices that are compared, and the median of their times in a place: looked for once.
+struct Compared {
+  std::vector<const LostPass::OfDevice*> devices;
+  std::unordered_map<uint64_t, InPlace> usual;
+
+  const InPlace& usual_in(uint64_t key) {
+    const auto [entry, fresh] = usual.try_emplace(key);
+    if (!fresh) return entry->second;
+    std::vector<uint64_t> times, idle;
+    for (const LostPass::OfDevice* one : devices) {
+      const InPlace place = in_place(*one, key);
+      times.push_back(place.ns);
+      idle.push_back(place.idle_ns);
+    }
+    return entry->second = {lower_median(times), lower_median(idle)};
+  }
+};
+
+// The place where `device` exceeds the median of the compared devices most.
+std::optional<CommunicationReport::Excess> excess_of(const ReportSources& from,
+                                                     const LostPass::OfDevice& device,
+                                                     Compared& compared) {
   std::vector<uint64_t> keys;
   for (const auto& [key, time] : device.places) keys.push_back(key);
   std::ranges::sort(keys);  // of equal ones always the same
   uint64_t worst = 0, most = 0, idle_ns = 0;
   for (const uint64_t key : keys) {
-    std::vector<uint64_t> times, idle;
-    for (const LostPass::OfDevice* one : all) {
-      const InPlace place = in_place(*one, key);
-      times.push_back(place.ns);
-      idle.push_back(place.idle_ns);
-    }
     const InPlace its = in_place(device, key);
-    const uint64_t usual = lower_median(times), usual_idle = lower_median(idle);
-    if (its.ns <= usual + most) continue;
+    const InPlace& usual = compared.usual_in(key);
+    if (its.ns <= usual.ns + most) continue;
     worst = key;
-    most = its.ns - usual;
-    idle_ns = std::min(most, its.idle_ns > usual_idle ? its.idle_ns - usual_idle : 0);
+    most = its.ns - usual.ns;
+    idle_ns = std::min(most, its.idle_ns > usual.idle_ns ? its.idle_ns - usual.idle_ns : 0);
   }
   if (most == 0) return std::nullopt;
   const auto path = static_cast<uint32_t>(worst >> 32);
@@ -235,16 +248,19 @@ std::optional<CommunicationReport::Excess> excess_of(
 
 void add_communication(const ReportSources& from, LostPass& pass, Report& report) {
   const auto waiting = pass.collectives().compare();
-  std::map<size_t, std::vector<const LostPass::OfDevice*>> compared;  // by run
+  std::map<size_t, Compared> compared;  // by run
   for (const auto& [number, of] : waiting)
-    compared[report.traces[from.tables.devices[number].trace].run].push_back(
+    compared[report.traces[from.tables.devices[number].trace].run].devices.push_back(
         &pass.devices().at(number));
+  std::map<std::pair<size_t, uint32_t>, uint64_t> alone_ns;  // by trace and device
+  for (const LostReport::Part& part : report.lost.parts)
+    add_saturating(alone_ns[{part.trace, part.device}],
+                   part.ns[place_of(LostLine::kCommunication)]);
   for (const auto& [number, of] : pass.devices()) {
     const Device& device = from.tables.devices[number];
     CommunicationReport::Device out{.trace = device.trace, .device = device.id};
-    for (const LostReport::Part& part : report.lost.parts)
-      if (part.trace == out.trace && part.device == out.device)
-        add_saturating(out.alone_ns, part.ns[place_of(LostLine::kCommunication)]);
+    if (const auto found = alone_ns.find({out.trace, out.device}); found != alone_ns.end())
+      out.alone_ns = found->second;
     out.hidden_ns =
         static_cast<uint64_t>(std::min<u128>(of.split.hidden_fs() / kFsInNs, UINT64_MAX));
     if (out.alone_ns == 0 && out.hidden_ns == 0) continue;
