@@ -1,5 +1,5 @@
 // The metrics of a recording for Prometheus, and its text format (version 0.0.4): `flopinj metrics`
-// has all of them, the file of --metrics-file those that the library knows itself.
+// has all of them; the file of --metrics-file has the metrics of the tables "status" and "devices".
 #pragma once
 #include <array>
 #include <cmath>

@@ -19,7 +19,7 @@ class MetricsFile {
   bool is_due(uint64_t now_ns) const { return is_open() && now_ns >= due_ns_; }
   // 0, or errno's: then the file is as it was.
   int write(uint64_t now_ns, std::string_view status, std::span<const DeviceEnergy>);
-  // At the end: the last values would be scraped for ever.
+  // At the end of the recording: a node exporter serves a file as long as it is there.
   void remove() const {
     if (is_open()) file_.remove();
   }

@@ -16,33 +16,18 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "integration"), str(HERE.parent / "python")]
 import harness  # noqa: E402
 import staged  # noqa: E402
+from driver_program import DRIVER  # noqa: E402
 from harness import CLIENTS, clean_environment, injected_environment  # noqa: E402
 
 PACKAGES = ("tensorboard", "mlflow", "wandb", "opentelemetry.sdk", "cuda.bindings")
 OPTIONS = {"WANDB_SILENT": "true", "GIT_PYTHON_REFRESH": "quiet",
            "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ALLOW_FILE_STORE": "true"}
-PROGRAM = """
-import ctypes, json, os, sys
-import flopinj
+PROGRAM = DRIVER + """
+import json, os
 from flopinj import tracking
-from cuda.bindings import driver
 
-tracking.Sampler._MOST_SHARE = 1  # as often as it is told to
-
-def ok(result):
-    assert result[0] == driver.CUresult.CUDA_SUCCESS, result[0]
-    return result[1] if len(result) == 2 else result[1:]
-
-ok(driver.cuInit(0))
-ok(driver.cuCtxSetCurrent(ok(driver.cuDevicePrimaryCtxRetain(ok(driver.cuDeviceGet(0))))))
-module = ok(driver.cuModuleLoadData(open(sys.argv[1], 'rb').read()))
-axpy = ok(driver.cuModuleGetFunction(module, b'axpy'))
-x, y = (ok(driver.cuMemAlloc(4096)) for _ in range(2))
-ok(driver.cuMemsetD32(x, 0, 1024)), ok(driver.cuMemsetD32(y, 0, 1024))
-
-def launch(n):  # 2 n FLOP
-    ok(driver.cuLaunchKernel(axpy, (n + 31) // 32, 1, 1, 32, 1, 1, 0, 0,
-                             ((n, 2.0, x, y), (ctypes.c_int, ctypes.c_float, None, None)), 0))
+tracking.Sampler._MOST_SHARE = 1  # it takes each sample that `every` asks for
+begin()
 
 def train(number):
     with flopinj.step(tokens=10):

@@ -224,7 +224,7 @@ class Job:
     made_by: str  # a hash of the program and its options
     options: list[str]  # of flopreduce
     parts: list[Part]
-    alone: bool  # the parts have no recordings of other jobs
+    alone: bool  # no part has recordings of other jobs
     inputs: list[Input]  # new or changed traces, which are in the parts
     gone: list[str]  # traces of this source that were taken in, and are there no more
     source: str

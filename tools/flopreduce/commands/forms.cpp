@@ -59,7 +59,7 @@ bool is_folder(const std::string& path) {
   return path.ends_with('/') || std::filesystem::is_directory(path, ignored);
 }
 
-// Each table as a file of its own; or only those that are asked for.
+// Each table as a file of its own: all tables, or the ones that are asked for.
 int write_folder(const std::vector<Table>& tables, const OutputArguments& output) {
   const auto asked = [&](const Table& table) {
     return output.tables.empty() ||

@@ -4,7 +4,7 @@
 // rank that came last has the shortest time. Clocks of different hosts are not compared: the n-th
 // launch of a kernel in a step is the same collective on all ranks, where they launched it equally
 // often in each step, and where the times from each of its ends to the next agree. These times
-// differ where ranks are of several communicators, and then only those that agree are compared.
+// differ between communicators: only ranks of one communicator are compared.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -15,7 +15,7 @@ struct CommunicationReport {
     uint64_t ns = 0;                    // that it waited in them
     uint64_t last = 0, awaited_ns = 0;  // that it came last to, and the others waited for it there
   };
-  // Where a device spent most more than the median of those that it is compared with.
+  // The place where a device's time exceeds the median of the compared devices most.
   struct Excess {
     std::string phase, range;
     uint64_t ns = 0, idle_ns = 0;  // idle: of it, while no kernel ran

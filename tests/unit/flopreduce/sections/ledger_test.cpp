@@ -67,7 +67,7 @@ TEST_CASE("each launch has one fate, on its device and in total") {
   check_fates(ledger[2], {26, 2, 15, 5, 4});
   check_fates(json["devices"][0], {18, 2, 8, 5, 3});
   check_fates(json["devices"][1], {8, 0, 7, 0, 1});
-  // Of all devices alone.
+  // These columns are known for all devices together, and not for one.
   CHECK(ledger[0]["extrapolated_in_graphs"].is_null());
   CHECK(ledger[1]["balanced"].is_null());
   CHECK(ledger[2]["measured_in_graphs"] == 0);
