@@ -349,9 +349,18 @@ TEST_CASE("copies and fills of every direction") {
   check(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a.address()));
   CHECK(type == CU_MEMORYTYPE_DEVICE);
   check(cuMemFreeHost(pinned));
-  REQUIRE(!recorder.copies.empty());
+  // By CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind: reads are to pageable memory.
+  constexpr uint8_t kFill = 0, kDeviceToHost = 2, kWithinDevice = 8, kPageable = 1, kPinned = 2;
+  REQUIRE(recorder.copies.size() == 9);
   CHECK(recorder.copies[0].bytes == 12);
-  CHECK(recorder.copies[0].kind == 8);  // CUPTI_ACTIVITY_MEMCPY_KIND_DTOD
+  CHECK(recorder.copies[0].kind == kWithinDevice);
+  CHECK(recorder.copies[1].kind == kDeviceToHost);
+  CHECK(recorder.copies[1].to == kPageable);
+  CHECK(recorder.copies[2].kind == kFill);
+  CHECK(recorder.copies[2].value == 7);
+  CHECK(recorder.copies[2].bytes == 8);
+  CHECK(recorder.copies[8].kind == kDeviceToHost);
+  CHECK(recorder.copies[8].to == kPinned);
 }
 
 TEST_CASE("functions are found by name and version") {

@@ -21,6 +21,8 @@ struct Tool {
   std::mutex mutex;
   std::vector<CUpti_ActivityKernel9> kernels;  // the part that all versions share
   std::vector<CUpti_ActivityMemcpy5> copies;
+  std::vector<CUpti_ActivityMemcpyPtoP4> peer_copies;
+  std::vector<CUpti_ActivityMemset4> fills;
   size_t buffers_out = 0, buffers_back = 0, misaligned = 0, bytes = 1 << 16, max_records = 0;
   bool refuse = false;
   CUptiResult end = CUPTI_SUCCESS;
@@ -43,6 +45,10 @@ void CUPTIAPI complete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t vali
     if (reinterpret_cast<uintptr_t>(record) % 8 != 0) ++g_tool.misaligned;
     if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY)
       g_tool.copies.push_back(*reinterpret_cast<CUpti_ActivityMemcpy5*>(record));
+    else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY2)
+      g_tool.peer_copies.push_back(*reinterpret_cast<CUpti_ActivityMemcpyPtoP4*>(record));
+    else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET)
+      g_tool.fills.push_back(*reinterpret_cast<CUpti_ActivityMemset4*>(record));
     else
       g_tool.kernels.push_back(*reinterpret_cast<CUpti_ActivityKernel9*>(record));
   }
@@ -57,6 +63,8 @@ struct Session {
     const std::scoped_lock lock(g_tool.mutex);
     g_tool.kernels.clear();
     g_tool.copies.clear();
+    g_tool.peer_copies.clear();
+    g_tool.fills.clear();
     g_tool.buffers_out = g_tool.buffers_back = g_tool.max_records = 0;
     g_tool.bytes = 1 << 16;
     g_tool.refuse = false;
@@ -154,6 +162,50 @@ TEST_CASE("records come only while their kind is on, in the order of the launche
   CHECK(g_tool.buffers_back == g_tool.buffers_out);
   CHECK(g_tool.buffers_back > 1);
   CHECK(g_tool.misaligned == 0);
+}
+
+TEST_CASE("copies within and between devices and fills are three kinds of records") {
+  const Session session;
+  const auto run_all = [] {
+    simgpu::MemoryCopy copy{};
+    copy.kind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+    copy.bytes = 100;
+    copy.from = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    copy.to = CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+    FakeDriver::get().copy(copy);
+    copy.kind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+    copy.to = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    copy.bytes = 200;
+    copy.from_device_id = 1;
+    copy.to_device_id = 2;
+    FakeDriver::get().copy(copy);
+    copy.kind = CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN;
+    copy.bytes = 300;
+    copy.value = 7;
+    FakeDriver::get().copy(copy);
+  };
+  run_all();  // none is on
+  REQUIRE(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY2) == CUPTI_SUCCESS);
+  run_all();
+  REQUIRE(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET) == CUPTI_SUCCESS);
+  REQUIRE(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY) == CUPTI_SUCCESS);
+  run_all();
+  run_all();
+  REQUIRE(cuptiActivityFlushAll(1) == CUPTI_SUCCESS);
+  CHECK(g_tool.end == CUPTI_ERROR_MAX_LIMIT_REACHED);
+  REQUIRE(g_tool.copies.size() == 2);
+  CHECK(g_tool.copies[1].bytes == 100);
+  CHECK(g_tool.copies[1].srcKind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
+  CHECK(g_tool.copies[1].dstKind == CUPTI_ACTIVITY_MEMORY_KIND_PINNED);
+  REQUIRE(g_tool.peer_copies.size() == 3);
+  CHECK(g_tool.peer_copies[2].bytes == 200);
+  CHECK(g_tool.peer_copies[2].srcDeviceId == 1);
+  CHECK(g_tool.peer_copies[2].dstDeviceId == 2);
+  REQUIRE(g_tool.fills.size() == 2);
+  CHECK(g_tool.fills[1].bytes == 300);
+  CHECK(g_tool.fills[1].value == 7);
+  CHECK(g_tool.fills[1].start == 10);
+  CHECK(g_tool.fills[1].end == 20);
 }
 
 TEST_CASE("the two kernel kinds exclude each other, and unknown kinds are refused") {

@@ -69,15 +69,20 @@ void FakeDriver::load_module(uint32_t id) {
 }
 
 void FakeDriver::copy(uint64_t bytes) {
+  simgpu::MemoryCopy copy{};
+  copy.kind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
+  copy.bytes = bytes;
+  this->copy(copy);
+}
+
+void FakeDriver::copy(const simgpu::MemoryCopy& done) {
   const simgpu::Observer* observer = observer_;
   if (observer == nullptr) return;
-  simgpu::MemoryCopy copy{};
+  simgpu::MemoryCopy copy = done;
   copy.context = context(1);
   copy.context_id = 1;
   copy.stream_id = 7;
   copy.correlation_id = next_correlation_++;
-  copy.kind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
-  copy.bytes = bytes;
   copy.start_ns = 10;
   copy.end_ns = 20;
   observer->memory_copy(observer->self, &copy);

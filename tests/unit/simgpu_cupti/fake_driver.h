@@ -36,6 +36,7 @@ class FakeDriver {
   uint32_t launch(const Launch& launch);
   uint32_t launch_graph(const std::vector<Launch>& nodes);
   void copy(uint64_t bytes);
+  void copy(const simgpu::MemoryCopy& copy);  // what it does not say is filled in
   void load_module(uint32_t id);
 
   // What CUPTI installed; null when nothing is wanted.

@@ -42,11 +42,7 @@ void kernel_end(void* self, const KernelRun* run) {
 void memory_copy(void* self, const MemoryCopy* copy) {
   Process& process = of(self);
   if (process.ranges.any_started()) process.ranges.copy(*copy);
-  const bool fill = copy->kind == CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN;
-  if (fill) return;
-  process.each_activity([&](Activity& activity) {
-    if (activity.wants_copies()) activity.copy(*copy);
-  });
+  process.each_activity([&](Activity& activity) { activity.copy(*copy); });
 }
 
 void context_created(void* self, CUcontext context, uint32_t, uint32_t) {

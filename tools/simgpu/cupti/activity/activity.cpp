@@ -15,8 +15,9 @@ Support support(CUpti_ActivityKind kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
     case CUPTI_ACTIVITY_KIND_MEMCPY:
-      return Support::kRecords;
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
     case CUPTI_ACTIVITY_KIND_MEMSET:
+      return Support::kRecords;
     case CUPTI_ACTIVITY_KIND_DRIVER:
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DEVICE:
@@ -25,7 +26,6 @@ Support support(CUpti_ActivityKind kind) {
     case CUPTI_ACTIVITY_KIND_MARKER:
     case CUPTI_ACTIVITY_KIND_MARKER_DATA:
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
-    case CUPTI_ACTIVITY_KIND_MEMCPY2:
     case CUPTI_ACTIVITY_KIND_FUNCTION:
     case CUPTI_ACTIVITY_KIND_MODULE:
     case CUPTI_ACTIVITY_KIND_DEVICE_ATTRIBUTE:
@@ -136,11 +136,22 @@ void Activity::kernel(const KernelRun& run) {
 }
 
 void Activity::copy(const MemoryCopy& copy) {
-  if (!wants_copies() || lose(count_record())) return;
-  CUpti_ActivityMemcpy6 record = memcpy_record(copy);
-  record.start += shift_.load(std::memory_order_relaxed);
-  record.end += shift_.load(std::memory_order_relaxed);
-  append(CUPTI_ACTIVITY_KIND_MEMCPY, record);
+  const CUpti_ActivityKind kind =
+      copy.kind == CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN ? CUPTI_ACTIVITY_KIND_MEMSET
+      : copy.kind == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP  ? CUPTI_ACTIVITY_KIND_MEMCPY2
+                                                      : CUPTI_ACTIVITY_KIND_MEMCPY;
+  if ((enabled_.load(std::memory_order_relaxed) & bit(kind)) == 0 || lose(count_record())) return;
+  MemoryCopy shifted = copy;
+  shifted.start_ns += shift_.load(std::memory_order_relaxed);
+  shifted.end_ns += shift_.load(std::memory_order_relaxed);
+  switch (kind) {
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return append(kind, memset_record(shifted));
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return append(kind, peer_memcpy_record(shifted));
+    default:
+      return append(kind, memcpy_record(shifted));
+  }
 }
 
 }  // namespace simgpu::cupti

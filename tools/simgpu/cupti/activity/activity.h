@@ -22,8 +22,8 @@ class Activity {
   explicit Activity(const Environment& environment, Owner owner = Owner::kProcess)
       : environment_(environment), can_be_taken_(owner == Owner::kProcess), buffers_(environment) {}
 
-  // Kernel, concurrent kernel and memory copy records are made. Kinds whose records a tool can do
-  // without are accepted and stay empty. Both kernel kinds at once: CUPTI_ERROR_NOT_COMPATIBLE.
+  // Records of kernels, copies and fills are made. Kinds whose records a tool can do without are
+  // accepted and stay empty. Both kernel kinds at once: CUPTI_ERROR_NOT_COMPATIBLE.
   CUptiResult enable(CUpti_ActivityKind kind);
   CUptiResult disable(CUpti_ActivityKind kind);
   void reset();  // cuptiFinalize
@@ -31,12 +31,9 @@ class Activity {
   bool wants_kernels() const noexcept {
     return (enabled_.load(std::memory_order_relaxed) & kKernelKinds) != 0;
   }
-  bool wants_copies() const noexcept {
-    return (enabled_.load(std::memory_order_relaxed) & bit(CUPTI_ACTIVITY_KIND_MEMCPY)) != 0;
-  }
 
   void kernel(const KernelRun& run);
-  void copy(const MemoryCopy& copy);
+  void copy(const MemoryCopy& copy);  // or a fill
   // Added to the times of records from now on.
   void shift_times(uint64_t by_ns) { shift_.store(by_ns, std::memory_order_relaxed); }
 

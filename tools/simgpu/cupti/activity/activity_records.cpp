@@ -12,7 +12,7 @@ static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) ==
 static_assert(offsetof(CUpti_ActivityMemcpy5, channelType) ==
               offsetof(CUpti_ActivityMemcpy6, channelType));
 
-// CUpti_ActivityKernel9 to 13 and CUpti_ActivityMemcpy5 to 7. Each begins as the one before.
+// CUpti_ActivityKernel9 to 13, Memcpy5 to 7, Memset4 and 5. Each begins as the one before.
 constexpr SizeSince kKernelSizes[] = {{0, sizeof(CUpti_ActivityKernel9)},
                                       {kCupti130, sizeof(CUpti_ActivityKernel10)},
                                       {kCupti131, 224},
@@ -21,11 +21,28 @@ constexpr SizeSince kKernelSizes[] = {{0, sizeof(CUpti_ActivityKernel9)},
 constexpr SizeSince kMemcpySizes[] = {{0, sizeof(CUpti_ActivityMemcpy5)},
                                       {kCupti128, sizeof(CUpti_ActivityMemcpy6)},
                                       {kCupti134, 112}};
+constexpr SizeSince kMemsetSizes[] = {{0, sizeof(CUpti_ActivityMemset4)}, {kCupti134, 104}};
 constexpr bool aligned(std::span<const SizeSince> sizes) {
   return std::ranges::all_of(
       sizes, [](const SizeSince& step) { return step.size % ACTIVITY_RECORD_ALIGNMENT == 0; });
 }
-static_assert(aligned(kKernelSizes) && aligned(kMemcpySizes));
+static_assert(aligned(kKernelSizes) && aligned(kMemcpySizes) && aligned(kMemsetSizes));
+
+// What all of them have.
+template <class Record>
+Record record_of(CUpti_ActivityKind kind, const MemoryCopy& copy) {
+  Record record{};
+  record.kind = kind;
+  record.bytes = copy.bytes;
+  record.start = copy.start_ns;
+  record.end = copy.end_ns;
+  record.deviceId = copy.device_id;
+  record.contextId = copy.context_id;
+  record.streamId = copy.stream_id;
+  record.correlationId = copy.correlation_id;
+  record.channelType = CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY;
+  return record;
+}
 
 }  // namespace
 
@@ -36,6 +53,10 @@ size_t record_size(CUpti_ActivityKind kind, uint32_t version) {
       return size_in(kKernelSizes, version, 0);
     case CUPTI_ACTIVITY_KIND_MEMCPY:
       return size_in(kMemcpySizes, version, 0);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return sizeof(CUpti_ActivityMemcpyPtoP4);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return size_in(kMemsetSizes, version, 0);
     default:
       return 0;
   }
@@ -77,18 +98,28 @@ CUpti_ActivityKernel10 kernel_record(CUpti_ActivityKind kind, const KernelRun& r
 }
 
 CUpti_ActivityMemcpy6 memcpy_record(const MemoryCopy& copy) {
-  CUpti_ActivityMemcpy6 record{};
-  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  auto record = record_of<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY, copy);
   record.copyKind = copy.kind;
-  record.bytes = copy.bytes;
-  record.start = copy.start_ns;
-  record.end = copy.end_ns;
-  record.deviceId = copy.device_id;
-  record.contextId = copy.context_id;
-  record.streamId = copy.stream_id;
-  record.correlationId = copy.correlation_id;
-  record.channelType = CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY;
+  record.srcKind = copy.from;
+  record.dstKind = copy.to;
   record.copyCount = 1;
+  return record;
+}
+
+CUpti_ActivityMemcpyPtoP4 peer_memcpy_record(const MemoryCopy& copy) {
+  auto record = record_of<CUpti_ActivityMemcpyPtoP4>(CUPTI_ACTIVITY_KIND_MEMCPY2, copy);
+  record.copyKind = copy.kind;
+  record.srcKind = copy.from;
+  record.dstKind = copy.to;
+  record.srcDeviceId = copy.from_device_id;
+  record.dstDeviceId = copy.to_device_id;
+  return record;
+}
+
+CUpti_ActivityMemset4 memset_record(const MemoryCopy& fill) {
+  auto record = record_of<CUpti_ActivityMemset4>(CUPTI_ACTIVITY_KIND_MEMSET, fill);
+  record.value = fill.value;
+  record.memoryKind = fill.to;
   return record;
 }
 

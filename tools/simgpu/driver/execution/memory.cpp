@@ -49,19 +49,23 @@ uint8_t activity_kind(const CopyWork& work) {
   return work.to_device ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD : CUPTI_ACTIVITY_MEMCPY_KIND_HTOH;
 }
 
-// Places it on the timeline and reports it to the observer.
-void finish(Stream& stream, uint8_t kind, uint64_t bytes, bool within_device, uint64_t issued) {
+uint8_t memory_kind(uint64_t address, bool on_device) {
+  if (on_device) return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  HostBlock block;
+  return find_host(address, block) ? CUPTI_ACTIVITY_MEMORY_KIND_PINNED
+                                   : CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+}
+
+// Places it on the timeline and reports it to the observer. `copy` says what was done.
+void finish(Stream& stream, MemoryCopy copy, bool within_device, uint64_t issued) {
   const Device& device = *stream.context->device;
   const Interval interval =
-      place(stream, copy_duration_ns(device.chip(), bytes, within_device), issued);
-  MemoryCopy copy{};
+      place(stream, copy_duration_ns(device.chip(), copy.bytes, within_device), issued);
   copy.context = HandleTable<CUcontext, Context>::handle_of(stream.context.get());
   copy.device_id = static_cast<uint32_t>(device.ordinal());
   copy.context_id = stream.context->id;
   copy.stream_id = stream.id;
   copy.correlation_id = ApiScope::current_correlation_id();
-  copy.kind = kind;
-  copy.bytes = bytes;
   copy.start_ns = interval.start_ns;
   copy.end_ns = interval.end_ns;
   tell(&Observer::memory_copy, &copy);
@@ -201,8 +205,18 @@ CUresult run_copy(Stream& stream, const CopyWork& work) {
           reinterpret_cast<const void*>(work.from + slice * work.from_slice_pitch +
                                         row * work.from_pitch),
           work.width);
-  const bool within = work.from_device && work.to_device;
-  finish(stream, activity_kind(work), work.bytes(), within, issued);
+  MemoryCopy copy{};
+  copy.kind = activity_kind(work);
+  copy.bytes = work.bytes();
+  copy.from = memory_kind(work.from, work.from_device);
+  copy.to = memory_kind(work.to, work.to_device);
+  const auto ordinal_of = [&](uint64_t address) {
+    const Device* const at = Runtime::get().device_of_address(address);
+    return static_cast<uint32_t>((at != nullptr ? *at : device).ordinal());
+  };
+  copy.from_device_id = ordinal_of(work.from);
+  copy.to_device_id = ordinal_of(work.to);
+  finish(stream, copy, copy.kind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD, issued);
   return CUDA_SUCCESS;
 }
 
@@ -221,8 +235,13 @@ CUresult run_fill(Stream& stream, const FillWork& work) {
     for (uint64_t i = 0; i < work.width; ++i, at += work.element_bytes)
       std::memcpy(at, &work.value, work.element_bytes);  // little-endian: the low bytes come first
   }
-  const uint64_t bytes = work.width * work.element_bytes * work.rows;
-  finish(stream, CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN, bytes, true, issued);
+  MemoryCopy fill{};
+  fill.kind = CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN;
+  fill.bytes = work.width * work.element_bytes * work.rows;
+  fill.value = work.value;
+  fill.to = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  fill.from_device_id = fill.to_device_id = static_cast<uint32_t>(device.ordinal());
+  finish(stream, fill, true, issued);
   return CUDA_SUCCESS;
 }
 

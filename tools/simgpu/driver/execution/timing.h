@@ -6,8 +6,8 @@
 //                 tensor operations at the chip's dense 16-bit rate (tf32 at half of it, fp8 and
 //                 int8 at twice, fp64 at the fp64 lanes' rate)
 //     memory:     (sectors read + sectors written) / DRAM bandwidth
-//   copy   = 1000 ns + bytes / rate: 55 GB/s between host and device, half the DRAM
-//            bandwidth within a device
+//   copy   = 1000 ns + bytes / rate: half the DRAM bandwidth within a device, else 55 GB/s, as
+//            PCIe 5.0 x16 has it (63 GB/s each way by its standard, less the headers of packets)
 #pragma once
 #include <simgpu/counts.h>
 

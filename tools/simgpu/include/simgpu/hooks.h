@@ -57,7 +57,10 @@ struct KernelRun {
 struct MemoryCopy {
   CUcontext context;
   uint32_t device_id, context_id, stream_id, correlation_id;
-  uint8_t kind;  // CUpti_ActivityMemcpyKind
+  uint32_t from_device_id, to_device_id;  // between two devices; else that of the stream
+  uint32_t value;                         // of a fill
+  uint8_t kind;                           // CUpti_ActivityMemcpyKind
+  uint8_t from, to;                       // CUpti_ActivityMemoryKind; of a fill only `to`
   uint64_t bytes, start_ns, end_ns;
 };
 
@@ -132,6 +135,6 @@ struct Driver {
   // captures are invalidated and the driver's error comes back.
   CUresult (*synchronize_for_tool)(CUcontext);
 };
-inline constexpr uint32_t kAbiVersion = 7;
+inline constexpr uint32_t kAbiVersion = 8;
 
 }  // namespace simgpu
