@@ -96,6 +96,32 @@ ENDING = """if True:
     Place.remove = each"""
 
 
+class Killed(subprocess.Popen):
+    """Of the programs that are chosen, each is ended by a signal as soon as it has begun."""
+
+    def __init__(self, command, *args, **kwargs):
+        self.is_chosen = self.chosen(command)
+        super().__init__(command, *args, **kwargs)
+        if self.is_chosen:
+            self.end()
+
+    def end(self):
+        self.kill()
+
+
+class KilledAtItsEnd(Killed):
+    """The signal comes when all that it writes is there."""
+
+    def end(self):
+        pass
+
+    def communicate(self, *args, **kwargs):
+        said = super().communicate(*args, **kwargs)
+        if self.is_chosen:
+            self.returncode = -signal.SIGKILL
+        return said
+
+
 class Folder(unittest.TestCase):
     """Two jobs, a job's traces in a folder, and their lake."""
 
@@ -325,44 +351,47 @@ class Again(Folder):
             return {}
 
     def test_a_program_that_is_killed_runs_again(self):
-        killed = []
+        """Whether the signal comes at its begin, or once all is written."""
+        for killing in (Killed, KilledAtItsEnd):
+            killed = []
 
-        class Killing(subprocess.Popen):
-            def __init__(self, command, *args, **kwargs):
-                super().__init__(command, *args, **kwargs)
-                if not killed and command[1] == "merge":
-                    killed.append(self)
-                    self.kill()
+            def chosen(process, command):  # each that writes files, the first time
+                first = "--version" not in command and command not in killed
+                killed.extend([command] * first)
+                return first
 
-        with unittest.mock.patch("subprocess.Popen", Killing):
-            ingest(self.runs, self.other)
-        self.assertEqual(killed[0].returncode, -signal.SIGKILL)
-        self.assertEqual(content(self.other), content(self.lake))
+            shutil.rmtree(self.other, ignore_errors=True)
+            with self.subTest(killing), unittest.mock.patch(
+                    "subprocess.Popen", type("Killing", (killing,), {"chosen": chosen})):
+                self.assertEqual(ingest(self.runs, self.other).problems, [])
+                self.assertGreater(len(killed), 2)
+                self.assertEqual(content(self.other), content(self.lake))
 
     def test_one_that_flopreduce_cannot_live_with_is_found_and_named(self):
         hostile = f"{self.runs}/{self.jobs[0].name}/rank9.pb"
 
-        class Killing(subprocess.Popen):
-            def __init__(self, command, *args, **kwargs):
-                super().__init__(command, *args, **kwargs)
-                if command[1] == "merge":
-                    (of,) = (word.partition("=")[2] for word in command
-                             if word.startswith("--files-from="))
-                    if hostile in map(os.path.realpath, Path(of).read_text().splitlines()):
-                        self.kill()
+        def chosen(process, command):
+            if command[1] != "merge":
+                return False
+            (of,) = (word.partition("=")[2] for word in command
+                     if word.startswith("--files-from="))
+            return hostile in map(os.path.realpath, Path(of).read_text().splitlines())
 
-        with unittest.mock.patch("subprocess.Popen", Killing):
-            outcome = ingest(self.runs, self.other)
-        ((job, file, problem),) = outcome.problems
-        self.assertEqual((job, file), (self.jobs[0].name, f"{self.jobs[0].name}/rank9.pb"))
-        self.assertIn("ended by signal 9, 3 times", problem)
-        found = self.rows("SELECT job, processes FROM jobs", self.other)
-        self.assertEqual({row["job"]: row["processes"] for row in found},
-                         {self.jobs[0].name: SIZE - 1, self.jobs[1].name: SIZE})
         flat = self.folder / "flat.sum"
         reduce("merge", "-o", flat, *(trace for trace in self.jobs[0].traces
                                       if str(trace) != hostile))
-        self.assertEqual(summaries(self.other)[job], flat.read_bytes())
+        for killing in (Killed, KilledAtItsEnd):
+            shutil.rmtree(self.other, ignore_errors=True)
+            with self.subTest(killing), unittest.mock.patch(
+                    "subprocess.Popen", type("Killing", (killing,), {"chosen": chosen})):
+                ((job, file, problem),) = ingest(self.runs, self.other).problems
+                self.assertEqual((job, file),
+                                 (self.jobs[0].name, f"{self.jobs[0].name}/rank9.pb"))
+                self.assertIn("ended by signal 9, 3 times", problem)
+                found = self.rows("SELECT job, processes FROM jobs", self.other)
+                self.assertEqual({row["job"]: row["processes"] for row in found},
+                                 {self.jobs[0].name: SIZE - 1, self.jobs[1].name: SIZE})
+                self.assertEqual(summaries(self.other)[job], flat.read_bytes())
 
     def test_jobs_whose_report_cannot_be_had_are_named_and_are_there_the_next_time(self):
         class Killing(subprocess.Popen):

@@ -164,9 +164,9 @@ class _Killed(_programs.Error):
 
 
 def _flopreduce(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """It is run again where something has killed it."""
+    """It is run again where something has killed it: over the files that it has left then."""
     for _ in range(_TRIES):
-        done = _programs.call("flopreduce", *arguments)
+        done = _programs.call("flopreduce", *arguments, "--force")
         if done.returncode >= 0:
             return done
     raise _Killed(f"flopreduce was ended by signal {-done.returncode}, {_TRIES} times", 1)
@@ -193,6 +193,7 @@ def _merge(names: list[str], out: str, *more: str) -> Merged:
         done = _flopreduce("merge", f"--output={out}", f"--list={listed}", f"--files-from={of}",
                            *more)
     except _Killed as killed:
+        Path(out).unlink(missing_ok=True)  # it may have been written before the signal came
         if len(names) == 1:
             return Merged({names[0]: str(killed)})
         # By halves the one is found that it cannot live with.
