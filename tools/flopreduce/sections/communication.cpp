@@ -24,6 +24,9 @@ Columns<Communicating> communication_columns() {
   Columns<Communicating> c;
   const auto name = [](const Communicating& d, const Report& r) { return r.traces[d.trace].name; };
   c.text(said::kProcess, name);
+  c.count(said::kOrdinal, [](const Communicating& d) {
+    return d.device > 0 ? std::optional(d.device - 1) : std::nullopt;
+  });
   c.exact("exposed_ns", "exposed", Kind::kNanoseconds, &Communicating::alone_ns,
           "communication while no other kernel ran: line communication of lost")
       .main();
@@ -61,9 +64,6 @@ Columns<Communicating> communication_columns() {
   c.count(said::kProcessNumber, &Communicating::trace);
   c.count(said::kRank,
           [](const Communicating& d, const Report& r) { return r.traces[d.trace].rank(); });
-  c.count(said::kOrdinal, [](const Communicating& d) {
-    return d.device > 0 ? std::optional(d.device - 1) : std::nullopt;
-  });
   return c;
 }
 
@@ -79,7 +79,10 @@ std::string straggler_words(const Report& report) {
   const auto awaited = [](const Communicating& d) { return d.waiting ? d.waiting->awaited_ns : 0; };
   const auto most = std::ranges::max_element(devices, {}, awaited);
   if (most == devices.end() || awaited(*most) == 0) return "";
-  std::string words = "  The others waited most for " + report.traces[most->trace].name + ": " +
+  const bool several =
+      most->device > 0 && std::ranges::count(devices, most->trace, &Communicating::trace) > 1;
+  std::string words = "  The others waited most for " + report.traces[most->trace].name +
+                      (several ? ", device " + std::to_string(most->device - 1) : "") + ": " +
                       to_human_time(most->waiting->awaited_ns) + ", in " +
                       to_grouped(most->waiting->last) + " of " +
                       to_grouped(most->waiting->collectives) + " collectives.";
