@@ -31,7 +31,7 @@
 namespace flopinj {
 
 inline constexpr uint32_t kFormatMajor = 1;
-inline constexpr uint32_t kFormatMinor = 11;
+inline constexpr uint32_t kFormatMinor = 13;
 inline constexpr size_t kMaxPacketBytes = 4U << 20;
 inline constexpr size_t kMaxGroupBytes = 8U << 20;
 inline constexpr size_t kMaxTallyRows = 32'768;  // of about 90 bytes at most

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -146,6 +147,32 @@ class Golden(unittest.TestCase):
         # "exact" says again what stands before it.
         self.assertEqual(narrow[0].split(), "phase FLOP share launches GPU time".split())
         self.assertEqual(narrow[-1], "  left out, too wide: exact")
+
+    def test_a_summary_has_the_ledger_of_its_traces(self):
+        def ledger(trace):
+            done = subprocess.run([FLOPREDUCE, "--format", "json", *PEAKS, *trace.split()],
+                                  cwd=HERE, capture_output=True, text=True, timeout=60)
+            report = json.loads(done.stdout)
+            return {key: report[key] for key in ("lost", "lost_phases", "lost_host",
+                                                 "lost_capacity")}
+
+        known = 0
+        with tempfile.TemporaryDirectory() as folder:
+            summary = f"{folder}/summary"
+            for trace in [*map(str, TRACES), "training.pb other_rank.pb"]:
+                subprocess.run([FLOPREDUCE, "merge", "--force", "-o", summary, *trace.split()],
+                               cwd=HERE, capture_output=True, timeout=60, check=False)
+                with self.subTest(trace=trace):
+                    expected, found = ledger(trace), ledger(summary)
+                    known += any(row["ns"] for row in expected["lost"])
+                    if "cnn-streams" in trace:
+                        # Kernels that were slowed by measuring ran beside others in it: with its
+                        # launches added up it is not known which part of them did.
+                        for one, other in zip(expected["lost"], found["lost"], strict=True):
+                            self.assertAlmostEqual(one["share"], other["share"], delta=1e-4)
+                        continue
+                    self.assertEqual(expected, found)
+        self.assertGreater(known, 1)
 
     def test_traces_are_what_their_source_makes(self):
         for trace in sorted(HERE.glob("*.pb")):

@@ -36,11 +36,15 @@ bool share_a_device(const TraceTables& tables, const Report& report) {
          }) != uses.end();
 }
 
-// In a summary, of which it is not known when they did.
+// Of a summary that does not say what ran at once, as older ones do not.
+bool only_times(const Device& device) { return device.times && !device.times->at_once(); }
+
+// Of such a summary, in which kernels did.
 bool kernels_at_once(const TraceTables& tables, const Totals& totals) {
   for (size_t i = 0; i < tables.devices.size(); ++i) {
     const DeviceTime& time = totals.devices[i];
-    if (tables.devices[i].times && (time.kernel_ns != time.busy.busy_ns || time.busy.late > 0))
+    if (only_times(tables.devices[i]) &&
+        (time.kernel_ns != time.busy.busy_ns || time.busy.late > 0))
       return true;
   }
   return false;
@@ -59,8 +63,11 @@ class Builder {
     for (uint32_t number = 0; number < from_.tables.devices.size(); ++number) {
       const Device& device = from_.tables.devices[number];
       if (!launched(device) || (skips() && !report_.steps.windows.contains(device.trace))) continue;
-      devices.push_back(device_of(number));
       const auto found = pass_.devices().find(number);
+      if (device.times && device.times->at_once() &&
+          (found == pass_.devices().end() || !found->second.summed))
+        return "the part of a summary that says which kernels ran at once is damaged";
+      devices.push_back(device_of(number));
       const u128 all = beside[device.trace];
       if (found != pass_.devices().end() && all > 0)
         devices.back().windows_fs = windows_of(device.trace, beside_of(found->second), all);
@@ -121,7 +128,7 @@ class Builder {
     for (const TimeSplit::Step& step : split.steps())
       out.steps.push_back({step.first, step.steps, step.time});
     add_parts(found->second, out);
-    if (device.times) add_summed(from_.totals.devices[number], out);
+    if (only_times(device)) add_summed(from_.totals.devices[number], out);
     for (const auto& [path, ns] : split.host_ns())
       add_saturating(host_ns_[path == PathTable::kRoot ? "" : from_.tables.path_string(path)], ns);
     hidden_fs_ += split.hidden_fs();
@@ -131,8 +138,8 @@ class Builder {
     return out;
   }
 
-  // A summary has when its device was busy, and gaps by length. No kernel ran beside another there
-  // (kernels_at_once()), so all launches that had a time have their part of it.
+  // Such a summary has when its device was busy, and gaps by length. No kernel ran beside another
+  // there (kernels_at_once()), so all launches that had a time have their part of it.
   static void add_summed(const DeviceTime& time, LostDevice& out) {
     out.span_fs = u128{time.busy.end_ns - time.busy.begin_ns} * kFsInNs;
     out.unplaced_fs -= std::min(out.unplaced_fs, time.kernel_ns * kFsInNs);
@@ -295,12 +302,12 @@ struct WorkMarks {
 
 // How the lines are to be read. Work that nobody counted was done in the lines of its own class, so
 // it makes no line of kernels with a count smaller.
-void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown, bool unplaced,
-                Report& report) {
+void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
+                const LostPass::Uneven& uneven, bool unplaced, Report& report) {
   using enum LostLine;
   LostReport& lost = report.lost;
   const WorkMarks work(report);
-  lost.marks.fill(mark_if(unplaced, Mark::kEstimate));
+  lost.marks.fill(mark_if(unplaced || uneven.spread, Mark::kEstimate));
   const auto mark = [&](std::initializer_list<LostLine> lines, bool is, Mark marks) {
     for (const LostLine line : lines)
       if (is) lost.marks[place_of(line)] = lost.marks[place_of(line)] | marks;
@@ -315,12 +322,21 @@ void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
   mark({kMatrixBelowRoof}, unknown.matrix_bytes, Mark::kAtMost);
   mark({kMatrixBlocks, kMatrixBelowRoof}, unknown.uneven_blocks, Mark::kEstimate);
   // Kernels that only ran while counters were read: how much slower is not known.
-  const bool slowed = report.total.time.windowed > 0;
+  const bool slowed = report.total.time.windowed > 0 || uneven.slowed;
   mark({kProfiler}, slowed, Mark::kAtLeast);
   mark({kMatrixBelowRoof, kOtherBelowRoof, kUncounted}, slowed, Mark::kAtMost);
-  // Nor does a summary say which gaps are between steps, or beside those kernels.
-  const bool summed = std::any_of(tables.devices.begin(), tables.devices.end(),
-                                  [](const Device& device) { return device.times.has_value(); });
+  const auto is_uneven = [&](KernelClass of) { return uneven.classes[static_cast<size_t>(of)]; };
+  const bool matrix = is_uneven(KernelClass::kMatrix), other = is_uneven(KernelClass::kOther);
+  mark({kMatrixMemory}, matrix, Mark::kAtMost);
+  mark({kMatrixBlocks}, matrix, Mark::kEstimate);
+  mark({kMatrixBelowRoof}, matrix, Mark::kAtLeast);
+  mark({kOtherMemory}, other, Mark::kAtMost);
+  mark({kOtherBelowRoof}, other, Mark::kAtLeast);
+  mark({kInteger}, is_uneven(KernelClass::kInteger), Mark::kEstimate);
+  mark({kUncounted}, is_uneven(KernelClass::kUncounted), Mark::kEstimate);
+  mark({kCommunication}, is_uneven(KernelClass::kCommunication), Mark::kEstimate);
+  // Nor does an old summary say which gaps are between steps, or beside those kernels.
+  const bool summed = std::any_of(tables.devices.begin(), tables.devices.end(), only_times);
   mark({kIdleBetweenSteps, kProfiler}, summed, Mark::kAtLeast);
   mark({kIdleLongGaps, kIdleShortGaps}, summed, Mark::kAtMost);
   const bool named = !report.utilization.given_formula_ns;
@@ -409,7 +425,7 @@ void build_lost(const ReportSources& from, LostPass& pass, const LaunchWorths::U
     add_saturating(lost.device_steps,
                    report.traces[i].devices * (steps - std::min(steps, lost.skipped_steps)));
   }
-  mark_lines(from.tables, unknown, builder.unplaced_, report);
+  mark_lines(from.tables, unknown, pass.uneven(), builder.unplaced_, report);
   add_mfu_of_steps(report);
 }
 

@@ -1,78 +1,32 @@
 #include "passes/lost_pass.h"
 
-#include <call_times.h>
-
 #include <algorithm>
 
+#include "flop_trace_fields.h"
 #include "passes/rows/busy_interval.h"
 #include "passes/totals_pass.h"
+#include "reader/message.h"
 
 namespace flopinj::reduce {
 namespace {
-
-bool begins_before(const TimeSplit::Launch& a, const TimeSplit::Launch& b) {
-  return a.begin_ns < b.begin_ns;
-}
 
 uint64_t held(u128 value) { return static_cast<uint64_t>(std::min<u128>(value, UINT64_MAX)); }
 
 }  // namespace
 
-void LostPass::OfDevice::add(const TimeSplit::Launch& launch) {
-  if (newest_.empty()) newest_.reserve(2 * kept_);
-  if (newest_.size() == 2 * kept_) fold(kept_);
-  newest_.push_back(launch);
-}
-
-// Launches come batch by batch, each in order: neighbours are merged, two and two, until all are.
-// In most traces the first round is the last.
-void LostPass::OfDevice::sort_batches() {
-  std::vector<std::ptrdiff_t> begins{0};
-  const auto from = newest_.begin();
-  for (auto at = from; at != newest_.end(); begins.push_back(at - from))
-    at = std::is_sorted_until(at, newest_.end(), begins_before);
-  while (begins.size() > 2) {
-    std::vector<std::ptrdiff_t> fewer{0};
-    for (size_t i = 2; i <= begins.size(); i += 2) {
-      const auto end = from + begins[std::min(i, begins.size() - 1)];
-      const auto middle = from + begins[i - 1];
-      if (middle != end) {
-        auto to = std::upper_bound(from + begins[i - 2], middle, *middle, begins_before);
-        beside_.assign(to, middle);
-        auto left = beside_.begin();
-        for (auto right = middle; left != beside_.end(); ++to) {
-          const bool next = right != end && begins_before(*right, *left);
-          *to = next ? *right++ : *left++;
-        }
-      }
-      fewer.push_back(end - from);
-    }
-    begins = std::move(fewer);
-  }
-}
-
-void LostPass::OfDevice::fold(size_t count) {
-  sort_batches();
-  for (size_t i = 0; i < count; ++i) {
-    const TimeSplit::Launch& launch = newest_[i];
-    if (launch.begin_ns >= last_begin_ns_) {
-      last_begin_ns_ = launch.begin_ns;
-      split.launch(launch);
-    } else if (!split.within(launch.begin_ns)) {
-      continue;
-    } else if (launch.slowed) {  // too late, as is the next
-      split.slowed_unplaced(*launch.place, launch.length_ns);
-    } else {
-      split.unplaced(*launch.worth, *launch.place, 1, launch.length_ns);
-    }
-  }
-  newest_.erase(newest_.begin(), newest_.begin() + static_cast<std::ptrdiff_t>(count));
+void LostPass::OfDevice::take(const TimeSplit::Launch& launch, bool late) {
+  if (!late)
+    split.launch(launch);
+  else if (!split.within(launch.begin_ns))
+    return;
+  else if (launch.slowed)
+    split.slowed_unplaced(*launch.place, launch.length_ns);
+  else
+    split.unplaced(*launch.worth, *launch.place, 1, launch.length_ns);
 }
 
 void LostPass::OfDevice::end() {
-  fold(newest_.size());
-  newest_ = {};
-  beside_ = {};
+  in_order_.end([this](const auto& one, bool late) { take(one, late); });
   split.finish();
 }
 
@@ -115,16 +69,6 @@ void LostPass::add_collective(const RowTable& rows, const LaunchPiece& piece, si
       ns != LaunchPiece::kNoTime && BusyInterval::has_place(piece.start_ns[i], ns) ? ns : 0);
 }
 
-uint32_t LostPass::add_pause(OfDevice& device, uint32_t trace, const TimeSplit::Launch& launch,
-                             const LaunchPiece::Pause& pause) const {
-  const uint32_t path =
-      pause.path == 0 ? PathTable::kRoot : tables_.traces[trace].paths.get(pause.path);
-  const uint64_t before_ns = (launch.called_before - uint64_t{1}) * kCallUnitNs + pause.since_ns;
-  if (path == kNoIndex || launch.begin_ns < before_ns) return 0;
-  const uint64_t end_ns = launch.begin_ns - before_ns;
-  return device.split.add_pause({path, end_ns - std::min(end_ns, pause.length_ns), end_ns});
-}
-
 void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
   auto pause = piece.pauses.begin();
   for (size_t i = 0; i < piece.size; ++i) {
@@ -146,7 +90,9 @@ void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
     if (piece.calls && (launch.called_before = piece.called_before[i]) != 0) {
       row.device->split.clock_error(piece.clock_error_ns);
       if (pause != piece.pauses.end() && pause->at == i)
-        launch.pause = add_pause(*row.device, rows.trace(), launch, *pause);
+        if (const uint32_t path = tables_.traces[rows.trace()].path(pause->path); path != kNoIndex)
+          launch.pause =
+              row.device->split.add_pause(launch, path, pause->since_ns, pause->length_ns);
     }
     row.device->add(launch);
     if (took == kernel) continue;
@@ -159,9 +105,19 @@ void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
 }
 
 void LostPass::tally(const RowTable& rows, uint32_t at, const TallyRow& tally) {
+  const bool summary = tables_.traces[rows.trace()].has_summary;
+  if (summary) summary_rows_.push_back({});
   if (at == RowTable::kDiscard || tally.launches == 0) return;
   OfRow& row = row_of(rows, at);
   add_saturating(fp32_fs_, u128{row.worth.fp32_fs} * tally.launches);
+  const auto& times = tables_.devices[rows.info(at).device].times;
+  if (summary && times && times->at_once())
+    summary_rows_.back() = {&row, tally};
+  else
+    add_tally(row, tally);
+}
+
+void LostPass::add_tally(OfRow& row, const TallyRow& tally) {
   const uint64_t timed =
       tally.has_possible_time() ? std::min(tally.timed, tally.launches) : uint64_t{0};
   untimed(row, tally.launches - timed);
@@ -175,9 +131,125 @@ void LostPass::tally(const RowTable& rows, uint32_t at, const TallyRow& tally) {
   row.device->split.unplaced(row.worth, *row.place, timed, took);
 }
 
-void LostPass::end(const RowTable&) {
-  for (auto& [number, device] : devices_) device.end();
+void LostPass::packet(uint32_t, const Packet& packet) {
+  if (packet.body_field != static_cast<uint32_t>(trace_fields::TracePacketField::at_once)) return;
+  trace::AtOnce message;
+  if (parse_message(message, packet.body)) at_once_.push_back(std::move(message));
+}
+
+// Launches that ran alike in all of their stretches, or that are all faster than the roofs allow or
+// none of which is, have the same lines together as one by one.
+bool LostPass::is_even(KernelClass of, std::span<const AtOnceSums::Part> parts) const {
+  bool alike = true;
+  double work = 0, most = 0, least = 0;  // of the time, at the shortest; at the longest
+  for (const AtOnceSums::Part& part : parts) {
+    const SummaryRow& row = summary_rows_[part.row];
+    ShortestLongest times = row.tally.times;
+    if (!times.any()) return false;
+    if (row.kernel_ns < row.placed_ns) times = {*row.of->worth.mean_ns, *row.of->worth.mean_ns};
+    alike = alike && times.shortest_ns == times.longest_ns;
+    const LaunchWorth& worth = row.of->worth;
+    const bool roofs = worth.of == of;
+    const double shortest = static_cast<double>(std::max<uint64_t>(1, times.shortest_ns)) * kFsInNs;
+    const double longest = static_cast<double>(std::max<uint64_t>(1, times.longest_ns)) * kFsInNs;
+    work += static_cast<double>(worth.work_fs) / shortest;
+    most += static_cast<double>(roofs ? worth.blocks_fs : worth.work_fs) / shortest;
+    least += static_cast<double>(roofs ? worth.memory_fs : worth.work_fs) / longest;
+  }
+  return alike || most <= 1 || (least >= 1 && work <= 1);
+}
+
+// Kernels of a row that were slowed by measuring, as those are that ran alone, take what they would
+// have taken, and the profiler the rest.
+void LostPass::add_set(std::span<const AtOnceSums::Part> parts, uint64_t ns, TimeSplit& split) {
+  std::vector<TimeSplit::Part> running;
+  KernelClass of = KernelClass::kCommunication;
+  bool slowed = false;
+  for (const AtOnceSums::Part& part : parts) {
+    SummaryRow& row = summary_rows_[part.row];
+    running.push_back({&row.of->worth, row.of->place, row.done, row.done + part.launches});
+    row.done += part.launches;
+    of = std::min(of, row.of->worth.of);
+    slowed = slowed || row.kernel_ns < row.placed_ns;
+  }
+  auto& uneven = uneven_.classes[static_cast<size_t>(of)];
+  uneven = uneven || !is_even(of, parts);
+  uint64_t slowed_ns = 0;
+  if (slowed && parts.size() == 1) {
+    const SummaryRow& row = summary_rows_[parts.front().row];
+    slowed_ns = ns - static_cast<uint64_t>(u128{ns} * row.kernel_ns / row.placed_ns);
+  }
+  uneven_.spread = uneven_.spread || (slowed && parts.size() > 1);
+  split.summed_stretch(u128{ns - slowed_ns} * kFsInNs, running);
+  if (slowed_ns == 0) return;
+  const TimeSplit::Part slow{.place = running.front().place, .slowed = true};
+  split.summed_stretch(u128{slowed_ns} * kFsInNs, {&slow, 1});
+}
+
+// What does not fit its rows is damaged: the device is not summed then, and has no ledger.
+void LostPass::add_at_once(uint32_t trace, const trace::AtOnce& message) {
+  const std::optional<AtOnceSums> sums = read_at_once(message);
+  if (!sums || message.rows() != summary_rows_.size()) return;
+  const OfRow* const first = summary_rows_[sums->parts.front().row].of;
+  if (first == nullptr || first->device->summed) return;
+  OfDevice* const device = first->device;
+  const auto is_its_row = [&](uint32_t row) {
+    return summary_rows_[row].of != nullptr && summary_rows_[row].of->device == device;
+  };
+  for (const AtOnceSums::Set& set : sums->sets)
+    for (size_t i = set.begin; i < set.end; ++i) {
+      if (!is_its_row(sums->parts[i].row)) return;
+      SummaryRow& row = summary_rows_[sums->parts[i].row];
+      add_saturating(row.placed_ns, set.ns);
+      add_saturating(row.parts, sums->parts[i].launches);
+    }
+  for (const AtOnceSums::Gap& gap : sums->gaps)
+    if (!is_its_row(gap.row)) return;
+  for (SummaryRow& row : summary_rows_) {
+    if (row.of == nullptr || row.of->device != device) continue;
+    const uint64_t placed = row.parts / AtOnce::kLaunch;
+    if (row.parts % AtOnce::kLaunch != 0 || !row.tally.has_possible_time() ||
+        placed > std::min(row.tally.timed, row.tally.launches) ||
+        row.placed_ns > row.tally.gpu_time_ns)
+      return;
+    row.kernel_ns = row.placed_ns;
+    if (!row.tally.windowed || !row.of->worth.mean_ns) continue;
+    const uint64_t mean_ns = *row.of->worth.mean_ns;
+    row.kernel_ns = std::min(row.placed_ns, held(u128{mean_ns} * placed));
+    const ShortestLongest& times = row.tally.times;
+    uneven_.slowed = uneven_.slowed || !times.any() ||
+                     (times.shortest_ns < mean_ns && mean_ns < times.longest_ns);
+  }
+  TimeSplit& split = device->split;
+  device->summed = true;
+  split.summed(0, sums->ns);
+  for (const AtOnceSums::Set& set : sums->sets)
+    add_set(std::span(sums->parts).subspan(set.begin, set.end - set.begin), set.ns, split);
+  for (const AtOnceSums::Gap& gap : sums->gaps)
+    split.summed_gap(*summary_rows_[gap.row].of->place, gap.line, gap.ns, gap.beside_ns);
+  for (int i = 0; i < message.host_size(); i += 2)
+    if (const uint32_t path = tables_.traces[trace].path(message.host(i)); path != kNoIndex)
+      split.add_host_ns(path, message.host(i + 1));
+  uneven_.spread = uneven_.spread || message.spread_ns() > 0;
+  for (SummaryRow& row : summary_rows_) {
+    if (row.of == nullptr || row.of->device != device) continue;
+    const uint64_t placed = row.parts / AtOnce::kLaunch;
+    TallyRow rest = row.tally;
+    rest.launches -= placed;
+    rest.timed -= placed;
+    rest.gpu_time_ns -= std::min(rest.gpu_time_ns, row.placed_ns);
+    if (rest.timed == 0) rest.gpu_time_ns = 0;
+    add_tally(*row.of, rest);
+  }
+}
+
+void LostPass::end(const RowTable& rows) {
+  for (const trace::AtOnce& message : at_once_) add_at_once(rows.trace(), message);
+  for (auto& [number, device] : devices_)
+    if (tables_.devices[number].trace == rows.trace()) device.end();
   rows_.clear();
+  summary_rows_.clear();
+  at_once_.clear();
 }
 
 }  // namespace flopinj::reduce

@@ -9,32 +9,39 @@
 
 #include "passes/collectives.h"
 #include "passes/launch_worths.h"
+#include "passes/rows/at_once.h"
 #include "passes/rows/launch_consumer.h"
+#include "passes/rows/nearly_in_order.h"
 #include "passes/rows/time_split.h"
 
 namespace flopinj::reduce {
 
 class LostPass final : public LaunchConsumer {
  public:
-  // What ran on one device. Kernels come nearly in the order of time: the newest are kept until all
-  // that overlap them must have come, as of BusyTrack.
+  // What ran on one device.
   class OfDevice {
    public:
-    explicit OfDevice(size_t kept) : kept_(kept) {}
+    explicit OfDevice(size_t kept) : in_order_(kept) {}
     // By key() of the path and the rule.
     std::unordered_map<uint64_t, LostTime> places;
     TimeSplit split;
+    bool summed = false;  // it is a summary's, which says what ran at once
 
     static uint64_t key(uint32_t path, uint32_t rule) { return uint64_t{path} << 32 | rule; }
-    void add(const TimeSplit::Launch& launch);
+    void add(const TimeSplit::Launch& launch) {
+      in_order_.add(launch, [this](const auto& one, bool late) { take(one, late); });
+    }
     void end();
 
    private:
-    void fold(size_t count);
-    void sort_batches();
-    size_t kept_;
-    std::vector<TimeSplit::Launch> newest_, beside_;  // the latter while batches are merged
-    uint64_t last_begin_ns_ = 0;                      // of launches that are no longer kept
+    void take(const TimeSplit::Launch& launch, bool late);
+    NearlyInOrder<TimeSplit::Launch> in_order_;
+  };
+  // Of lines in summaries, what would be otherwise if launches of a row had their times one by one.
+  struct Uneven {
+    std::array<bool, kWorkClasses> classes{};  // some are faster than the roofs allow, and some not
+    bool slowed = false;                       // some were not slowed by measuring
+    bool spread = false;                       // too many kernels ran at once
   };
 
   // All must outlive this. Where the report says of when training steps are, by trace, nothing else
@@ -43,7 +50,9 @@ class LostPass final : public LaunchConsumer {
       : tables_(tables), worths_(worths), steps_(report.steps), report_(report) {}
   void launches(const RowTable& rows, const LaunchPiece& piece) override;
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
+  void packet(uint32_t trace, const Packet& packet) override;
   void end(const RowTable& rows) override;
+  const Uneven& uneven() const { return uneven_; }
   const std::map<uint32_t, OfDevice>& devices() const { return devices_; }
   u128 fp32_fs() const { return fp32_fs_; }  // at peak, of products in fp32
   Collectives& collectives() { return collectives_; }
@@ -59,8 +68,18 @@ class LostPass final : public LaunchConsumer {
   // The launch is of steps that count, as far as its place in the trace says it.
   bool counts(uint32_t trace, uint32_t step) const;
   void add_collective(const RowTable& rows, const LaunchPiece& piece, size_t i);
-  uint32_t add_pause(OfDevice& device, uint32_t trace, const TimeSplit::Launch& launch,
-                     const LaunchPiece::Pause& pause) const;
+  // A row of a summary whose devices say what ran at once.
+  struct SummaryRow {
+    OfRow* of = nullptr;
+    TallyRow tally;
+    uint64_t placed_ns = 0, parts = 0;  // of its launches that have a place; in AtOnce::kLaunch
+    uint64_t kernel_ns = 0;             // of placed_ns: without what measuring took
+    uint64_t done = 0;                  // of parts, so far
+  };
+  void add_tally(OfRow& row, const TallyRow& tally);
+  void add_at_once(uint32_t trace, const trace::AtOnce& message);
+  void add_set(std::span<const AtOnceSums::Part> parts, uint64_t ns, TimeSplit& split);
+  bool is_even(KernelClass of, std::span<const AtOnceSums::Part> parts) const;
 
   const TraceTables& tables_;
   LaunchWorths& worths_;
@@ -69,7 +88,11 @@ class LostPass final : public LaunchConsumer {
   Collectives collectives_;
   std::map<uint32_t, OfDevice> devices_;  // TraceTables::devices
   u128 fp32_fs_ = 0;
-  std::vector<std::unique_ptr<OfRow>> rows_;  // of the trace at hand; null: not looked up yet
+  // Of the trace at hand.
+  std::vector<std::unique_ptr<OfRow>> rows_;  // null: not looked up yet
+  std::vector<SummaryRow> summary_rows_;
+  std::vector<trace::AtOnce> at_once_;
+  Uneven uneven_;
 };
 
 }  // namespace flopinj::reduce

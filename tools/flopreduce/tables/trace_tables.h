@@ -79,6 +79,12 @@ struct TraceState : Recorded {
   std::vector<Function> function_facts;  // what `functions` gives the index of
   uint32_t last_sequence = 0;
 
+  // Of a range path's id, 0 being no range; kNoIndex where it is not defined.
+  uint32_t path(uint64_t id) const {
+    if (id == 0) return PathTable::kRoot;
+    return id <= UINT32_MAX ? paths.get(static_cast<uint32_t>(id)) : kNoIndex;
+  }
+
   // Index of the device with id 0, which TraceTables::join() gives every trace.
   uint32_t unknown_device() const { return devices.get(1); }
   // The stream's, or that one.

@@ -1,4 +1,6 @@
 // Where the peak went, of traces with planted losses: each line is what was planted.
+#include <random>
+
 #include "catch.h"
 #include "reduce_bytes.h"
 #include "sections/parts/cells.h"
@@ -159,11 +161,64 @@ class Planted {
   uint32_t kernels_ = 0, paths_ = 0;
 };
 
+// One summary of all, in whatever grouping.
+std::string summary_of(const std::vector<std::string>& traces) {
+  std::vector<Named> all, single;
+  for (const std::string& trace : traces) {
+    all.push_back({"t", trace});
+    single.push_back({"s", merge_bytes({all.back()}).bytes});
+  }
+  std::string summary = merge_bytes(all).bytes;
+  CHECK((merge_bytes(single).bytes == summary));
+  return summary;
+}
+
+// A summary gives the same ledger. Only in steps it does not say what is lost.
+void check_summary(const LostReport& lost, const LostReport& of_summary) {
+  REQUIRE(of_summary.missing == lost.missing);
+  CHECK(of_summary.ns == lost.ns);
+  CHECK(of_summary.capacity_ns == lost.capacity_ns);
+  CHECK(of_summary.hidden_ns == lost.hidden_ns);
+  CHECK(of_summary.marks == lost.marks);
+  const auto parts = [](const LostReport& report) {
+    std::vector<std::tuple<size_t, uint32_t, std::string, std::string, LostNs>> out;
+    for (const auto& part : report.parts)
+      out.emplace_back(part.trace, part.device, part.phase, part.layer, part.ns);
+    return out;
+  };
+  CHECK((parts(of_summary) == parts(lost)));
+  const auto host = [](const LostReport& report) {
+    std::vector<std::pair<std::string, uint64_t>> out;
+    for (const auto& [range, ns] : report.host) out.emplace_back(range, ns);
+    return out;
+  };
+  CHECK(host(of_summary) == host(lost));
+}
+
+// As flopreduce wrote it when it did not say which kernels ran at once; `change` has what it said.
+template <typename Change>
+std::string changed(const std::string& summary, Change change) {
+  trace::Trace all;
+  REQUIRE(all.ParseFromString(summary));
+  TraceBuilder out;
+  for (auto& packet : *all.mutable_packet())
+    if (change(packet)) out.add(packet);
+  return out.bytes();
+}
+std::string old_summary(const std::string& trace) {
+  return changed(merge_bytes({{"t", trace}}).bytes, [](trace::TracePacket& packet) {
+    if (packet.has_device_times()) packet.mutable_device_times()->clear_at_once();
+    return !packet.has_at_once();
+  });
+}
+
 Report reduce(const std::vector<std::string>& traces,
               const std::vector<std::string>& peaks = kPeaks, ReduceOptions options = {}) {
   options.lost_launches = UINT64_MAX;
   for (const auto& peak : peaks) options.utilization.peaks.push_back(parse_peak(peak).value);
-  Report report = reduce_bytes(traces, std::move(options));
+  Report report = reduce_bytes(traces, options);
+  if (options.utilization.skip_steps == 0)
+    check_summary(report.lost, reduce_bytes({summary_of(traces)}, options).lost);
   const LostReport& lost = report.lost;
   if (!lost.known()) return report;
   CHECK(adds_up(lost));  // whatever was planted
@@ -298,9 +353,6 @@ TEST_CASE("lost: idle time by its cause, where that is proven") {
   CHECK(json_of(report)["lost_capacity"][0]["advice"] ==
         "Largest: host late. The host launched late: it spent 127.0 us of 135.0 us in step/data.");
   CHECK(json_of(report)["lost_host"][0]["ns"] == 127'032);
-  // A summary does not say.
-  const auto summed = reduce({merge_bytes({{"t", p.trace().bytes()}}).bytes}).lost;
-  CHECK(lines(summed.ns)[kIdleHostLate] == 0);
 }
 
 TEST_CASE("lost: streams hide communication and other kernels") {
@@ -715,14 +767,9 @@ TEST_CASE("lost: no ledger, and why") {
   Planted uncounted;
   uncounted.run({uncounted.kernel("sort", {.counted = false}), 0, 1000});
   CHECK(reduce({uncounted.end(1000)}).lost.missing == "FLOP not measured");
-  Planted at_once = planted("");
-  at_once.run({1, 500, 1500, 0, 2});
-  const std::string summary = merge_bytes({{"t", at_once.end(2000)}}).bytes;
-  CHECK(reduce({summary}).lost.missing ==
-        "a summary does not say which kernels ran at once: read its traces");
 }
 
-TEST_CASE("lost: of a summary, where kernels ran one after another") {
+TEST_CASE("lost: of an old summary, where kernels ran one after another") {
   Planted p;
   const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
   const uint32_t sort = p.kernel("sort", {.counted = false});
@@ -733,7 +780,7 @@ TEST_CASE("lost: of a summary, where kernels ran one after another") {
   p.run({gemm, 202'500, 204'000, forward, 1, 2, true});
   const std::string bytes = p.end(204'100, 50);
   const LostReport trace = reduce({bytes}).lost;
-  const LostReport summary = reduce({merge_bytes({{"t", bytes}}).bytes}).lost;
+  const LostReport summary = reduce({old_summary(bytes)}).lost;
   CHECK(lines(trace.ns) == Lines{{kIdleStartEnd, 200},
                                  {kIdleBetweenSteps, 200'100},
                                  {kUncounted, 300},
@@ -750,6 +797,105 @@ TEST_CASE("lost: of a summary, where kernels ran one after another") {
                                    {kOtherFlop, 1800}});
   CHECK(has(summary.marks[place_of(kIdleLongGaps)], Mark::kAtMost));
   CHECK(has(summary.marks[place_of(kIdleBetweenSteps)], Mark::kAtLeast));
+}
+
+TEST_CASE("lost: of a summary that does not say what ran at once, no ledger") {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  p.run({gemm, 0, 1000});
+  p.run({gemm, 500, 1500, 0, 2});
+  const std::string bytes = p.end(2000);
+  CHECK(reduce({old_summary(bytes)}).lost.missing ==
+        "a summary does not say which kernels ran at once: read its traces");
+  const auto with = [&](auto change) {
+    const std::string summary = changed(summary_of({bytes}), [&](trace::TracePacket& packet) {
+      if (packet.has_at_once()) change(*packet.mutable_at_once());
+      return true;
+    });
+    return reduce({summary}).lost.missing;
+  };
+  CHECK(with([](trace::AtOnce&) {}) == "");
+  const char* const damaged =
+      "the part of a summary that says which kernels ran at once is damaged";
+  CHECK(with([](trace::AtOnce& m) { m.clear_set(); }) == damaged);
+  CHECK(with([](trace::AtOnce& m) { m.set_rows(m.rows() + 1); }) == damaged);
+  CHECK(with([](trace::AtOnce& m) { m.add_set(UINT64_MAX); }) == damaged);
+  CHECK(with([](trace::AtOnce& m) { m.mutable_set()->RemoveLast(); }) == damaged);
+  CHECK(with([](trace::AtOnce& m) { m.set_set(1, m.set(1) + 5); }) == damaged);
+  CHECK(with([](trace::AtOnce& m) { m.set_set(1, m.set(1) - 5); }) == "");  // idle for longer
+}
+
+// Launches of a kernel take differently long, some of them less than bytes and blocks say: a
+// summary knows only how long they took together.
+TEST_CASE("lost: of a summary whose kernels are faster at times than their roof allows") {
+  std::mt19937 random(7);
+  Planted p;
+  const std::vector<uint32_t> kernels{
+      p.kernel("gemm", {.tensor_ns = 200, .memory_ns = 300, .blocks = 170}),
+      p.kernel("add", {.fp32_ns = 50, .memory_ns = 350}), p.kernel("sort", {.counted = false}),
+      p.kernel("ncclDevKernel_AllReduce", {.counted = false})};
+  const std::vector<uint32_t> paths{p.path("forward"), p.path("backward"), p.path("optimizer")};
+  uint64_t end = 0;
+  for (const uint32_t stream : {1U, 2U}) {
+    uint64_t at = 0;
+    for (int i = 0; i < 300; ++i) {
+      const uint64_t ns = 220 + random() % 400;
+      p.run({kernels[random() % 4], at, at + ns, paths[random() % 3], stream});
+      at += ns + (random() % 2) * (random() % 300);
+    }
+    end = std::max(end, at);
+  }
+  const std::string bytes = p.end(end + 100);
+  ReduceOptions options;
+  options.lost_launches = UINT64_MAX;
+  for (const auto& peak : kPeaks) options.utilization.peaks.push_back(parse_peak(peak).value);
+  const LostReport lost = reduce_bytes({bytes}, options).lost;
+  const LostReport summed = reduce_bytes({summary_of({bytes})}, options).lost;
+  REQUIRE(lost.missing == "");
+  REQUIRE(summed.missing == "");
+  CHECK(adds_up(summed));
+  CHECK(summed.hidden_ns == lost.hidden_ns);
+  // What is rounded is a part of a nanosecond.
+  for (const LostRow& row : kLostRows)
+    if (row.parent == nullptr || std::string_view(row.parent) == "idle")
+      CHECK(std::abs(static_cast<double>(ns_of(summed.ns, row)) -
+                     static_cast<double>(ns_of(lost.ns, row))) <= 1);
+  for (const auto& [memory, below] :
+       {std::pair{kMatrixMemory, kMatrixBelowRoof}, std::pair{kOtherMemory, kOtherBelowRoof}}) {
+    CHECK(summed.at(memory) > lost.at(memory));
+    CHECK(summed.at(below) < lost.at(below));
+    CHECK(has(summed.marks[place_of(memory)], Mark::kAtMost));
+    CHECK(has(summed.marks[place_of(below)], Mark::kAtLeast));
+  }
+}
+
+TEST_CASE("lost: of a summary with more kernels at once than it keeps apart") {
+  Planted p;
+  std::vector<uint32_t> one, other;
+  for (int i = 0; i < 70; ++i) {
+    one.push_back(p.kernel("gemm" + std::to_string(i), {.tensor_ns = 60}));
+    other.push_back(p.kernel("sort" + std::to_string(i), {.counted = false}));
+  }
+  uint64_t at = 0;
+  for (const uint32_t a : one)
+    for (const uint32_t b : other) {
+      p.run({a, at, at + 100, 0, 1});
+      p.run({b, at + 50, at + 150, 0, 2});
+      at += 200;
+    }
+  ReduceOptions options;
+  options.lost_launches = UINT64_MAX;
+  for (const auto& peak : kPeaks) options.utilization.peaks.push_back(parse_peak(peak).value);
+  const LostReport lost = reduce_bytes({summary_of({p.end(at)})}, options).lost;
+  REQUIRE(lost.missing == "");
+  CHECK(adds_up(lost));
+  const uint64_t pairs = 70 * 70, kept = 4096;
+  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 50},
+                                {kIdleShortGaps, pairs * 50 - 50},
+                                {kUncounted, pairs * 50 + (pairs - kept) * 25},
+                                {kMatrixBelowRoof, pairs * 40 - (pairs - kept) * 25},
+                                {kOtherFlop, pairs * 60}});
+  CHECK(has(lost.marks[place_of(kUncounted)], Mark::kEstimate));
 }
 
 TEST_CASE("lost: of a recording that has no starts, with all idle time as one") {
@@ -887,6 +1033,29 @@ TEST_CASE("communication: ranks wait for the one that comes last, whatever their
   uint64_t exposed = 0;
   for (const auto& device : report.communication.devices) exposed += device.alone_ns;
   CHECK(exposed == report.lost.at(kCommunication));
+}
+
+TEST_CASE("communication: of a process with several devices the text says which one") {
+  Planted p(0), other(1);
+  p.add_device(2);
+  for (Planted* one : {&p, &other}) {
+    const uint32_t gemm = one->kernel("gemm", {.tensor_ns = 1000});
+    const uint32_t reduction = one->kernel("ncclDevKernel_AllReduce", {.counted = false});
+    for (uint64_t begin = 0; begin < 4'000'000; begin += 1'000'000)
+      for (const uint32_t stream : {1U, 3U}) {
+        if (one == &other && stream == 3) continue;
+        const uint64_t work = stream == 3 ? 300'000 : 100'000;
+        one->run({gemm, begin, begin + work, 0, stream, 1});
+        one->run({reduction, begin + work, begin + 500'000, 0, stream, 1});
+      }
+  }
+  const Report report = reduce({p.end(5'000'000), other.end(5'000'000)});
+  REQUIRE(report.communication.devices.size() == 3);
+  std::ostringstream text;
+  write_text(text, std::vector{kRankCommunication.section(report)}, {});
+  INFO(text.str());
+  CHECK(text.str().find("device") != std::string::npos);
+  CHECK(text.str().find("waited most for rank 0, host pid 500, device 1: ") != std::string::npos);
 }
 
 TEST_CASE("communication: ranks of other communicators are not compared") {

@@ -1,7 +1,5 @@
 #include "passes/rows/time_split.h"
 
-#include <call_times.h>
-
 #include <algorithm>
 
 namespace flopinj::reduce {
@@ -50,7 +48,8 @@ void TimeSplit::add_work(LostTime& place, const LaunchWorth& worth, u128 work, u
 }
 
 // Of a stretch of `fs` of a class: what its work leaves. `memory` and `blocks` beyond the work.
-void TimeSplit::lose(KernelClass of, u128 fs, u128 work, u128 memory, u128 blocks, size_t kernels) {
+void TimeSplit::lose(KernelClass of, u128 fs, u128 work, u128 memory, u128 blocks,
+                     std::span<const Part> parts, size_t kernels) {
   if (before_) return;
   if (work > fs) {
     add_saturating(excess_fs_[static_cast<size_t>(of)], work - fs);
@@ -68,14 +67,14 @@ void TimeSplit::lose(KernelClass of, u128 fs, u128 work, u128 memory, u128 block
     if (amount == 0) continue;
     u128 given = 0;
     size_t number = 0;
-    for (const Running& running : running_) {
-      if (running.of() != of) continue;
+    for (const Part& part : parts) {
+      if (part.of() != of) continue;
       if (kernels == 1) {  // most of the time
-        add(*running.launch.place, line, amount);
+        add(*part.place, line, amount);
         break;
       }
       const u128 up_to = amount * ++number / kernels;
-      add(*running.launch.place, line, up_to - given);
+      add(*part.place, line, up_to - given);
       given = up_to;
     }
   }
@@ -99,100 +98,60 @@ bool TimeSplit::alone(const Launch& launch) {
     if (blocks > 0) add(*launch.place, rest.blocks, blocks);
   }
   if (left > 0) add(*launch.place, rest.below, left);
-  now_ += launch.length_ns;
   return true;
 }
 
-// All that run go on until `to`.
 void TimeSplit::stretch(uint64_t to) {
+  parts_.clear();
+  for (const Running& one : running()) {
+    const Launch& launch = one.launch;
+    parts_.push_back({launch.worth, launch.place, now() - launch.begin_ns, to - launch.begin_ns,
+                      launch.length_ns, launch.slowed});
+  }
+  summed_stretch(u128{to - now()} * kFsInNs, parts_);
+}
+
+void TimeSplit::summed_stretch(u128 fs, std::span<const Part> parts) {
   KernelClass of = KernelClass::kSlowed;
   bool communication = false;
-  for (const Running& running : running_) {
-    of = std::min(of, running.of());
-    communication = communication || running.of() == KernelClass::kCommunication;
+  for (const Part& part : parts) {
+    of = std::min(of, part.of());
+    communication = communication || part.of() == KernelClass::kCommunication;
   }
-  const u128 fs = u128{to - now_} * kFsInNs;
   if (communication && of != KernelClass::kCommunication && !before_)
     add_saturating(hidden_fs_, fs);
   u128 work = 0, memory = 0, blocks = 0;
   size_t kernels = 0;
-  for (const Running& running : running_) {
-    const Launch& launch = running.launch;
-    if (running.of() == of) ++kernels;
-    if (launch.slowed) continue;
-    const LaunchWorth& worth = *launch.worth;
-    const auto part = [&](uint64_t whole) {
-      return part_of(whole, now_ - launch.begin_ns, to - launch.begin_ns, launch.length_ns);
-    };
+  for (const Part& its : parts) {
+    if (its.of() == of) ++kernels;
+    if (its.slowed) continue;
+    const LaunchWorth& worth = *its.worth;
+    const auto part = [&](uint64_t all) { return part_of(all, its.from, its.to, its.whole); };
     const u128 its_work = part(worth.work_fs);
-    add_work(*launch.place, worth, its_work, part(worth.padding_fs));
+    add_work(*its.place, worth, its_work, part(worth.padding_fs));
     work += its_work;
-    if (running.of() != of) continue;
+    if (its.of() != of) continue;
     const u128 its_memory = std::max(its_work, part(worth.memory_fs));
     memory += its_memory - its_work;
     blocks += less(part(worth.blocks_fs), its_memory);
   }
-  lose(of, fs, work, memory, blocks, kernels);
-  now_ = to;
+  lose(of, fs, work, memory, blocks, parts, kernels);
 }
 
-void TimeSplit::run_until(uint64_t ns) {
-  if (running_.size() == 1) {
-    const auto& [launch, end_ns] = running_.front();
-    if (now_ == launch.begin_ns && end_ns <= ns && alone(launch)) {
-      last_step_ = launch.step;
-      last_windowed_ = launch.windowed;
-      running_.clear();
-      return;
-    }
-  }
-  while (!running_.empty() && now_ < ns) {
-    uint64_t to = ns;
-    for (const Running& running : running_) to = std::min(to, running.end_ns);
-    stretch(to);
-    std::erase_if(running_, [&](const Running& running) {
-      if (running.end_ns > now_) return false;
-      last_step_ = running.launch.step;
-      last_windowed_ = running.launch.windowed;
-      return true;
-    });
-  }
+// It belongs to the place of the kernel after it.
+void TimeSplit::gap(uint64_t to, LostLine line, const Launch& next, bool beside) {
+  const uint64_t ns = to - now();
+  summed_gap(*next.place, line, ns, beside ? ns : 0);
 }
 
-// By its cause where that is proven: the next kernel was called for after the last one's end, or
-// before it, whatever the error of clocks and the rounding of times. A launch that is measured is
-// called for when the profiler lets it.
-LostLine TimeSplit::line_of_gap(uint64_t ns, const Launch& next) const {
-  if (next.called_before != 0 && !last_windowed_ && !next.windowed) {
-    const uint64_t most = next.called_before * kCallUnitNs - 1;
-    if (ns >= most + clock_error_ns_) return LostLine::kIdleHostLate;
-    if (most + 1 - kCallUnitNs > ns + clock_error_ns_) return LostLine::kIdleQueued;
-  }
-  return last_step_ != next.step ? LostLine::kIdleBetweenSteps
-         : ns >= kLongGapNs      ? LostLine::kIdleLongGaps
-                                 : LostLine::kIdleShortGaps;
-}
-
-void TimeSplit::add_host_time(uint64_t to, const Pause& pause) {
-  const uint64_t from = std::max(now_, pause.begin_ns), until = std::min(to, pause.end_ns);
-  if (from < until) add_saturating(host_ns_[pause.path], until - from);
-}
-
-// No kernel runs from now on until the next one begins. It belongs to that one's place.
-void TimeSplit::gap(uint64_t to, const Launch& next) {
-  const uint64_t ns = to - now_;
-  const LostLine line = line_of_gap(ns, next);
-  if (line == LostLine::kIdleHostLate && next.pause != 0 && !before_)
-    add_host_time(to, pauses_[next.pause - 1]);
-  const u128 fs = u128{ns} * kFsInNs;
-  add(*next.place, line, fs);
-  if (is_beside(line) && (last_windowed_ || next.windowed) && !before_)
-    for (LostTime* time : {next.place, in_step_})
-      add_saturating(time->beside_fs[place_beside(line)], fs);
+void TimeSplit::summed_gap(LostTime& place, LostLine line, uint64_t ns, uint64_t beside_ns) {
+  add(place, line, u128{ns} * kFsInNs);
+  if (beside_ns == 0 || before_) return;
+  for (LostTime* time : {&place, in_step_})
+    add_saturating(time->beside_fs[place_beside(line)], u128{beside_ns} * kFsInNs);
 }
 
 void TimeSplit::enter_step(uint32_t step) {
-  step_ = step;
   in_step_ = &steps_[step_place(step, every_)];
   if (steps_.size() <= kMostSteps + 1) return;
   std::map<uint32_t, LostTime> fewer;
@@ -206,32 +165,14 @@ void TimeSplit::enter_step(uint32_t step) {
 void TimeSplit::begin() {
   run_until(from_ns_);
   before_ = false;
-  any_ = !running_.empty();
-  begin_ns_ = now_;
+  begin_here();
 }
 
 void TimeSplit::launch(const Launch& launch) {
   if (before_ && launch.begin_ns >= from_ns_) begin();
-  if (launch.begin_ns >= to_ns_) return;
-  if (!any_) {
-    any_ = true;
-    begin_ns_ = now_ = launch.begin_ns;
-    last_step_ = launch.step;
-  }
-  run_until(launch.begin_ns);
-  if (launch.begin_ns > now_) {
-    gap(launch.begin_ns, launch);
-    now_ = launch.begin_ns;
-  }
-  if (launch.step > step_) enter_step(launch.step);
-  if (launch.length_ns > 0) {
-    running_.push_back({launch, launch.begin_ns + launch.length_ns});
-    return;
-  }
-  if (!launch.slowed) {
-    add_work(*launch.place, *launch.worth, launch.worth->work_fs, launch.worth->padding_fs);
-    lose(launch.worth->of, 0, launch.worth->work_fs, 0, 0, 0);
-  }
+  if (launch.begin_ns >= to_ns_ || next(launch) || launch.slowed) return;
+  add_work(*launch.place, *launch.worth, launch.worth->work_fs, launch.worth->padding_fs);
+  lose(launch.worth->of, 0, launch.worth->work_fs, 0, 0, {}, 0);
 }
 
 void TimeSplit::unplaced(const LaunchWorth& worth, LostTime& place, uint64_t count, uint64_t ns) {
@@ -239,11 +180,9 @@ void TimeSplit::unplaced(const LaunchWorth& worth, LostTime& place, uint64_t cou
   const u128 fs = u128{ns} * kFsInNs;
   const u128 work = u128{worth.work_fs} * count;
   add_work(place, worth, work, u128{worth.padding_fs} * count);
-  std::vector<Running> alone{{{0, ns, &worth, &place}, ns}};
-  alone.swap(running_);
+  const Part alone{&worth, &place};
   lose(worth.of, fs, work, u128{worth.memory_fs - worth.work_fs} * count,
-       u128{worth.blocks_fs - worth.memory_fs} * count, 1);
-  alone.swap(running_);
+       u128{worth.blocks_fs - worth.memory_fs} * count, {&alone, 1}, 1);
   add_saturating(unplaced_fs_, fs);
 }
 

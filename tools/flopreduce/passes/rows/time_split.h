@@ -12,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
+#include "passes/rows/timeline.h"
 #include "tables/lost_time.h"
 
 namespace flopinj::reduce {
@@ -28,28 +30,22 @@ struct LaunchWorth {
   uint64_t blocks_fs = 0;                     // by its blocks too: memory_fs or more
 };
 
-class TimeSplit {
+struct SplitLaunch {
+  uint64_t begin_ns = 0, length_ns = 0;
+  const LaunchWorth* worth = nullptr;
+  LostTime* place = nullptr;  // what its phase and range got; both must outlive the split
+  uint32_t step = 0;
+  bool windowed = false;       // made while counters were read
+  bool slowed = false;         // no kernel: KernelClass::kSlowed
+  uint32_t called_before = 0;  // when the program called for it: LaunchBatch.called_before
+  uint32_t pause = 0;          // Timeline::add_pause()
+};
+
+class TimeSplit : public Timeline<TimeSplit, SplitLaunch> {
  public:
-  struct Launch {
-    uint64_t begin_ns = 0, length_ns = 0;
-    const LaunchWorth* worth = nullptr;
-    LostTime* place = nullptr;  // what its phase and range got; both must outlive the split
-    uint32_t step = 0;
-    bool windowed = false;       // made while counters were read
-    bool slowed = false;         // no kernel: KernelClass::kSlowed
-    uint32_t called_before = 0;  // when the program called for it: LaunchBatch.called_before
-    uint32_t pause = 0;          // of add_pause()
-  };
+  using Launch = SplitLaunch;
   // Steps that are kept apart: where there are more, neighbours share a place.
   static constexpr size_t kMostSteps = 512;
-  static constexpr uint64_t kLongGapNs = 100'000;
-  static constexpr size_t kMostPauses = 1U << 20;
-
-  // What a thread did before a launch: it spent this time in a range.
-  struct Pause {
-    uint32_t path = 0;
-    uint64_t begin_ns = 0, end_ns = 0;
-  };
 
   TimeSplit() = default;
   TimeSplit(const TimeSplit&) = delete;
@@ -62,17 +58,6 @@ class TimeSplit {
     before_ = true;
   }
   bool within(uint64_t ns) const { return from_ns_ <= ns && ns < to_ns_; }
-  // For Launch::pause; 0 where there are too many.
-  uint32_t add_pause(const Pause& pause) {
-    if (pauses_.size() >= kMostPauses) return 0;
-    pauses_.push_back(pause);
-    return static_cast<uint32_t>(pauses_.size());
-  }
-  // The clocks of calls and of kernels may differ by so much.
-  void clock_error(uint64_t ns) {
-    constexpr uint64_t kMost = 1ULL << 60;  // sums stay below 2^64
-    clock_error_ns_ = std::max(clock_error_ns_, std::min(ns, kMost));
-  }
   // In the order of their beginnings.
   void launch(const Launch& launch);
   // `count` launches that took so long together, and nothing says when: as if each had run alone.
@@ -80,16 +65,26 @@ class TimeSplit {
   void unplaced(const LaunchWorth& worth, LostTime& place, uint64_t count, uint64_t ns);
   // What takes no part in any order.
   void slowed_unplaced(LostTime& place, uint64_t ns);
+  // Instead of launches, what a summary has of them: from the first one's beginning to the last
+  // one's end, and of stretches of one kind, wherever they are, the sum.
+  void summed(uint64_t begin_ns, uint64_t end_ns) { span(begin_ns, end_ns); }
+  // A part of a launch, or of several, counted in kLaunch.
+  static constexpr uint64_t kLaunch = uint64_t{1} << 32;
+  struct Part {
+    const LaunchWorth* worth = nullptr;
+    LostTime* place = nullptr;
+    uint64_t from = 0, to = 0;  // parts that follow each other add up to the whole
+    uint64_t whole = kLaunch;
+    bool slowed = false;
+    KernelClass of() const { return slowed ? KernelClass::kSlowed : worth->of; }
+  };
+  void summed_stretch(u128 fs, std::span<const Part> parts);
+  void summed_gap(LostTime& place, LostLine line, uint64_t ns, uint64_t beside_ns);
   // After the last launch.
   void finish();
 
-  bool any() const { return any_; }
-  uint64_t begin_ns() const { return begin_ns_; }  // of the first launch
-  uint64_t end_ns() const { return now_; }         // of the last one
   u128 unplaced_fs() const { return unplaced_fs_; }
   u128 hidden_fs() const { return hidden_fs_; }  // communication beside other kernels
-  // Of kIdleHostLate, ns by the range that the thread was in meanwhile.
-  const std::map<uint32_t, uint64_t>& host_ns() const { return host_ns_; }
   // Work beyond the time that it was done in, by the class of the instant. The lines are larger
   // than the time by it.
   const std::array<u128, kWorkClasses>& excess_fs() const { return excess_fs_; }
@@ -103,42 +98,30 @@ class TimeSplit {
   std::vector<Step> steps() const;
 
  private:
-  struct Running {
-    Launch launch;
-    uint64_t end_ns = 0;
-    KernelClass of() const { return launch.slowed ? KernelClass::kSlowed : launch.worth->of; }
-  };
+  friend class Timeline<TimeSplit, SplitLaunch>;
   // What a stretch of an instant's class has beside its work.
   struct Rest {
     LostLine memory, blocks, below;
     bool roofs;
   };
   static const Rest& rest_of(KernelClass of);
-  void run_until(uint64_t ns);
   bool alone(const Launch& launch);
   void stretch(uint64_t to);
-  void gap(uint64_t to, const Launch& next);
-  LostLine line_of_gap(uint64_t ns, const Launch& next) const;
-  void add_host_time(uint64_t to, const Pause& pause);
+  void gap(uint64_t to, LostLine line, const Launch& next, bool beside);
   void enter_step(uint32_t step);
+  bool counts() const { return !before_; }
   void begin();
   void add(LostTime& place, LostLine line, u128 fs);
   void add_work(LostTime& place, const LaunchWorth& worth, u128 work, u128 padding);
-  void lose(KernelClass of, u128 fs, u128 work, u128 memory, u128 blocks, size_t kernels);
+  void lose(KernelClass of, u128 fs, u128 work, u128 memory, u128 blocks,
+            std::span<const Part> parts, size_t kernels);
 
   uint64_t from_ns_ = 0, to_ns_ = UINT64_MAX;
-  bool before_ = false;  // from_ns_ is not reached
-  bool any_ = false;
-  uint64_t begin_ns_ = 0, now_ = 0;
-  std::vector<Running> running_;
-  uint32_t last_step_ = 0;  // of the kernel that ended last
-  bool last_windowed_ = false;
-  std::vector<Pause> pauses_;
-  uint64_t clock_error_ns_ = 0;
-  std::map<uint32_t, uint64_t> host_ns_;
+  bool before_ = false;      // from_ns_ is not reached
+  std::vector<Part> parts_;  // of the stretch at hand
   u128 unplaced_fs_ = 0, hidden_fs_ = 0;
   std::array<u128, kWorkClasses> excess_fs_{};
-  uint32_t step_ = 0, every_ = 1;
+  uint32_t every_ = 1;
   std::map<uint32_t, LostTime> steps_{{0, {}}};  // by 1 + (step - 1) / every_
   LostTime* in_step_ = &steps_[0];
 };

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "passes/router.h"
+#include "passes/rows/busy_interval.h"
 #include "passes/rows/device_times.h"
 #include "reader/message.h"
 #include "support/members.h"
@@ -48,6 +49,33 @@ void Condenser::launches(const RowTable& rows, const LaunchPiece& piece) {
     if (piece.duration_ns[i] != LaunchPiece::kNoTime)
       of_rows_[piece.row[i]].add(ShortestLongest::of_one(piece.duration_ns[i]));
   single_.launches(tables_, rows, piece);
+  add_to_time_lines(rows, piece);
+}
+
+void Condenser::add_to_time_lines(const RowTable& rows, const LaunchPiece& piece) {
+  uint32_t device = kNoIndex;
+  TimeLine* line = nullptr;
+  auto pause = piece.pauses.begin();
+  for (size_t i = 0; i < piece.size; ++i) {
+    while (pause != piece.pauses.end() && pause->at < i) ++pause;
+    const uint64_t took = piece.duration_ns[i];
+    if (piece.row[i] == RowTable::kDiscard || took == LaunchPiece::kNoTime ||
+        !BusyInterval::has_place(piece.start_ns[i], took))
+      continue;
+    if (const uint32_t its = rows.info(piece.row[i]).device; its != device) {
+      device = its;
+      line = &time_lines_.try_emplace(its, most_open_intervals(tables_, 0)).first->second;
+    }
+    AtOnce::Launch launch{piece.start_ns[i], took, piece.row[i], piece.step, 0, 0, piece.windowed};
+    if (piece.calls && (launch.called_before = piece.called_before[i]) != 0) {
+      line->at_once.clock_error(piece.clock_error_ns);
+      if (pause != piece.pauses.end() && pause->at == i &&
+          tables_.traces[0].path(pause->path) != kNoIndex)
+        launch.pause = INT32_MAX & line->at_once.add_pause(launch, pause->path, pause->since_ns,
+                                                           pause->length_ns);
+    }
+    line->in_order.add(launch, TimeLine::to(line->at_once));
+  }
 }
 
 void Condenser::batch(uint32_t trace, const LaunchBatchReader& batch) {
@@ -101,6 +129,9 @@ void Condenser::keep(const Packet& packet) {
       break;
     case PacketField::device_times:
       read(trace::DeviceTimes(), [&](auto& message) { times_[message.device()] = message; });
+      break;
+    case PacketField::at_once:
+      read(trace::AtOnce(), [&](auto& message) { at_once_[message.device()] = message; });
       break;
     case PacketField::kernel_durations:
       read(trace::KernelDurations(),
@@ -174,10 +205,16 @@ void Condenser::take_rows() {
       damage_.add(Damage::kTableFull, launches);
       continue;
     }
-    Row row{
-        table.lane_of(info), info.path_id, info.signature_id, launches,
-        hot.timed,           hot.time_ns,  other.graph,       info.call ? launches : other.calls,
-        of_rows_[i]};
+    Row row{i,
+            table.lane_of(info),
+            info.path_id,
+            info.signature_id,
+            launches,
+            hot.timed,
+            hot.time_ns,
+            other.graph,
+            info.call ? launches : other.calls,
+            of_rows_[i]};
     row.times.add(kernels_.times(i));
     row.lane.tells = phases_.told(tables_.traces[0].paths.get(info.path_id), row.lane.tells);
     for (const uint64_t timed : {other.timed, other.windowed_timed})
@@ -193,11 +230,12 @@ void Condenser::take_rows() {
                       lane.tells);
   };
   std::ranges::sort(rows, {}, place);
+  row_numbers_.resize(table.size());
   for (const Row& row : rows) {  // numbers may tell of several what their path tells
-    if (rows_.empty() || place(rows_.back()) != place(row)) {
-      rows_.push_back(row);
-      continue;
-    }
+    const bool fresh = rows_.empty() || place(rows_.back()) != place(row);
+    if (fresh) rows_.push_back(row);
+    row_numbers_[row.of_pass] = static_cast<uint32_t>(rows_.size() - 1);
+    if (fresh) continue;
     const auto sums = [](auto& r) {
       return std::tie(r.launches, r.timed, r.time_ns, r.graph, r.calls);
     };
@@ -213,6 +251,14 @@ void Condenser::take_device_times() {
     time.busy = track.take();
     const uint32_t id = tables_.devices[device].id;
     times_[id] = device_times_message(id, time);
+  }
+  for (auto& [device, line] : time_lines_) {
+    line.in_order.end(TimeLine::to(line.at_once));
+    const uint32_t id = tables_.devices[device].id;
+    auto message = line.at_once.take(id, row_numbers_, rows_.size());
+    if (!message || !times_.contains(id)) continue;
+    times_[id].set_at_once(true);
+    at_once_[id] = std::move(*message);
   }
 }
 
@@ -336,6 +382,8 @@ void Condenser::write_all() {
   write_steps();
   for (const auto& [device, message] : times_)
     write(PacketField::device_times, message.SerializeAsString());
+  for (const auto& [device, message] : at_once_)
+    write(PacketField::at_once, message.SerializeAsString());
   for (const auto& message : durations_)
     write(PacketField::kernel_durations, message.SerializeAsString());
   for (const auto& message : groups_)

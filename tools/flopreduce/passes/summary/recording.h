@@ -12,7 +12,9 @@
 #include "passes/packets/revisions.h"
 #include "passes/packets/segments.h"
 #include "passes/packets/trace_order.h"
+#include "passes/rows/at_once.h"
 #include "passes/rows/kernel_durations.h"
+#include "passes/rows/nearly_in_order.h"
 #include "passes/rows/single_steps.h"
 #include "passes/sequence/sequence_groups.h"
 #include "passes/totals_pass.h"
@@ -55,11 +57,24 @@ class Condenser final : public LaunchConsumer {
  private:
   using PacketField = trace_fields::TracePacketField;
   struct Row {
+    uint32_t of_pass = 0;
     LaunchLane lane;
     uint32_t path = 0, signature = 0;  // ids of the trace
     uint64_t launches = 0, timed = 0, time_ns = 0, graph = 0, calls = 0;
     ShortestLongest times;
   };
+  // When a device's kernels ran.
+  struct TimeLine {
+    explicit TimeLine(size_t kept) : in_order(kept) {}
+    NearlyInOrder<AtOnce::Launch> in_order;
+    AtOnce at_once;
+    static auto to(AtOnce& at_once) {
+      return [&at_once](const AtOnce::Launch& launch, bool late) {
+        if (!late) at_once.launch(launch);
+      };
+    }
+  };
+  void add_to_time_lines(const RowTable& rows, const LaunchPiece& piece);
   void keep(const Packet& packet);
   void define(const Packet& packet);
   void ledger(const Packet& packet);
@@ -80,7 +95,9 @@ class Condenser final : public LaunchConsumer {
   uint32_t file_ = 0;  // of the segment at hand
   // Of launches.
   SegmentTimes busy_;
-  std::vector<ShortestLongest> of_rows_;  // by row of the pass: what kernels_ leaves out
+  std::map<uint32_t, TimeLine> time_lines_;  // TraceTables::devices
+  std::vector<uint32_t> row_numbers_;        // in rows_, by row of the pass
+  std::vector<ShortestLongest> of_rows_;     // by row of the pass: what kernels_ leaves out
   std::vector<Row> rows_;
   KernelDurations kernels_;
   SingleSteps single_;
@@ -95,6 +112,7 @@ class Condenser final : public LaunchConsumer {
   StepTable steps_;
   std::string single_steps_;
   std::map<uint32_t, trace::DeviceTimes> times_;  // by the device's id
+  std::map<uint32_t, trace::AtOnce> at_once_;     // likewise
   std::vector<trace::KernelDurations> durations_;
   CoverageGrowth growth_;
   std::vector<std::string> ledgers_;         // in which coverage grew

@@ -1,0 +1,213 @@
+#include "passes/rows/at_once.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "support/wide.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Of a launch, what has run by then.
+uint64_t launches_until(const AtOnceLaunch& launch, uint64_t to) {
+  const uint64_t ran = to - launch.begin_ns;
+  if (ran == launch.length_ns) return AtOnce::kLaunch;
+  if (ran < AtOnce::kLaunch) return (ran << 32) / launch.length_ns;
+  return static_cast<uint64_t>((u128{ran} << 32) / launch.length_ns);
+}
+
+// Whole launches, as most are, take few bytes.
+uint64_t packed(uint64_t launches) {
+  return launches % AtOnce::kLaunch == 0 ? launches / AtOnce::kLaunch << 1
+                                         : std::min(launches, UINT64_MAX >> 1) << 1 | 1;
+}
+
+// Numbers of a message, one after another.
+class Numbers {
+ public:
+  explicit Numbers(const google::protobuf::RepeatedField<uint64_t>& of) : of_(of) {}
+  bool any() const { return at_ < of_.size(); }
+  bool bad() const { return bad_; }
+  uint64_t next(uint64_t most = UINT64_MAX) {
+    const uint64_t value = any() ? of_.Get(at_++) : UINT64_MAX;
+    if (value <= most && !(value == UINT64_MAX)) return value;
+    bad_ = true;
+    return 0;
+  }
+
+ private:
+  const google::protobuf::RepeatedField<uint64_t>& of_;
+  int at_ = 0;
+  bool bad_ = false;
+};
+
+}  // namespace
+
+size_t AtOnce::Hash::operator()(const Key& key) const {
+  uint64_t hash = key.size();
+  for (const uint32_t row : key) hash = (hash ^ row) * 0x9E3779B97F4A7C15ULL;
+  return hash ^ (hash >> 29);
+}
+
+void AtOnce::launch(const Launch& launch) {
+  if (!next(launch)) add_saturating(row(launch.row).launches, kLaunch);
+}
+
+bool AtOnce::alone(const Launch& launch) {
+  Row& of = row(launch.row);
+  add_saturating(of.ns, launch.length_ns);
+  add_saturating(of.launches, kLaunch);
+  return true;
+}
+
+void AtOnce::gap(uint64_t to, LostLine line, const Launch& next, bool beside) {
+  static constexpr auto kPlaces = [] {
+    std::array<size_t, kLostLines> places{};
+    for (size_t i = 0; i < kGapLines.size(); ++i) places[place_of(kGapLines[i])] = i;
+    return places;
+  }();
+  const size_t at = kPlaces[place_of(line)];
+  Row& of = row(next.row);
+  add_saturating(of.gap_ns[at], to - now());
+  if (beside) add_saturating(of.beside_ns[at], to - now());
+}
+
+AtOnce::Set* AtOnce::set_of_running() {
+  if (running().size() > kMostRows) return nullptr;
+  const auto row_of = [this](uint32_t i) { return running()[i].launch.row; };
+  order_.clear();
+  for (uint32_t i = 0; i < running().size(); ++i) {
+    auto at = order_.end();
+    while (at != order_.begin() && row_of(*(at - 1)) > row_of(i)) --at;
+    order_.insert(at, i);
+  }
+  key_.clear();
+  for (const uint32_t i : order_) key_.push_back(row_of(i));
+  if (const auto found = sets_.find(key_); found != sets_.end()) return &found->second;
+  if (sets_.size() >= kMostSets) return nullptr;
+  Set& set = sets_[key_];
+  set.launches.resize(key_.size());
+  return &set;
+}
+
+void AtOnce::stretch(uint64_t to) {
+  Set* const set = running().size() == 1 ? nullptr : set_of_running();
+  if (set == nullptr) return as_if_alone(to);
+  add_saturating(set->ns, to - now());
+  for (size_t i = 0; i < order_.size(); ++i) {
+    Running& one = running()[order_[i]];
+    const uint64_t until = launches_until(one.launch, to);
+    add_saturating(set->launches[i], until - std::exchange(one.counted, until));
+  }
+}
+
+void AtOnce::as_if_alone(uint64_t to) {
+  const uint64_t ns = to - now(), kernels = running().size();
+  if (kernels > 1) add_saturating(spread_ns_, ns);
+  uint64_t number = 0;
+  for (Running& one : running()) {
+    const uint64_t until = launches_until(one.launch, to);
+    Row& of = row(one.launch.row);
+    add_saturating(of.launches, until - std::exchange(one.counted, until));
+    add_saturating(of.ns, ns / kernels + (number++ < ns % kernels ? 1 : 0));
+  }
+}
+
+std::optional<trace::AtOnce> AtOnce::take(uint32_t device, std::span<const uint32_t> rows,
+                                          uint64_t all_rows) {
+  if (!any()) return std::nullopt;
+  run_until(UINT64_MAX);
+  std::map<Key, Set> sets;
+  std::map<std::pair<uint32_t, size_t>, std::pair<uint64_t, uint64_t>> gaps;
+  const auto add = [&](const Key& key, const Set& set) {
+    std::vector<std::pair<uint32_t, uint64_t>> parts;
+    for (size_t i = 0; i < key.size(); ++i) parts.emplace_back(rows[key[i]], set.launches[i]);
+    std::ranges::sort(parts);
+    Key numbers;
+    for (const auto& [number, launches] : parts) numbers.push_back(number);
+    Set& to = sets[numbers];
+    to.launches.resize(parts.size());
+    add_saturating(to.ns, set.ns);
+    for (size_t i = 0; i < parts.size(); ++i) add_saturating(to.launches[i], parts[i].second);
+  };
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const Row& of = rows_[i];
+    if (of.launches > 0) add({i}, {of.ns, {of.launches}});
+    for (size_t line = 0; line < kGapLines.size(); ++line) {
+      if (of.gap_ns[line] == 0) continue;
+      auto& [ns, beside_ns] = gaps[{rows[i], line}];
+      add_saturating(ns, of.gap_ns[line]);
+      add_saturating(beside_ns, of.beside_ns[line]);
+    }
+  }
+  for (const auto& [key, set] : sets_) add(key, set);
+  trace::AtOnce message;
+  message.set_device(device);
+  message.set_rows(all_rows);
+  uint32_t before = 0;
+  for (const auto& [key, set] : sets) {
+    message.add_set(key.size());
+    message.add_set(set.ns);
+    uint32_t last = std::exchange(before, key.front());
+    for (size_t i = 0; i < key.size(); ++i) {
+      message.add_set(key[i] - std::exchange(last, key[i]));
+      message.add_set(packed(set.launches[i]));
+    }
+  }
+  before = 0;
+  for (const auto& [of, ns] : gaps) {
+    message.add_gap(of.first - std::exchange(before, of.first));
+    message.add_gap(of.second);
+    message.add_gap(ns.first);
+    message.add_gap(ns.second);
+  }
+  message.set_spread_ns(spread_ns_);
+  for (const auto& [path, ns] : host_ns()) {
+    message.add_host(path);
+    message.add_host(ns);
+  }
+  return message;
+}
+
+std::optional<AtOnceSums> read_at_once(const trace::AtOnce& message) {
+  constexpr uint64_t kMostNs = uint64_t{1} << 62;
+  const uint64_t most_row = std::min<uint64_t>(message.rows(), UINT32_MAX);
+  AtOnceSums sums;
+  u128 all = 0;
+  uint64_t before = 0;
+  const auto next_row = [&](Numbers& numbers, uint64_t last) {
+    return last + numbers.next(most_row - std::min(most_row, last + 1));
+  };
+  for (Numbers numbers(message.set()); numbers.any();) {
+    const uint64_t size = numbers.next(AtOnce::kMostRows);
+    const size_t begin = sums.parts.size();
+    const uint64_t ns = numbers.next(kMostNs);
+    all += ns;
+    for (uint64_t i = 0, last = before; i < size; ++i) {
+      last = next_row(numbers, last);
+      if (i == 0) before = last;
+      const uint64_t coded = numbers.next();
+      if (numbers.bad() || (coded % 2 == 0 && coded >> 33 != 0)) return std::nullopt;
+      sums.parts.push_back({static_cast<uint32_t>(last),
+                            coded % 2 != 0 ? coded >> 1 : (coded >> 1) * AtOnce::kLaunch});
+    }
+    if (numbers.bad() || size == 0) return std::nullopt;
+    sums.sets.push_back({ns, begin, sums.parts.size()});
+  }
+  before = 0;
+  for (Numbers numbers(message.gap()); numbers.any();) {
+    before = next_row(numbers, before);
+    const uint64_t line = numbers.next(kGapLines.size() - 1);
+    const uint64_t ns = numbers.next(kMostNs);
+    const uint64_t beside_ns = numbers.next(ns);
+    if (numbers.bad() || (beside_ns > 0 && !is_beside(kGapLines[line]))) return std::nullopt;
+    sums.gaps.push_back({static_cast<uint32_t>(before), kGapLines[line], ns, beside_ns});
+    all += ns;
+  }
+  if (sums.sets.empty() || all > kMostNs || message.host_size() % 2 != 0) return std::nullopt;
+  sums.ns = static_cast<uint64_t>(all);
+  return sums;
+}
+
+}  // namespace flopinj::reduce
