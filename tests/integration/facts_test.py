@@ -92,7 +92,7 @@ class Facts(harness.TestCase):
                     report = harness.reduce(self.trace)
                     self.assertEqual(sum(map(flop, rows)), int(report["figures"]["flop_exact"]))
                     summary = self.merge("one.sum", self.trace)
-                    for table in ("rows", "paths"):
+                    for table in ("rows", "paths", "lost", "lost_parts"):
                         self.assertEqual(self.text(table, summary), self.text(table, self.trace))
 
     def test_layers_and_paths(self):

@@ -1,7 +1,6 @@
 #include "passes/rows/at_once.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "support/wide.h"
@@ -114,53 +113,83 @@ void AtOnce::as_if_alone(uint64_t to) {
   }
 }
 
-std::optional<trace::AtOnce> AtOnce::take(uint32_t device, std::span<const uint32_t> rows,
-                                          uint64_t all_rows) {
-  if (!any()) return std::nullopt;
-  run_until(UINT64_MAX);
-  std::map<Key, Set> sets;
-  std::map<std::pair<uint32_t, size_t>, std::pair<uint64_t, uint64_t>> gaps;
-  const auto add = [&](const Key& key, const Set& set) {
+// By the rows' numbers in the summary, of which some may have one.
+std::vector<std::pair<AtOnce::Key, AtOnce::Set>> AtOnce::numbered_sets(
+    std::span<const uint32_t> rows) {
+  std::vector<std::pair<Key, Set>> out;
+  for (auto& [key, set] : sets_) {
     std::vector<std::pair<uint32_t, uint64_t>> parts;
     for (size_t i = 0; i < key.size(); ++i) parts.emplace_back(rows[key[i]], set.launches[i]);
     std::ranges::sort(parts);
-    Key numbers;
-    for (const auto& [number, launches] : parts) numbers.push_back(number);
-    Set& to = sets[numbers];
-    to.launches.resize(parts.size());
-    add_saturating(to.ns, set.ns);
-    for (size_t i = 0; i < parts.size(); ++i) add_saturating(to.launches[i], parts[i].second);
-  };
-  for (uint32_t i = 0; i < rows_.size(); ++i) {
-    const Row& of = rows_[i];
-    if (of.launches > 0) add({i}, {of.ns, {of.launches}});
-    for (size_t line = 0; line < kGapLines.size(); ++line) {
-      if (of.gap_ns[line] == 0) continue;
-      auto& [ns, beside_ns] = gaps[{rows[i], line}];
-      add_saturating(ns, of.gap_ns[line]);
-      add_saturating(beside_ns, of.beside_ns[line]);
+    auto& [numbers, numbered] = out.emplace_back(Key{}, std::move(set));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      numbers.push_back(parts[i].first);
+      numbered.launches[i] = parts[i].second;
     }
   }
-  for (const auto& [key, set] : sets_) add(key, set);
+  std::ranges::sort(out, {}, [](const auto& one) -> const Key& { return one.first; });
+  size_t size = 0;
+  for (auto& one : out) {
+    if (size > 0 && out[size - 1].first == one.first) {
+      Set& to = out[size - 1].second;
+      add_saturating(to.ns, one.second.ns);
+      for (size_t i = 0; i < to.launches.size(); ++i)
+        add_saturating(to.launches[i], one.second.launches[i]);
+    } else if (&out[size++] != &one) {
+      out[size - 1] = std::move(one);
+    }
+  }
+  out.resize(size);
+  return out;
+}
+
+std::optional<trace::AtOnce> AtOnce::take(uint32_t device, std::span<const uint32_t> rows,
+                                          uint32_t all_rows) {
+  if (!any()) return std::nullopt;
+  run_until(UINT64_MAX);
+  std::vector<Row> numbered(all_rows);
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const Row& from = rows_[i];
+    if (!from.any) continue;
+    Row& to = numbered[rows[i]];
+    add_saturating(to.ns, from.ns);
+    add_saturating(to.launches, from.launches);
+    for (size_t line = 0; line < kGapLines.size(); ++line) {
+      add_saturating(to.gap_ns[line], from.gap_ns[line]);
+      add_saturating(to.beside_ns[line], from.beside_ns[line]);
+    }
+  }
   trace::AtOnce message;
   message.set_device(device);
   message.set_rows(all_rows);
-  uint32_t before = 0;
-  for (const auto& [key, set] : sets) {
-    message.add_set(key.size());
-    message.add_set(set.ns);
-    uint32_t last = std::exchange(before, key.front());
-    for (size_t i = 0; i < key.size(); ++i) {
-      message.add_set(key[i] - std::exchange(last, key[i]));
-      message.add_set(packed(set.launches[i]));
+  uint32_t before = 0, before_gap = 0;
+  const auto add_part = [&](uint32_t number, uint32_t last, uint64_t launches) {
+    message.add_set(number - last);
+    message.add_set(packed(launches));
+  };
+  const auto sets = numbered_sets(rows);
+  auto set = sets.begin();
+  for (uint32_t number = 0; number < all_rows; ++number) {
+    const Row& of = numbered[number];
+    if (of.launches > 0) {
+      message.add_set(1);
+      message.add_set(of.ns);
+      add_part(number, std::exchange(before, number), of.launches);
     }
-  }
-  before = 0;
-  for (const auto& [of, ns] : gaps) {
-    message.add_gap(of.first - std::exchange(before, of.first));
-    message.add_gap(of.second);
-    message.add_gap(ns.first);
-    message.add_gap(ns.second);
+    for (; set != sets.end() && set->first.front() == number; ++set) {
+      const auto& [key, its] = *set;
+      message.add_set(key.size());
+      message.add_set(its.ns);
+      uint32_t last = std::exchange(before, number);
+      for (size_t i = 0; i < key.size(); ++i)
+        add_part(key[i], std::exchange(last, key[i]), its.launches[i]);
+    }
+    for (size_t line = 0; line < kGapLines.size(); ++line) {
+      if (of.gap_ns[line] == 0) continue;
+      message.add_gap(number - std::exchange(before_gap, number));
+      for (const uint64_t value : {uint64_t{line}, of.gap_ns[line], of.beside_ns[line]})
+        message.add_gap(value);
+    }
   }
   message.set_spread_ns(spread_ns_);
   for (const auto& [path, ns] : host_ns()) {

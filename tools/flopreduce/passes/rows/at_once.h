@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "flop_trace.pb.h"
@@ -40,7 +41,7 @@ class AtOnce : public Timeline<AtOnce, AtOnceLaunch> {
   // After the last launch. `rows`: numbers in the summary, by Launch::row. Nothing without
   // launches.
   std::optional<trace::AtOnce> take(uint32_t device, std::span<const uint32_t> rows,
-                                    uint64_t all_rows);
+                                    uint32_t all_rows);
 
  private:
   friend class Timeline<AtOnce, AtOnceLaunch>;
@@ -53,11 +54,13 @@ class AtOnce : public Timeline<AtOnce, AtOnceLaunch> {
     std::vector<uint64_t> launches;  // in kLaunch, by row
   };
   struct Row {
+    bool any = false;
     uint64_t ns = 0, launches = 0;  // alone
     std::array<uint64_t, kGapLines.size()> gap_ns{}, beside_ns{};
   };
   Row& row(uint32_t of) {
     if (rows_.size() <= of) rows_.resize(of + 1);
+    rows_[of].any = true;
     return rows_[of];
   }
   bool alone(const Launch& launch);
@@ -66,6 +69,7 @@ class AtOnce : public Timeline<AtOnce, AtOnceLaunch> {
   void enter_step(uint32_t) {}
   bool counts() const { return true; }
   Set* set_of_running();
+  std::vector<std::pair<Key, Set>> numbered_sets(std::span<const uint32_t> rows);
   void as_if_alone(uint64_t to);
 
   std::vector<Row> rows_;
