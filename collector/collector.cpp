@@ -255,6 +255,10 @@ void Collector::times(std::span<const KernelTime> times) {
   if (!dead_) guarded([&] { state_->times.push(times); });
 }
 
+void Collector::copies(std::span<const CopyTime> copies) {
+  if (!dead_) guarded([&] { state_->copies.push(copies); });
+}
+
 void Collector::samples(SampleBatch batch) {
   if (dead_) return;
   const bool queued = guarded(false, [&] { return state_->samples.push(std::move(batch)); });

@@ -10,6 +10,7 @@
 // Errors: nothing here throws across its interface. What cannot be done is counted in the ledger or
 // reported by diagnostic(); after the sink failed the collector keeps draining and drops.
 #pragma once
+#include <collector/identity/copy_time.h>
 #include <collector/identity/graph_table.h>
 #include <collector/identity/launch.h>
 #include <collector/identity/launch_record.h>
@@ -107,6 +108,7 @@ class Collector {
 
   // --- CUPTI's threads
   void times(std::span<const KernelTime>);  // copies; bounded queue, what finds no room is counted
+  void copies(std::span<const CopyTime>);   // likewise
   void samples(SampleBatch);                // a window's counters; likewise
 
   // For tests: everything recorded so far is written when it returns (at most

@@ -240,6 +240,11 @@ bool Recording::open(std::string& error) {
       collector_->diagnostic(Severity::kWarning, "cupti.activity", why);
     }
   }
+  process_.copies = activity_ && activity_->has_copies();
+  if (activity_ && !process_.copies && !edge_.settings.no_copies)
+    collector_->diagnostic(Severity::kInfo, "cupti.no_copies",
+                           "CUPTI gives no times of copies: idle time in which they run is not "
+                           "told from other");
   OpenedTrace trace = open_output(edge_.settings, process_);
   if (!trace.sink) return error = trace.error, false;
   if (!trace.notice.empty()) log::warn(trace.notice);

@@ -53,6 +53,7 @@ struct ProcessInfo {
   bool ptx_counts = false;       // instructions that are counted are PTX's
   uint32_t cupti_version = 0, driver_version = 0;
   bool counters = false;
+  bool copies = false;  // of memory are recorded
   uint64_t clock_trace_ns = 0, clock_realtime_ns = 0, clock_monotonic_ns = 0;
   uint64_t session_id = 0;
   std::string mode;           // as the user names it

@@ -198,6 +198,8 @@ const RecordingOption kOptions[] = {
      "a file name or pattern (%p %h %r %q{ENV})", not_empty<&Settings::metrics_file>},
     {"--host-times", "FLOPINJ_HOST_TIMES", "", {},
      "0 or 1", choice<&Settings::host_times, kSwitch>, kByRequest},
+    {"--no-copies", "FLOPINJ_NO_COPIES", "", {},
+     "0 or 1", choice<&Settings::no_copies, kSwitch>, kByRequest},
     {"--no-energy", "FLOPINJ_NO_ENERGY", "", {},
      "0 or 1", choice<&Settings::no_energy, kSwitch>, kByRequest},
     {"--no-control", "FLOPINJ_NO_CONTROL", "", {},

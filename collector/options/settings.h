@@ -33,6 +33,7 @@ struct Settings {
   bool dormant = false;      // nothing is recorded until it is asked for
   std::string metrics_file;  // for a node exporter; empty: none
   bool host_times = false;   // launches have the time of their call
+  bool no_copies = false;    // copies and fills of memory are not recorded
   bool no_energy = false;    // NVML is not asked for the devices' energy
   bool no_control = false;   // no requests are taken
   double start_after_s = 0;  // seconds after the program starts CUDA; 0: at once

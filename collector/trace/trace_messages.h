@@ -157,6 +157,19 @@ void add_energy(Builder& to, Field field, std::span<const DeviceEnergy> devices)
   }
 }
 
+inline constexpr size_t kCopySumBytes = 50;  // of a row of CopySums, at most
+template <class Builder, class Field>
+void add_copy_sums(Builder& to, Field field, std::span<const CopySum> sums) {
+  using F = f::CopySumsField;
+  protozero::pbf_builder<F> b(to, field);
+  add_column(b, F::device, sums, [](const CopySum& s) { return s.device.value; });
+  add_column(b, F::kind, sums, [](const CopySum& s) { return static_cast<uint64_t>(s.kind); });
+  add_column(b, F::copies, sums, [](const CopySum& s) { return s.copies; });
+  add_column(b, F::bytes, sums, [](const CopySum& s) { return s.bytes; });
+  add_column(b, F::pageable_bytes, sums, [](const CopySum& s) { return s.pageable_bytes; });
+  add_column(b, F::total_ns, sums, [](const CopySum& s) { return s.total_ns; });
+}
+
 template <class Builder, class Field>
 void add_overhead(Builder& to, Field field, const OverheadSnapshot& cost) {
   using F = f::SelfOverheadField;

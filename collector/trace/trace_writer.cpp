@@ -145,6 +145,7 @@ void TraceWriter::header(const ProcessInfo& process, Level level) {
     if (process.simulated_clock) h.add_bool(F::simulated_clock, true);
     if (process.ptx_counts) h.add_bool(F::ptx_counts, true);
     h.add_bool(F::calls, true);
+    if (process.copies) h.add_bool(F::copies, true);
     if (process.requeues != 0) h.add_uint32(F::requeues, process.requeues);
     if (process.restarts != 0) h.add_uint32(F::restarts, process.restarts);
     if (process.run_id != 0) h.add_fixed64(F::run_id, process.run_id);
@@ -414,6 +415,30 @@ void TraceWriter::energy(std::span<const DeviceEnergy> devices) {
 void TraceWriter::energy(RevisedMessage& message, std::span<const DeviceEnergy> devices) {
   revise(message, devices.size() * kEnergyBytes,
          [&](RevisedBuilder& r) { add_energy(r, f::RevisedField::energy, devices); });
+}
+
+void TraceWriter::copies(DeviceId device, std::span<const CopyInterval> times) {
+  using F = f::CopiesField;
+  if (times.empty()) return;
+  packet([&](PacketBuilder& p) {
+    pbf_builder<F> b(p, f::TracePacketField::copies);
+    b.add_uint32(F::device, device.value);
+    b.add_uint64(F::first_start_ns, times.front().start_ns);
+    uint64_t end_ns = times.front().start_ns;
+    add_column(b, F::gap_ns, times, [&](const CopyInterval& time) {
+      return time.start_ns - std::exchange(end_ns, time.end_ns);
+    });
+    add_column(b, F::duration_ns, times,
+               [](const CopyInterval& time) { return time.end_ns - time.start_ns; });
+  });
+}
+
+void TraceWriter::copy_sums(std::span<const CopySum> sums) {
+  packet([&](PacketBuilder& p) { add_copy_sums(p, f::TracePacketField::copy_sums, sums); });
+}
+void TraceWriter::copy_sums(RevisedMessage& message, std::span<const CopySum> sums) {
+  revise(message, sums.size() * kCopySumBytes,
+         [&](RevisedBuilder& r) { add_copy_sums(r, f::RevisedField::copy_sums, sums); });
 }
 
 void TraceWriter::diagnostic(Severity severity, std::string_view code, std::string_view message,

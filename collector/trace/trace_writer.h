@@ -9,6 +9,7 @@
 // std::bad_alloc.
 #pragma once
 #include <collector/identity/assert.h>
+#include <collector/identity/copy_time.h>
 #include <collector/identity/recording.h>
 #include <collector/identity/signature_table.h>
 #include <collector/ranges/range_numbers.h>
@@ -41,7 +42,7 @@ inline constexpr size_t kMaxTallyRows = 32'768;  // of about 90 bytes at most
 class RevisedMessage {
  public:
   static constexpr uint32_t kLedger = 1, kOverhead = 2, kSteps = 3;  // keys
-  static constexpr uint32_t kNumbers = 4, kEnergy = 5, kFirstTally = 6;
+  static constexpr uint32_t kNumbers = 4, kEnergy = 5, kCopies = 6, kFirstTally = 7;
   explicit RevisedMessage(uint32_t key) : key_(key) {}
 
  private:
@@ -58,6 +59,17 @@ class RevisedMessage {
 };
 
 struct StepSums;
+
+// In which a device copied.
+struct CopyInterval {
+  uint64_t start_ns = 0, end_ns = 0;
+};
+// A row of CopySums of the format.
+struct CopySum {
+  DeviceId device;
+  CopyKind kind = CopyKind::kOther;
+  uint64_t copies = 0, bytes = 0, pageable_bytes = 0, total_ns = 0;
+};
 
 class TraceWriter {
  public:
@@ -83,6 +95,10 @@ class TraceWriter {
   void self_overhead(RevisedMessage&, const OverheadSnapshot&);
   void energy(std::span<const DeviceEnergy>);
   void energy(RevisedMessage&, std::span<const DeviceEnergy>);
+  // In order, none of which overlap; nothing where there are none.
+  void copies(DeviceId, std::span<const CopyInterval>);
+  void copy_sums(std::span<const CopySum>);
+  void copy_sums(RevisedMessage&, std::span<const CopySum>);
   void diagnostic(Severity, std::string_view code, std::string_view message, uint64_t time_ns);
   void end(EndReason, uint64_t time_ns);
   bool flush();  // ok()

@@ -38,6 +38,7 @@ struct CollectorState {
   ThreadRegistry threads;
 
   TimeQueue times;
+  CopyQueue copies;
   SampleQueue samples;
   DiagnosticQueue diagnostics;
   DescriptionQueue descriptions;

@@ -5,24 +5,6 @@
 
 namespace flopinj {
 
-void TimeQueue::push(std::span<const KernelTime> times) {
-  const MutexLock lock(mutex_);
-  const size_t room = std::min(times.size(), kMaxQueuedTimes - times_.size());
-  times_.insert(times_.end(), times.begin(), times.begin() + static_cast<std::ptrdiff_t>(room));
-  overflowed_ += times.size() - room;
-}
-
-void TimeQueue::take(std::vector<KernelTime>& out) {
-  out.clear();
-  const MutexLock lock(mutex_);
-  times_.swap(out);
-}
-
-uint64_t TimeQueue::overflowed() const {
-  const MutexLock lock(mutex_);
-  return overflowed_;
-}
-
 bool SampleQueue::push(SampleBatch batch) {
   const size_t bytes = batch.values.size() * sizeof(double) + batch.signatures.size() * 8;
   const MutexLock lock(mutex_);

@@ -1,6 +1,7 @@
 // What reaches the writer from other threads, apart from launches: times, samples, diagnostics, and
 // what the edge has described. Each queue has its own lock, held for a copy; each is bounded.
 #pragma once
+#include <collector/identity/copy_time.h>
 #include <collector/identity/launch.h>
 #include <collector/identity/mutex.h>
 #include <collector/identity/recording.h>
@@ -8,6 +9,7 @@
 #include <collector/trace/sample_batch.h>
 #include <collector/trace/trace_definitions.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -20,23 +22,39 @@
 
 namespace flopinj {
 
-inline constexpr size_t kMaxQueuedTimes = 1U << 20;  // 32 MiB
+inline constexpr size_t kMaxQueuedTimes = 1U << 20;   // 32 MiB
+inline constexpr size_t kMaxQueuedCopies = 1U << 16;  // 2.5 MiB
 inline constexpr size_t kMaxQueuedSampleBytes = 16U << 20;
 inline constexpr size_t kMaxDiagnosticCodes = 256;
 inline constexpr size_t kMaxStreams = 65'536;
 inline constexpr size_t kMaxDescribedDevices = 1'024;
 
-class TimeQueue {
+template <class Time, size_t kMost>
+class QueueOf {
  public:
-  void push(std::span<const KernelTime>);
-  void take(std::vector<KernelTime>& out);  // replaces `out`, whose capacity is used again
-  uint64_t overflowed() const;              // times that found no room
+  void push(std::span<const Time> times) {
+    const MutexLock lock(mutex_);
+    const size_t room = std::min(times.size(), kMost - times_.size());
+    times_.insert(times_.end(), times.begin(), times.begin() + static_cast<std::ptrdiff_t>(room));
+    overflowed_ += times.size() - room;
+  }
+  void take(std::vector<Time>& out) {  // replaces `out`, whose capacity is used again
+    out.clear();
+    const MutexLock lock(mutex_);
+    times_.swap(out);
+  }
+  uint64_t overflowed() const {  // times that found no room
+    const MutexLock lock(mutex_);
+    return overflowed_;
+  }
 
  private:
   mutable Mutex mutex_;
-  std::vector<KernelTime> times_ FLOPINJ_GUARDED_BY(mutex_);
+  std::vector<Time> times_ FLOPINJ_GUARDED_BY(mutex_);
   uint64_t overflowed_ FLOPINJ_GUARDED_BY(mutex_) = 0;
 };
+using TimeQueue = QueueOf<KernelTime, kMaxQueuedTimes>;
+using CopyQueue = QueueOf<CopyTime, kMaxQueuedCopies>;
 
 class SampleQueue {
  public:

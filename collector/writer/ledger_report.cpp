@@ -41,7 +41,7 @@ LedgerSnapshot LedgerReport::ledger(const Progress& at) const {
   ledger.windows_discarded = state_.scheduler.windows_discarded();
   ledger.activity_records = at.merger.activity_records();
   ledger.activity_unmatched = at.merger.activity_unmatched();
-  ledger.activity_lost = state_.times.overflowed();
+  ledger.activity_lost = state_.times.overflowed() + state_.copies.overflowed() + at.copies_lost;
   state_.control.with_edge([&] {
     if (state_.hooks.activity_lost) ledger.activity_lost += state_.hooks.activity_lost();
   });

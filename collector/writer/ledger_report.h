@@ -20,6 +20,7 @@ class LedgerReport {
     TraceWriter& writer;
     LaunchOutput& output;
     const LaunchMerger& merger;
+    uint64_t copies_lost = 0;
     bool last = false;
   };
   // Launch calls outside of windows, as of the last time that our cost was written.

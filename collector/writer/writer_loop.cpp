@@ -29,6 +29,7 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
           writer_, state.config.level, [&state] { return state.now(); },
           [&state] { return state.real_now(); }),
       steps_(writer_, state.config.level),
+      copies_(writer_, state.config.level),
       definitions_(state),
       ledger_(state),
       next_flush_(Clock::now()),
@@ -97,6 +98,7 @@ void WriterLoop::step(const WriterControl::Request& request) {
 // quicker than the launch callback's end.
 void WriterLoop::drain() {
   state_.times.take(times_);
+  state_.copies.take(copy_times_);
   state_.threads.list(threads_);
   host_clock_.set();
   output_.clock_error(host_clock_.error_ns());
@@ -114,7 +116,10 @@ void WriterLoop::drain() {
     if (!failed_) definitions_.thread_ended(id, tid, name, launched);
   }
   std::erase(threads_, nullptr);
-  if (!failed_) merger_.times(times_);
+  if (!failed_) {
+    merger_.times(times_);
+    copies_.add(copy_times_);
+  }
   tell_scheduler();
 }
 
@@ -197,12 +202,13 @@ void WriterLoop::flush(bool everything) {
   output_.write(everything);
   steps_.write(steps, everything);
   steps_.write(std::move(numbers), everything);
+  copies_.write(everything);
   write_samples(samples);
   write_energy(everything);
   ledger_.report_losses(merger_);
   ledger_.write_diagnostics(writer_, false);
   tell_scheduler();  // of what was released just now, so that the ledger's coverage has it
-  ledger_.write({writer_, output_, merger_, closing_}, everything);
+  ledger_.write({writer_, output_, merger_, copies_.lost(), closing_}, everything);
   if (!writer_.flush()) fail_to_write();
   state_.trace_bytes.store(writer_.bytes(), std::memory_order_relaxed);
 }

@@ -6,6 +6,7 @@
 // definitions, each kind before the kinds it refers to.
 #pragma once
 #include <collector/identity/host_clock.h>
+#include <collector/trace/copy_output.h>
 #include <collector/trace/launch_output.h>
 #include <collector/trace/step_output.h>
 #include <collector/trace/trace_writer.h>
@@ -56,6 +57,7 @@ class WriterLoop {
   LaunchCounts counts_;
   LaunchOutput output_;
   StepOutput steps_;
+  CopyOutput copies_;
   DefinitionFeed definitions_;
   LedgerReport ledger_;
   bool failed_ = false, closing_ = false;
@@ -65,6 +67,7 @@ class WriterLoop {
 
   std::vector<ThreadState*> threads_;  // as listed by the last drain
   std::vector<KernelTime> times_;
+  std::vector<CopyTime> copy_times_;
 };
 
 }  // namespace flopinj

@@ -3,6 +3,7 @@
 #include <injector/process/presence.h>
 #include <injector/process/process_state.h>
 #include <injector/process/this_thread.h>
+#include <injector/vendor/copy_record.h>
 #include <injector/vendor/cupti_check.h>
 #include <injector/vendor/kernel_record.h>
 #include <injector/vendor/relaxed_capture.h>
@@ -82,19 +83,24 @@ Activity::~Activity() {
 void Activity::read(uint8_t* buffer, size_t valid_bytes) noexcept {
   const KernelRecordLayout* const layout = kernel_record_layout(edge_.cupti.version);
   std::array<KernelTime, 256> times;
-  size_t count = 0;
+  std::array<CopyTime, 64> copies;
+  size_t count = 0, copied = 0;
   CUpti_Activity* record = nullptr;
   CUptiResult result = CUPTI_SUCCESS;
   while (layout != nullptr &&
          (result = edge_.cupti.next_record(buffer, valid_bytes, &record)) == CUPTI_SUCCESS) {
     if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
-        record->kind != CUPTI_ACTIVITY_KIND_KERNEL)
+        record->kind != CUPTI_ACTIVITY_KIND_KERNEL) {
+      if (read_copy(*record, copies[copied]) && ++copied == copies.size())
+        edge_.collector->copies({copies.data(), std::exchange(copied, 0)});
       continue;
+    }
     times[count++] = read_kernel_time(*layout, record);
     records_.fetch_add(1, std::memory_order_relaxed);
     if (count == times.size()) edge_.collector->times({times.data(), std::exchange(count, 0)});
   }
   if (count > 0) edge_.collector->times({times.data(), count});
+  if (copied > 0) edge_.collector->copies({copies.data(), copied});
   if (result != CUPTI_ERROR_MAX_LIMIT_REACHED && valid_bytes != 0)
     unread_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -129,7 +135,24 @@ CUptiResult Activity::ask_for_records() {
                            cupti.own.handle, Callbacks::own_requested, Callbacks::own_completed)
                      : cupti.ActivityRegisterCallbacks(Callbacks::requested, Callbacks::completed);
   if (result != CUPTI_SUCCESS) return result;
-  return cupti.enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  return enable_records();
+}
+
+// Kernels are what matters: without records of copies theirs are taken all the same.
+CUptiResult Activity::enable_records() {
+  const CUptiResult result = edge_.cupti.enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  if (result != CUPTI_SUCCESS || edge_.settings.no_copies) return result;
+  bool all = true;
+  for (const CUpti_ActivityKind kind : kCopyKinds)
+    all = edge_.cupti.enable_activity(kind) == CUPTI_SUCCESS && all;
+  if (!running_.load(std::memory_order_relaxed)) has_copies_ = all;
+  return result;
+}
+
+CUptiResult Activity::disable_records() {
+  if (!edge_.settings.no_copies)
+    for (const CUpti_ActivityKind kind : kCopyKinds) edge_.cupti.disable_activity(kind);
+  return edge_.cupti.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
 void Activity::flush() {
@@ -176,9 +199,9 @@ void Activity::watch(bool last) {
 // On the writer's thread: CUPTI's functions are not called while it asks for a buffer.
 void Activity::mind_the_bound() {
   if (paused_ && buffers_.has_room())
-    paused_ = edge_.cupti.enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS;
+    paused_ = enable_records() != CUPTI_SUCCESS;
   else if (!paused_ && !may_refuse_ && buffers_.crowded())
-    paused_ = edge_.cupti.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS;
+    paused_ = disable_records() == CUPTI_SUCCESS;
 }
 
 // Each once, whatever the reason that launches have no times.
@@ -203,7 +226,7 @@ void Activity::say_losses() {
 void Activity::stop() {
   if (!running_.exchange(false)) return;
   const RecursionGuard guard;
-  edge_.cupti.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  disable_records();
   Activity* self = this;
   g_active.compare_exchange_strong(self, nullptr);
 }

@@ -31,6 +31,29 @@ static_assert(laid_out_as_we_read<CUpti_ActivityKernel12>());
 #if CUPTI_API_VERSION >= 130400
 static_assert(laid_out_as_we_read<CUpti_ActivityKernel13>());
 #endif
+// As have those of copies and fills.
+template <class Record>
+constexpr bool begins_as_a_copy() {
+  return offsetof(Record, bytes) == 8 && offsetof(Record, start) == 16 &&
+         offsetof(Record, end) == 24 && offsetof(Record, deviceId) == 32;
+}
+template <class Record>
+constexpr bool is_a_copy() {
+  return begins_as_a_copy<Record>() && offsetof(Record, copyKind) == 4 &&
+         offsetof(Record, srcKind) == 5 && offsetof(Record, dstKind) == 6;
+}
+static_assert(is_a_copy<CUpti_ActivityMemcpy5>());
+static_assert(is_a_copy<CUpti_ActivityMemcpyPtoP4>());
+static_assert(offsetof(CUpti_ActivityMemcpyPtoP4, srcDeviceId) == 44);
+static_assert(offsetof(CUpti_ActivityMemcpyPtoP4, dstDeviceId) == 52);
+static_assert(begins_as_a_copy<CUpti_ActivityMemset4>());
+#if CUPTI_API_VERSION >= 26
+static_assert(is_a_copy<CUpti_ActivityMemcpy6>());
+#endif
+#if CUPTI_API_VERSION >= 130400
+static_assert(is_a_copy<CUpti_ActivityMemcpy7>());
+static_assert(begins_as_a_copy<CUpti_ActivityMemset5>());
+#endif
 static_assert(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL == 10);
 static_assert(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER == 9);
 

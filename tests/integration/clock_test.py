@@ -40,7 +40,7 @@ class Model:
     def __init__(self):
         self.costs = host_costs()
         self.host = self.stream = 0
-        self.kernels, self.steps, self.calls = [], [], []
+        self.kernels, self.copies, self.steps, self.calls = [], [], [], []
 
     def call(self, name):
         self.host += next(ns for call, ns in self.costs.items() if name.startswith(call))
@@ -55,8 +55,13 @@ class Model:
 
     def copy(self, n):
         self.call("cuMemcpyHtoD")
-        self.work(host_copy_ns(n))
+        self.copies.append(self.work(host_copy_ns(n)))
         self.wait()
+
+    def copied(self, begin, end):
+        """For how long a copy ran; none runs beside a kernel or another copy."""
+        return sum(min(end, until) - max(begin, since) for since, until in self.copies
+                   if max(begin, since) < min(end, until))
 
     def launch(self, n):
         self.call("cuLaunchKernel")
@@ -123,7 +128,7 @@ class SimulatedClock(harness.TestCase):
         for (_, before), (begin, _), call in zip(model.kernels, model.kernels[1:],
                                                  model.calls[1:]):
             if begin - before >= ((begin - call) // unit + 1) * unit - 1:
-                late += begin - before
+                late += begin - before - model.copied(before, begin)
         self.assertGreater(late, (STEPS - 1) * queries * 500)
         lost = harness.by(report, "lost", "line")
         self.assertEqual(lost["idle_host_late"]["ns"], late)
@@ -131,6 +136,36 @@ class SimulatedClock(harness.TestCase):
         # In all steps but the first, before which no kernel has run; the unit rounds it down.
         self.assertEqual(report["lost_host"], [
             {"range": "step/data", "ns": (STEPS - 1) * (queries * 500 // unit) * unit}])
+
+    def test_idle_time_in_which_the_gpu_waits_for_a_copy_is_said_to_be_so(self):
+        model = Model().run()
+        report = self.record()
+        copied = model.copied(0, model.host)
+        self.assertGreater(copied, STEPS * host_copy_ns(BIG))
+        lost = harness.by(report, "lost", "line")
+        self.assertEqual(lost["idle_copies"]["ns"], copied)
+        busy = sum(end - begin for begin, end in model.kernels)
+        self.assertEqual(lost["idle"]["ns"], model.host - busy)
+        self.assertEqual(
+            [{key: row[key] for key in ("direction", "copies", "bytes", "pageable_bytes", "ns")}
+             for row in report["copies"]],
+            [{"direction": direction, "copies": STEPS, "bytes": STEPS * 4 * n,
+              "pageable_bytes": STEPS * 4 * n, "ns": STEPS * host_copy_ns(n)}
+             for direction, n in (("host to device", BIG), ("device to host", SMALL))])
+
+    def test_without_records_of_copies_their_time_is_idle_like_other(self):
+        report = self.record(FLOPINJ_NO_COPIES=1)
+        lost = harness.by(report, "lost", "line")
+        self.assertEqual(lost["idle_copies"]["ns_at_least"], 0)
+        self.assertEqual(report["copies"], [])
+
+    def test_sums_of_copies_are_in_a_tally_and_in_a_summary(self):
+        whole = self.record()["copies"]
+        summary = self.trace.with_name("summary.pb")
+        harness.run([harness.FLOPREDUCE, "merge", "-o", summary, self.trace],
+                    harness.clean_environment())
+        self.assertEqual(harness.reduce(summary)["copies"], whole)
+        self.assertEqual(self.record(FLOPINJ_LEVEL="tally")["copies"], whole)
 
     def test_what_the_host_does_takes_no_time(self):
         self.assertEqual(self.times(self.record(sleep_ms=0)), self.times(self.record(sleep_ms=40)))

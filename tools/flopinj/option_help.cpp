@@ -64,6 +64,9 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "Record when the program called for launches, and where it was before, so that idle time in "
      "which the host was late has a line of its own in where the peak went. A launch takes about "
      "15 ns longer"},
+    {"FLOPINJ_NO_COPIES",
+     "Do not ask CUPTI for the times of copies and fills of memory. Then where the peak went does "
+     "not say how long the GPU was idle while they ran"},
     {"FLOPINJ_NO_ENERGY",
      "Do not ask NVML for the energy of the GPUs. Without it NVML is asked once a second, where "
      "the driver has it (libnvidia-ml.so.1)"},

@@ -105,6 +105,7 @@ void settle_revisions(ReadTrace& trace) {
     if (held.has_step_sums()) *packet.mutable_step_sums() = held.step_sums();
     if (held.has_range_numbers()) *packet.mutable_range_numbers() = held.range_numbers();
     if (held.has_energy()) *packet.mutable_energy() = held.energy();
+    if (held.has_copy_sums()) *packet.mutable_copy_sums() = held.copy_sums();
   }
 }
 
@@ -294,6 +295,12 @@ class Checker {
     if (numbers.name_size() != numbers.range_path_size() ||
         numbers.times_size() != numbers.name_size() || numbers.total_size() != numbers.name_size())
       fault("columns of numbers of unlike length");
+    if (packet.copies().gap_ns_size() != packet.copies().duration_ns_size())
+      fault("columns of copies of unlike length");
+    const auto& sums = packet.copy_sums();
+    for (const int size : {sums.kind_size(), sums.copies_size(), sums.bytes_size(),
+                           sums.pageable_bytes_size(), sums.total_ns_size()})
+      if (size != sums.device_size()) fault("columns of sums of copies of unlike length");
     if (packet.has_ledger() && !revised) check(packet.ledger(), false);
   }
 

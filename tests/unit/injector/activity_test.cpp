@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,14 +27,19 @@ struct Played {
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   int per_thread = -1;
+  std::set<CUpti_ActivityKind> copy_kinds;  // that are enabled
+  bool no_copies = false;                   // the kinds are refused
   CUptiResult flush_result = CUPTI_SUCCESS, record_result = CUPTI_ERROR_MAX_LIMIT_REACHED;
   uint64_t now_ns = 1;
 };
 Played* played = nullptr;
 
 struct Scene {
-  explicit Scene(uint32_t version) : collector({}, {}) {
+  explicit Scene(uint32_t version, bool refuses_copies = false, bool no_copies = false)
+      : collector({}, {}) {
     played = &cupti;
+    cupti.no_copies = refuses_copies;
+    edge.settings.no_copies = no_copies;
     edge.collector = &collector;
     edge.cupti.version = version;
     edge.cupti.ActivitySetAttribute = [](CUpti_ActivityAttribute attribute, size_t* size,
@@ -50,12 +56,17 @@ struct Scene {
       played->complete = completed;
       return CUPTI_SUCCESS;
     };
-    edge.cupti.ActivityEnable = [](CUpti_ActivityKind) {
+    edge.cupti.ActivityEnable = [](CUpti_ActivityKind kind) {
+      if (kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+        if (played->no_copies) return CUPTI_ERROR_INVALID_KIND;
+        played->copy_kinds.insert(kind);
+        return CUPTI_SUCCESS;
+      }
       played->calls.emplace_back("enable");
       return CUPTI_SUCCESS;
     };
-    edge.cupti.ActivityDisable = [](CUpti_ActivityKind) {
-      played->calls.emplace_back("disable");
+    edge.cupti.ActivityDisable = [](CUpti_ActivityKind kind) {
+      if (played->copy_kinds.erase(kind) == 0) played->calls.emplace_back("disable");
       return CUPTI_SUCCESS;
     };
     edge.cupti.ActivityFlushAll = [](uint32_t flag) {
@@ -136,6 +147,29 @@ TEST_CASE("buffers for each thread are switched off before anything else is aske
   const Scene scene(130'001);
   CHECK(scene.cupti.calls == std::vector<std::string>{"set", "register", "enable"});
   CHECK(scene.cupti.per_thread == 0);
+}
+
+TEST_CASE("copies between memories and fills are recorded with kernels, where they can be") {
+  const std::set<CUpti_ActivityKind> kAll{CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                          CUPTI_ACTIVITY_KIND_MEMSET};
+  Scene scene(24);
+  CHECK(scene.activity->has_copies());
+  CHECK(scene.cupti.copy_kinds == kAll);
+  // At the bound they are switched off and on with those of kernels.
+  for (int i = 0; i < 7; ++i) REQUIRE(scene.request());
+  scene.activity->flush();
+  CHECK(scene.cupti.copy_kinds.empty());
+  while (!scene.held.empty()) scene.complete();
+  scene.activity->flush();
+  CHECK(scene.cupti.copy_kinds == kAll);
+  scene.activity->stop();
+  CHECK(scene.cupti.copy_kinds.empty());
+
+  const Scene refused(24, true);
+  CHECK_FALSE(refused.activity->has_copies());
+  const Scene unwanted(24, false, true);
+  CHECK_FALSE(unwanted.activity->has_copies());
+  CHECK(unwanted.cupti.copy_kinds.empty());
 }
 
 TEST_CASE("CUPTI 12.6 is never answered null; it is stopped at the bound and goes on after") {

@@ -57,6 +57,14 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
       case Field::energy:
         ok = parse_message(trace_->energy, packet.body);
         break;
+      case Field::copies:  // of use in a later pass
+        read(trace::Copies(), [&](const auto& message) {
+          ok = message.gap_ns_size() == message.duration_ns_size();
+        });
+        break;
+      case Field::copy_sums:
+        read(trace::CopySums(), [&](auto& message) { copy_sums(message); });
+        break;
       case Field::summary:
         trace_->has_summary = ok = parse_message(trace_->summary, packet.body);
         if (trace_->summary.header_lost()) trace_->has_header = false;
@@ -225,6 +233,16 @@ void DefinitionPass::range_numbers(const trace::RangeNumbers& m) {
     }
     trace_->numbers.push_back({path, name_of(m.name(i)), m.times(i), m.total(i)});
   }
+}
+
+void DefinitionPass::copy_sums(trace::CopySums& m) {
+  constexpr int kMost = 4096;
+  const int rows = m.device_size();
+  if (m.kind_size() != rows || m.copies_size() != rows || m.bytes_size() != rows ||
+      m.pageable_bytes_size() != rows || m.total_ns_size() != rows)
+    return damage_->add(Damage::kBadColumns);
+  if (rows > kMost) return damage_->add(Damage::kTableFull);
+  trace_->copy_sums = std::move(m);
 }
 
 void DefinitionPass::device(const trace::Device& facts) {

@@ -25,6 +25,7 @@ class DefinitionPass {
   void signature(const trace::Interned::Signature& m);
   void range_path(const trace::Interned::RangePath& m);
   void range_numbers(const trace::RangeNumbers& m);
+  void copy_sums(trace::CopySums& m);
   void device(const trace::Device& facts);
   void metric_group(const trace::MetricGroup& group);
   void counter_samples(protozero::data_view body);

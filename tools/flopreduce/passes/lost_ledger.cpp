@@ -123,6 +123,8 @@ class Builder {
     if (found == pass_.devices().end()) return out;
     const TimeSplit& split = found->second.split;
     if (split.any()) out.span_fs = u128{split.end_ns() - split.begin_ns()} * kFsInNs;
+    out.edge_copies_fs = u128{split.edge_copies_ns()} * kFsInNs;
+    lost_copies_ = lost_copies_ || split.lost_copies();
     out.unplaced_fs = split.unplaced_fs();
     out.excess_fs = split.excess_fs();
     for (const TimeSplit::Step& step : split.steps())
@@ -179,7 +181,7 @@ class Builder {
   }
 
  public:
-  bool unplaced_ = false;
+  bool unplaced_ = false, lost_copies_ = false;
 
  private:
   const ReportSources& from_;
@@ -300,10 +302,18 @@ struct WorkMarks {
   }
 };
 
+// When copies ran: recorders say so since minor version 12, one by one.
+bool all_copies_known(const TraceTables& tables) {
+  return std::ranges::all_of(tables.traces, [](const TraceState& trace) {
+    return trace.header.copies() && trace.header.level() == trace::LEVEL_LAUNCHES &&
+           trace.ledger.activity_lost() == 0;
+  });
+}
+
 // How the lines are to be read. Work that nobody counted was done in the lines of its own class, so
 // it makes no line of kernels with a count smaller.
 void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
-                const LostPass::Uneven& uneven, bool unplaced, Report& report) {
+                const LostPass::Uneven& uneven, bool unplaced, bool lost_copies, Report& report) {
   using enum LostLine;
   LostReport& lost = report.lost;
   const WorkMarks work(report);
@@ -338,6 +348,7 @@ void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
   // Nor does an old summary say which gaps are between steps, or beside those kernels.
   const bool summed = std::any_of(tables.devices.begin(), tables.devices.end(), only_times);
   mark({kIdleBetweenSteps, kProfiler}, summed, Mark::kAtLeast);
+  mark({kIdleCopies}, summed || lost_copies || !all_copies_known(tables), Mark::kAtLeast);
   mark({kIdleLongGaps, kIdleShortGaps}, summed, Mark::kAtMost);
   const bool named = !report.utilization.given_formula_ns;
   mark({kModel}, named, report.operators.formula_marks);
@@ -425,7 +436,7 @@ void build_lost(const ReportSources& from, LostPass& pass, const LaunchWorths::U
     add_saturating(lost.device_steps,
                    report.traces[i].devices * (steps - std::min(steps, lost.skipped_steps)));
   }
-  mark_lines(from.tables, unknown, pass.uneven(), builder.unplaced_, report);
+  mark_lines(from.tables, unknown, pass.uneven(), builder.unplaced_, builder.lost_copies_, report);
   add_mfu_of_steps(report);
 }
 

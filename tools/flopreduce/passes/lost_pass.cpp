@@ -4,6 +4,7 @@
 
 #include "flop_trace_fields.h"
 #include "passes/rows/busy_interval.h"
+#include "passes/rows/copies.h"
 #include "passes/totals_pass.h"
 #include "reader/message.h"
 
@@ -15,7 +16,9 @@ uint64_t held(u128 value) { return static_cast<uint64_t>(std::min<u128>(value, U
 }  // namespace
 
 void LostPass::OfDevice::take(const TimeSplit::Launch& launch, bool late) {
-  if (!late)
+  if (launch.copy)
+    late ? split.lose_copies() : split.copy(launch.begin_ns, launch.length_ns);
+  else if (!late)
     split.launch(launch);
   else if (!split.within(launch.begin_ns))
     return;
@@ -30,6 +33,14 @@ void LostPass::OfDevice::end() {
   split.finish();
 }
 
+LostPass::OfDevice& LostPass::device_at(uint32_t number) {
+  const uint32_t trace = tables_.devices[number].trace;
+  const auto [entry, fresh] = devices_.try_emplace(number, most_open_intervals(tables_, trace));
+  if (const auto found = steps_.windows.find(trace); fresh && found != steps_.windows.end())
+    entry->second.split.only(found->second.from_ns, found->second.to_ns);
+  return entry->second;
+}
+
 LostPass::OfRow& LostPass::row_of(const RowTable& rows, uint32_t row) {
   if (row < rows_.size() && rows_[row] != nullptr) return *rows_[row];
   if (rows_.size() <= row) rows_.resize(rows.size());
@@ -37,12 +48,7 @@ LostPass::OfRow& LostPass::row_of(const RowTable& rows, uint32_t row) {
   OfRow& of = *rows_[row];
   const RowTable::Info& info = rows.info(row);
   of.worth = worths_.of({info.signature, info.device, info.path, info.rule});
-  const auto [entry, fresh] =
-      devices_.try_emplace(info.device, most_open_intervals(tables_, rows.trace()));
-  of.device = &entry->second;
-  if (const auto found = steps_.windows.find(tables_.devices[info.device].trace);
-      fresh && found != steps_.windows.end())
-    of.device->split.only(found->second.from_ns, found->second.to_ns);
+  of.device = &device_at(info.device);
   of.place = &of.device->places[OfDevice::key(info.path, info.rule)];
   return of;
 }
@@ -86,7 +92,7 @@ void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
     const uint64_t kernel =
         piece.windowed && row.worth.mean_ns ? std::min(took, *row.worth.mean_ns) : took;
     TimeSplit::Launch launch{piece.start_ns[i], kernel, &row.worth, row.place, piece.step,
-                             piece.windowed,    false,  0,          0};
+                             piece.windowed,    false,  false,      0,         0};
     if (piece.calls && (launch.called_before = piece.called_before[i]) != 0) {
       row.device->split.clock_error(piece.clock_error_ns);
       if (pause != piece.pauses.end() && pause->at == i)
@@ -131,7 +137,10 @@ void LostPass::add_tally(OfRow& row, const TallyRow& tally) {
   row.device->split.unplaced(row.worth, *row.place, timed, took);
 }
 
-void LostPass::packet(uint32_t, const Packet& packet) {
+void LostPass::packet(uint32_t trace, const Packet& packet) {
+  for_each_copy(tables_, trace, packet, [&](uint32_t device, uint64_t begin_ns, uint64_t ns) {
+    device_at(device).add({.begin_ns = begin_ns, .length_ns = ns, .copy = true});
+  });
   if (packet.body_field != static_cast<uint32_t>(trace_fields::TracePacketField::at_once)) return;
   trace::AtOnce message;
   if (parse_message(message, packet.body)) at_once_.push_back(std::move(message));
@@ -222,7 +231,8 @@ void LostPass::add_at_once(uint32_t trace, const trace::AtOnce& message) {
   }
   TimeSplit& split = device->split;
   device->summed = true;
-  split.summed(0, sums->ns);
+  split.summed(sums->ns, sums->edge_copies_ns);
+  if (message.copies_lost()) split.lose_copies();
   for (const AtOnceSums::Set& set : sums->sets)
     add_set(std::span(sums->parts).subspan(set.begin, set.end - set.begin), set.ns, split);
   for (const AtOnceSums::Gap& gap : sums->gaps)

@@ -63,6 +63,7 @@ class LostPass final : public LaunchConsumer {
     OfDevice* device = nullptr;
     LostTime* place = nullptr;
   };
+  OfDevice& device_at(uint32_t number);
   OfRow& row_of(const RowTable& rows, uint32_t row);
   void untimed(OfRow& row, uint64_t launches);
   // The launch is of steps that count, as far as its place in the trace says it.

@@ -90,6 +90,7 @@ RatioReport backward_forward(const ReportSources& from, const Work& forward, con
 
 // Numbers of ranges. `range_of`: by PathTable, the place in Report::ranges.
 void add_numbers(const TraceTables& tables, const std::vector<uint32_t>& range_of, Report& report);
+void add_copies(const TraceTables& tables, Report& report);
 // What needs the FLOP of training steps.
 void add_step_numbers(Report& report);
 

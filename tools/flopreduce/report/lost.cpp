@@ -6,9 +6,10 @@ namespace flopinj::reduce {
 
 using enum LostLine;
 
-const std::array<LostRow, 22> kLostRows{{
+const std::array<LostRow, 23> kLostRows{{
     {"idle", nullptr, "no kernel runs", kIdleStartEnd, kIdleShortGaps},
     {"idle_start_end", "idle", "start and end", kIdleStartEnd, kIdleStartEnd},
+    {"idle_copies", "idle", "copies alone", kIdleCopies, kIdleCopies},
     {"idle_host_late", "idle", "host late", kIdleHostLate, kIdleHostLate},
     {"idle_queued", "idle", "launched in time", kIdleQueued, kIdleQueued},
     {"idle_between_steps", "idle", "between steps", kIdleBetweenSteps, kIdleBetweenSteps},
@@ -89,8 +90,8 @@ class Settlement {
   }
 
  private:
-  static constexpr std::array kIdle{kIdleHostLate, kIdleQueued, kIdleBetweenSteps, kIdleLongGaps,
-                                    kIdleShortGaps};
+  static constexpr std::array kIdle{kIdleCopies,       kIdleHostLate, kIdleQueued,
+                                    kIdleBetweenSteps, kIdleLongGaps, kIdleShortGaps};
   static constexpr std::array kBeside{kIdleBetweenSteps, kIdleLongGaps, kIdleShortGaps};
 
   u128 sum(LostLine line) const { return sum_of(cuts_[0], line); }
@@ -122,8 +123,11 @@ class Settlement {
   bool add_edges() {
     if (*device_.wall_fs < device_.span_fs) return false;
     const u128 edges = *device_.wall_fs - device_.span_fs;
-    device_.parts.back().time[kIdleStartEnd] = edges;
-    device_.steps.front().time[kIdleStartEnd] = edges;
+    const u128 copies = std::min(edges, device_.edge_copies_fs);
+    for (LostTime* time : {&device_.parts.back().time, &device_.steps.front().time}) {
+      (*time)[kIdleStartEnd] = edges - copies;
+      add_saturating((*time)[kIdleCopies], copies);
+    }
     return true;
   }
 

@@ -85,7 +85,8 @@ struct LostDevice {
   // of two clocks. `span_fs`: from its first kernel to its last.
   std::optional<u128> wall_fs;
   u128 span_fs = 0;
-  u128 unplaced_fs = 0;  // of the lines: ran while the device seemed to be idle
+  u128 edge_copies_fs = 0;  // copies ran, before and after that
+  u128 unplaced_fs = 0;     // of the lines: ran while the device seemed to be idle
   u128 windows_fs = 0;  // at most so much of the idle time beside slowed launches is the profiler's
   std::array<u128, kWorkClasses> excess_fs{};  // of the lines: beyond the device's time
   std::vector<Part> parts;                     // what they hold is the same
@@ -106,7 +107,7 @@ struct LostRow {
   LostLine first, last;
 };
 // All of them: groups before their lines. Those without a parent add up to the capacity.
-extern const std::array<LostRow, 22> kLostRows;
+extern const std::array<LostRow, 23> kLostRows;
 inline uint64_t ns_of(const LostNs& ns, const LostRow& row) {
   uint64_t sum = 0;
   for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) sum += ns[line];

@@ -482,6 +482,14 @@ struct FactReport : Counts {
   bool varying = false, at_most = false;  // as in Work
 };
 
+// Copies and fills of memory on one device in one direction.
+struct CopyReport {
+  size_t trace = 0;     // Report::traces
+  uint32_t device = 0;  // in that trace, as in TimeReport::Device
+  const char* direction = "";
+  uint64_t copies = 0, bytes = 0, pageable_bytes = 0, ns = 0;
+};
+
 // A number that the program gave to its ranges, such as tokens=4096, and the FLOP for each.
 struct NumberReport {
   struct InRange {
@@ -613,6 +621,7 @@ struct Report {
   LostReport lost;
   CommunicationReport communication;
   StepsReport steps;
+  std::vector<CopyReport> copies;
   std::vector<NumberReport> numbers;  // by name
   std::vector<TraceReport> traces;
   std::vector<RunReport> runs;  // in the order in which they began

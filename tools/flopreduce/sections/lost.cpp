@@ -254,6 +254,21 @@ std::string host_late_advice(const Report& report) {
          (range.empty() ? " outside of all ranges." : " in " + shorten(printable(range), 40) + ".");
 }
 
+// What is to be done so that kernels run meanwhile.
+std::string copies_advice(const Report& report) {
+  uint64_t of_host = 0, pageable = 0;
+  for (const CopyReport& copy : report.copies) {
+    if (std::string_view(copy.direction).find("host") == std::string_view::npos) continue;
+    add_saturating(of_host, copy.bytes);
+    add_saturating(pageable, copy.pageable_bytes);
+  }
+  return "Copies ran, and no kernel did: copy beside kernels (a stream of its own, non_blocking)" +
+         (pageable == 0 ? std::string(".")
+                        : "; " + percent_text(quotient(pageable, of_host)) +
+                              " of the bytes from and to the host were in memory that is not "
+                              "pinned, which makes the host wait.");
+}
+
 std::string short_gaps_advice(const Report& report) {
   uint64_t gaps = 0;
   for (const auto& device : report.time.devices)
@@ -270,11 +285,13 @@ std::string advice_on(const LostRow& row, const Report& report) {
     case kIdleStartEnd:
     case kProfiler:
       return "Record longer: it is of the start.";
+    case kIdleCopies:
+      return copies_advice(report);
     case kIdleHostLate:
       return host_late_advice(report);
     case kIdleQueued:
       return "Kernels were called for while others ran, and began later: look for what they wait "
-             "for, such as copies and events.";
+             "for, such as events.";
     case kIdleBetweenSteps:
       return "No kernel runs for " + to_human_time(ns) +
              " between steps: look at the loader (workers, pinned memory) and at what the loop "

@@ -11,6 +11,7 @@ namespace flopinj::reduce {
 // In the order in which they are taken off: bounds and overlaps are read by it.
 enum class LostLine : uint8_t {
   kIdleStartEnd,
+  kIdleCopies,
   kIdleHostLate,
   kIdleQueued,
   kIdleBetweenSteps,
@@ -31,7 +32,7 @@ enum class LostLine : uint8_t {
   kOtherFlop,
   kModel,
 };
-inline constexpr size_t kLostLines = 19;
+inline constexpr size_t kLostLines = 20;
 constexpr size_t place_of(LostLine line) { return static_cast<size_t>(line); }
 
 // Lines of one subject, in femtoseconds of device time: a launch's work at peak is less than a

@@ -52,6 +52,7 @@ struct Recorded {
   trace::Ledger ledger;
   trace::SelfOverhead overhead;
   trace::Energy energy;
+  trace::CopySums copy_sums;
   CoverageGrowth coverage_growth;  // nothing at level tally, where ledgers replace each other
   std::vector<trace::Diagnostic> diagnostics;
   uint64_t diagnostics_left_out = 0;

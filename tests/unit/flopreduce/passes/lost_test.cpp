@@ -1,4 +1,5 @@
 // Where the peak went, of traces with planted losses: each line is what was planted.
+#include <functional>
 #include <random>
 
 #include "catch.h"
@@ -26,7 +27,7 @@ constexpr uint64_t kStart = 1'000'000;
 // One process. Launches are planted where they are to run, each in a batch of its own.
 class Planted {
  public:
-  explicit Planted(int32_t rank = -1, const std::string& uuid = "") {
+  explicit Planted(int32_t rank = -1, const std::string& uuid = "", bool copies = false) {
     trace::TracePacket p;
     auto* h = p.mutable_header();
     h->set_format_major(1);
@@ -35,6 +36,7 @@ class Planted {
     h->set_rank(rank);
     h->set_level(trace::LEVEL_LAUNCHES);
     h->set_counters(true);
+    h->set_copies(copies);
     h->set_session_id(static_cast<uint64_t>(100 + rank));
     h->set_clock_trace_ns(kStart);
     h->set_clock_realtime_ns(1'000'000'000'000);
@@ -139,6 +141,18 @@ class Planted {
         b->add_pause(value);
     b->set_clock_error_ns(clock_error);
     trace_.add(p);
+  }
+  // When a device copied, likewise.
+  void copied(const std::vector<std::pair<uint64_t, uint64_t>>& times, uint32_t device = 1) {
+    for (const auto& [begin, end] : times) {
+      trace::TracePacket p;
+      auto* c = p.mutable_copies();
+      c->set_device(device);
+      c->set_first_start_ns(kStart + begin);
+      c->add_gap_ns(0);
+      c->add_duration_ns(end - begin);
+      trace_.add(p);
+    }
   }
   void untimed(uint32_t kernel, uint32_t path = 0) {
     trace_.launches({{.signature = kernel, .path = path}});
@@ -353,6 +367,127 @@ TEST_CASE("lost: idle time by its cause, where that is proven") {
   CHECK(json_of(report)["lost_capacity"][0]["advice"] ==
         "Largest: host late. The host launched late: it spent 127.0 us of 135.0 us in step/data.");
   CHECK(json_of(report)["lost_host"][0]["ns"] == 127'032);
+}
+
+TEST_CASE("lost: time in which copies ran and no kernel did") {
+  Planted p(-1, "", true);
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+  const uint32_t forward = p.path("forward"), backward = p.path("backward");
+  p.copied({{100, 400}});  // alone, before the first kernel
+  p.run({gemm, 1000, 2000, forward, 1, 1});
+  p.copied({{1200, 1800}});  // hidden
+  p.copied({{1900, 2300}});  // hidden for 100 ns, then alone in a gap of 1,000
+  p.run({gemm, 3000, 4000, forward, 1, 1});
+  // Two that overlap, and one that goes on beside the next kernel.
+  p.copied({{4100, 4300}, {4200, 4500}, {4900, 5200}});
+  p.run({gemm, 5000, 6000, backward, 1, 2});  // another step
+  p.run({reduction, 6000, 7000, backward, 2, 2});
+  p.copied({{6100, 6900}, {7500, 7600}});  // beside a collective; in a gap of 200,000
+  p.run({gemm, 207'000, 208'000, backward, 1, 2});
+  p.copied({{208'500, 208'700}});  // alone, after the last one
+  const Report report = reduce({p.end(209'000)});
+  const LostReport& lost = report.lost;
+  REQUIRE(lost.missing == "");
+  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 1000 - 300 + 1000 - 200},
+                                {kIdleCopies, 300 + 300 + 400 + 100 + 100 + 200},
+                                {kIdleBetweenSteps, 1000 - 500},
+                                {kIdleLongGaps, 200'000 - 100},
+                                {kIdleShortGaps, 1000 - 300},
+                                {kCommunication, 1000},
+                                {kMatrixBelowRoof, 4 * 400},
+                                {kOtherFlop, 4 * 600}});
+  CHECK(lost.marks[place_of(kIdleCopies)] == Mark::kNone);
+  // With the kernel after them, as the gap that they are in.
+  const auto of_phase = [&](const std::string& phase) {
+    return lines_of(lost, [&](const auto& part) { return part.phase == phase; })[kIdleCopies];
+  };
+  CHECK(of_phase("forward") == 300);
+  CHECK(of_phase("backward") == 400 + 100 + 100);
+  CHECK(of_phase("") == 300 + 200);
+  CHECK(row_of(json_of(report), "lost", "line", "idle_copies")["ns"] == 1400);
+}
+
+TEST_CASE("lost: what copies take is what no other cause of idle time has") {
+  Planted p(-1, "", true);
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  const uint32_t data = p.path("data");
+  p.run({.kernel = gemm, .begin = 0, .end = 1000, .called = 0});
+  // The host is late by 2^18 ns; it was in `data` for all of the time, and a copy ran for a part.
+  p.run({.kernel = gemm,
+         .begin = 300'032,
+         .end = 301'032,
+         .called = 300'032 - 128,
+         .pause_path = data,
+         .pause_begin = 1024,
+         .pause_end = 1024 + 262'144});
+  p.copied({{200'000, 290'000}});
+  // Called for before the gap: it waited for a copy, and then for something else.
+  p.run({.kernel = gemm, .begin = 306'032, .end = 307'032, .called = 300'032});
+  p.copied({{300'500, 304'032}});
+  const Report report = reduce({p.end(307'032)});
+  CHECK(lines(report.lost.ns) == Lines{{kIdleCopies, 90'000 + 3000},
+                                       {kIdleHostLate, 299'032 - 90'000},
+                                       {kIdleQueued, 2000},
+                                       {kMatrixBelowRoof, 1200},
+                                       {kOtherFlop, 1800}});
+  REQUIRE(report.lost.host.size() == 1);
+  CHECK(report.lost.host[0].ns == 262'144 - (263'168 - 200'000));
+}
+
+TEST_CASE("lost: copies of several devices and ranks, whatever the order of their records") {
+  std::vector<std::string> traces;
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    Planted p(rank, "", true);
+    p.add_device(2);
+    const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+    const uint64_t longer = 100 * static_cast<uint64_t>(rank);
+    p.copied({{3000, 3500}, {1100, 1200 + longer}});
+    p.copied({{1100, 2100}}, 2);
+    p.copied({{1000, 2000}}, 3);  // nothing was launched there
+    p.run({gemm, 0, 1000});
+    p.run({gemm, 2000, 3000});
+    p.run({gemm, 0, 1000, 0, 3});  // the second device
+    p.run({gemm, 2000, 3000, 0, 3});
+    traces.push_back(p.end(4000));
+  }
+  const LostReport lost = reduce(traces).lost;
+  REQUIRE(lost.missing == "");
+  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 4 * 1000 - 2 * 500},
+                                {kIdleCopies, 2 * 500 + 2 * 100 + 100 + 2 * 900},
+                                {kIdleShortGaps, 4 * 1000 - 2 * 100 - 100 - 2 * 900},
+                                {kMatrixBelowRoof, 8 * 400},
+                                {kOtherFlop, 8 * 600}});
+  CHECK(lines_of(lost, [](const auto& part) {
+          return part.trace == 1 && part.device == 1;
+        })[kIdleCopies] == 500 + 200);
+}
+
+TEST_CASE("lost: where not all copies are known their line is at least what it is") {
+  const auto mark = [](const std::function<void(Planted&)>& plant, bool copies, bool old = false) {
+    Planted p(-1, "", copies);
+    const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+    p.run({gemm, 0, 1000});
+    p.run({gemm, 2000, 3000});
+    p.copied({{1000, 1500}});
+    plant(p);
+    const std::string bytes = p.end(3000);
+    const LostReport lost = reduce({old ? old_summary(bytes) : bytes}).lost;
+    REQUIRE(lost.missing == "");
+    CHECK(lost.at(kIdleCopies) + lost.at(kIdleShortGaps) == 1000);
+    CHECK(lost.at(kIdleCopies) == (old ? 0 : 500));
+    return lost.marks[place_of(kIdleCopies)];
+  };
+  const auto nothing = [](Planted&) {};
+  CHECK(mark(nothing, true) == Mark::kNone);
+  CHECK(mark(nothing, false) == Mark::kAtLeast);  // an older recorder, or --no-copies
+  CHECK(mark(nothing, true, true) == Mark::kAtLeast);
+  const auto lose = [](Planted& p) {
+    trace::TracePacket packet;
+    packet.mutable_ledger()->set_activity_lost(1);
+    p.trace().add(packet);
+  };
+  CHECK(mark(lose, true) == Mark::kAtLeast);
 }
 
 TEST_CASE("lost: streams hide communication and other kernels") {

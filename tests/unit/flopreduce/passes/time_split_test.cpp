@@ -36,6 +36,18 @@ struct Expected {
   }
 };
 
+struct Copy {
+  uint64_t begin = 0, length = 0;
+  bool runs_at(uint64_t ns) const { return begin <= ns && ns < begin + length; }
+};
+// Some beside kernels, some alone, some beside each other.
+std::vector<Copy> random_copies(std::mt19937& random) {
+  std::vector<Copy> copies(random() % 12);
+  uint64_t at = 0;
+  for (Copy& copy : copies) copy = {at += random() % 40, random() % 30};
+  return copies;
+}
+
 // Straight from what the header says, one nanosecond after another.
 Expected by_nanosecond(const std::vector<Kernel>& kernels, size_t places, uint64_t begin,
                        uint64_t end) {
@@ -152,12 +164,30 @@ TEST_CASE("time split: as by nanoseconds, and it adds up") {
       to = from + random() % 200;
       split.only(from, to);
     }
+    const std::vector<Copy> copies = random_copies(random);
+    auto copy = copies.begin();
+    const auto copy_until = [&](uint64_t ns) {
+      for (; copy != copies.end() && copy->begin <= ns; ++copy)
+        split.copy(copy->begin, copy->length);
+    };
     for (const Kernel& k : kernels) {
+      copy_until(k.begin);
       split.launch({k.begin, k.length, &k.worth, &places[k.place], k.step, false, k.slowed});
       if (k.begin < to) end = std::max(end, k.begin + k.length);
     }
+    copy_until(UINT64_MAX);
     split.finish();
     end = std::min(end, to);
+    // Copies run where no kernel does: between the first one and the last one, and outside.
+    uint64_t copied = 0, at_the_edges = 0;
+    for (uint64_t ns = from; ns < std::min<uint64_t>(to, 2000); ++ns) {
+      const auto runs = [&](const auto& one) { return one.runs_at(ns); };
+      const bool is = std::ranges::any_of(copies, runs);
+      const bool inside = split.any() && split.begin_ns() <= ns && ns < end;
+      if (is && !inside) ++at_the_edges;
+      if (is && inside && std::ranges::none_of(kernels, runs)) ++copied;
+    }
+    CHECK(split.edge_copies_ns() == at_the_edges);
     if (split.any()) CHECK(split.end_ns() == end);
     Expected expected = by_nanosecond(kernels, kPlaces, from, end);
     // What takes no time at all has its work nonetheless.
@@ -168,6 +198,7 @@ TEST_CASE("time split: as by nanoseconds, and it adds up") {
         CHECK(std::fabs(static_cast<double>(places[i].fs[line]) - expected.places[i][line]) < 200);
       all.add(places[i]);
     }
+    CHECK(all[kIdleCopies] == copied * u128{kFsInNs});
     u128 excess = 0;
     for (size_t of = 0; of < kWorkClasses; ++of) {
       CHECK(std::fabs(static_cast<double>(split.excess_fs()[of]) - expected.excess[of]) < 200);

@@ -41,6 +41,8 @@ uint32_t packet_field_of(Field field) {
       return static_cast<uint32_t>(PacketField::energy);
     case Field::range_numbers:
       return static_cast<uint32_t>(PacketField::range_numbers);
+    case Field::copy_sums:
+      return static_cast<uint32_t>(PacketField::copy_sums);
     default:
       return 0;
   }

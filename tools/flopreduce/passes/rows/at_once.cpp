@@ -50,6 +50,8 @@ size_t AtOnce::Hash::operator()(const Key& key) const {
 }
 
 void AtOnce::launch(const Launch& launch) {
+  if (launch.row == Launch::kCopy)
+    return add_copy(launch.begin_ns, launch.begin_ns + launch.length_ns);
   if (!next(launch)) add_saturating(row(launch.row).launches, kLaunch);
 }
 
@@ -60,7 +62,7 @@ bool AtOnce::alone(const Launch& launch) {
   return true;
 }
 
-void AtOnce::gap(uint64_t to, LostLine line, const Launch& next, bool beside) {
+void AtOnce::gap(uint64_t ns, LostLine line, const Launch& next, bool beside) {
   static constexpr auto kPlaces = [] {
     std::array<size_t, kLostLines> places{};
     for (size_t i = 0; i < kGapLines.size(); ++i) places[place_of(kGapLines[i])] = i;
@@ -68,8 +70,8 @@ void AtOnce::gap(uint64_t to, LostLine line, const Launch& next, bool beside) {
   }();
   const size_t at = kPlaces[place_of(line)];
   Row& of = row(next.row);
-  add_saturating(of.gap_ns[at], to - now());
-  if (beside) add_saturating(of.beside_ns[at], to - now());
+  add_saturating(of.gap_ns[at], ns);
+  if (beside) add_saturating(of.beside_ns[at], ns);
 }
 
 AtOnce::Set* AtOnce::set_of_running() {
@@ -147,6 +149,7 @@ std::optional<trace::AtOnce> AtOnce::take(uint32_t device, std::span<const uint3
                                           uint32_t all_rows) {
   if (!any()) return std::nullopt;
   run_until(UINT64_MAX);
+  end_copies();
   std::vector<Row> numbered(all_rows);
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     const Row& from = rows_[i];
@@ -192,6 +195,8 @@ std::optional<trace::AtOnce> AtOnce::take(uint32_t device, std::span<const uint3
     }
   }
   message.set_spread_ns(spread_ns_);
+  message.set_edge_copies_ns(edge_copies_ns());
+  message.set_copies_lost(lost_copies());
   for (const auto& [path, ns] : host_ns()) {
     message.add_host(path);
     message.add_host(ns);
@@ -236,6 +241,7 @@ std::optional<AtOnceSums> read_at_once(const trace::AtOnce& message) {
   }
   if (sums.sets.empty() || all > kMostNs || message.host_size() % 2 != 0) return std::nullopt;
   sums.ns = static_cast<uint64_t>(all);
+  sums.edge_copies_ns = std::min(message.edge_copies_ns(), kMostNs);
   return sums;
 }
 

@@ -16,12 +16,13 @@
 namespace flopinj::reduce {
 
 // The causes of gaps as the format numbers them.
-inline constexpr std::array kGapLines{LostLine::kIdleHostLate, LostLine::kIdleQueued,
+inline constexpr std::array kGapLines{LostLine::kIdleHostLate,     LostLine::kIdleQueued,
                                       LostLine::kIdleBetweenSteps, LostLine::kIdleLongGaps,
-                                      LostLine::kIdleShortGaps};
+                                      LostLine::kIdleShortGaps,    LostLine::kIdleCopies};
 
 // In 32 bytes: many are kept until they are in order.
 struct AtOnceLaunch {
+  static constexpr uint32_t kCopy = UINT32_MAX;  // as its row: no launch, memory was copied
   uint64_t begin_ns, length_ns;
   uint32_t row, step;
   uint32_t called_before;
@@ -65,7 +66,7 @@ class AtOnce : public Timeline<AtOnce, AtOnceLaunch> {
   }
   bool alone(const Launch& launch);
   void stretch(uint64_t to);
-  void gap(uint64_t to, LostLine line, const Launch& next, bool beside);
+  void gap(uint64_t ns, LostLine line, const Launch& next, bool beside);
   void enter_step(uint32_t) {}
   bool counts() const { return true; }
   Set* set_of_running();
@@ -98,6 +99,7 @@ struct AtOnceSums {
   std::vector<Part> parts;
   std::vector<Gap> gaps;
   uint64_t ns = 0;  // of all
+  uint64_t edge_copies_ns = 0;
 };
 // Nothing where the message has figures that cannot be.
 std::optional<AtOnceSums> read_at_once(const trace::AtOnce& message);

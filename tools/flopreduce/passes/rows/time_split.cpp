@@ -139,8 +139,7 @@ void TimeSplit::summed_stretch(u128 fs, std::span<const Part> parts) {
 }
 
 // It belongs to the place of the kernel after it.
-void TimeSplit::gap(uint64_t to, LostLine line, const Launch& next, bool beside) {
-  const uint64_t ns = to - now();
+void TimeSplit::gap(uint64_t ns, LostLine line, const Launch& next, bool beside) {
   summed_gap(*next.place, line, ns, beside ? ns : 0);
 }
 
@@ -194,6 +193,7 @@ void TimeSplit::slowed_unplaced(LostTime& place, uint64_t ns) {
 void TimeSplit::finish() {
   if (before_) begin();
   run_until(to_ns_);
+  end_copies();
 }
 
 std::vector<TimeSplit::Step> TimeSplit::steps() const {

@@ -37,6 +37,7 @@ struct SplitLaunch {
   uint32_t step = 0;
   bool windowed = false;       // made while counters were read
   bool slowed = false;         // no kernel: KernelClass::kSlowed
+  bool copy = false;           // nor this: it has a time and nothing else
   uint32_t called_before = 0;  // when the program called for it: LaunchBatch.called_before
   uint32_t pause = 0;          // Timeline::add_pause()
 };
@@ -60,6 +61,9 @@ class TimeSplit : public Timeline<TimeSplit, SplitLaunch> {
   bool within(uint64_t ns) const { return from_ns_ <= ns && ns < to_ns_; }
   // In the order of their beginnings.
   void launch(const Launch& launch);
+  void copy(uint64_t begin_ns, uint64_t length_ns) {
+    add_copy(std::max(begin_ns, from_ns_), std::min(begin_ns + length_ns, to_ns_));
+  }
   // `count` launches that took so long together, and nothing says when: as if each had run alone.
   // Their time is in no idle line, but what was found idle holds it.
   void unplaced(const LaunchWorth& worth, LostTime& place, uint64_t count, uint64_t ns);
@@ -67,7 +71,7 @@ class TimeSplit : public Timeline<TimeSplit, SplitLaunch> {
   void slowed_unplaced(LostTime& place, uint64_t ns);
   // Instead of launches, what a summary has of them: from the first one's beginning to the last
   // one's end, and of stretches of one kind, wherever they are, the sum.
-  void summed(uint64_t begin_ns, uint64_t end_ns) { span(begin_ns, end_ns); }
+  void summed(uint64_t ns, uint64_t edge_copies_ns) { span(0, ns, edge_copies_ns); }
   // A part of a launch, or of several, counted in kLaunch.
   static constexpr uint64_t kLaunch = uint64_t{1} << 32;
   struct Part {
@@ -107,7 +111,7 @@ class TimeSplit : public Timeline<TimeSplit, SplitLaunch> {
   static const Rest& rest_of(KernelClass of);
   bool alone(const Launch& launch);
   void stretch(uint64_t to);
-  void gap(uint64_t to, LostLine line, const Launch& next, bool beside);
+  void gap(uint64_t ns, LostLine line, const Launch& next, bool beside);
   void enter_step(uint32_t step);
   bool counts() const { return !before_; }
   void begin();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -16,14 +17,14 @@ namespace flopinj::reduce {
 // (LaunchBatch) and pause. `To`, which derives from this, has
 //   bool alone(const Launch&)   it ran alone for all of its time; false: stretch() is to have it
 //   void stretch(uint64_t to)   running() all go on from now() until then
-//   void gap(uint64_t to, LostLine, const Launch& next, bool beside)   none runs from now() on
+//   void gap(uint64_t ns, LostLine, const Launch& next, bool beside)   none ran for so long
 //   void enter_step(uint32_t)
 //   bool counts() const   time has come to what counts
 template <typename To, typename Launch>
 class Timeline {
  public:
   static constexpr uint64_t kLongGapNs = 100'000;
-  static constexpr size_t kMostPauses = 1U << 20;
+  static constexpr size_t kMostPauses = 1U << 20, kMostCopies = 1U << 20;
 
   // For Launch::pause: of what its thread did before, it spent `length_ns` in a range, until
   // `since_ns` before the call. 0 where there are too many.
@@ -39,6 +40,22 @@ class Timeline {
     constexpr uint64_t kMost = 1ULL << 60;  // sums stay below 2^64
     clock_error_ns_ = std::max(clock_error_ns_, std::min(ns, kMost));
   }
+  // The device copied memory. In the order of beginnings, among launches. In a gap this comes
+  // before other causes: it is seen, with no error between clocks.
+  void add_copy(uint64_t begin_ns, uint64_t end_ns) {
+    if (begin_ns >= end_ns) return;
+    if (!copies_.empty() && begin_ns <= copies_.back().end_ns) {
+      copies_.back().end_ns = std::max(copies_.back().end_ns, end_ns);
+      return;
+    }
+    if (copies_.size() == kMostCopies) return lose_copies();
+    copies_.push_back({begin_ns, end_ns});
+  }
+  void lose_copies() { lost_copies_ = true; }
+  bool lost_copies() const { return lost_copies_; }
+  // For so long copies ran before the first launch and after the last one.
+  uint64_t edge_copies_ns() const { return edge_copies_ns_; }
+
   bool any() const { return any_; }
   uint64_t begin_ns() const { return begin_ns_; }  // of the first launch
   uint64_t end_ns() const { return now_; }         // of the last one
@@ -58,6 +75,7 @@ class Timeline {
   // In the order of their beginnings. False: it takes no time.
   bool next(const Launch& launch) {
     if (!any_) {
+      edge_copies_ns_ += take_copies(0, launch.begin_ns, [](uint64_t, uint64_t) {});
       any_ = true;
       begin_ns_ = now_ = launch.begin_ns;
       last_step_ = launch.step;
@@ -65,12 +83,17 @@ class Timeline {
     run_until(launch.begin_ns);
     if (launch.begin_ns > now_) {
       bool beside = false;
-      const LostLine line = line_of_gap(launch.begin_ns - now_, launch, beside);
-      if (line == LostLine::kIdleHostLate && launch.pause != 0 && self().counts())
-        add_pause_time(launch.begin_ns, pauses_[launch.pause - 1]);
-      self().gap(launch.begin_ns, line, launch, beside);
+      const uint64_t ns = launch.begin_ns - now_;
+      const LostLine line = line_of_gap(ns, launch, beside);
+      const bool paused = line == LostLine::kIdleHostLate && launch.pause != 0 && self().counts();
+      const uint64_t copied = take_copies(now_, launch.begin_ns, [&](uint64_t from, uint64_t to) {
+        if (paused) add_pause_time(from, to, pauses_[launch.pause - 1]);
+      });
+      if (copied > 0) self().gap(copied, LostLine::kIdleCopies, launch, false);
+      if (copied < ns) self().gap(ns - copied, line, launch, beside);
       now_ = launch.begin_ns;
     }
+    while (!copies_.empty() && copies_.front().end_ns <= now_) copies_.pop_front();
     if (launch.step > step_) self().enter_step(step_ = launch.step);
     if (launch.length_ns == 0) return false;
     running_.push_back({launch, launch.begin_ns + launch.length_ns, 0});
@@ -81,10 +104,15 @@ class Timeline {
     any_ = !running_.empty();
     begin_ns_ = now_;
   }
-  void span(uint64_t begin_ns, uint64_t end_ns) {
+  void span(uint64_t begin_ns, uint64_t end_ns, uint64_t edge_copies_ns) {
     any_ = true;
     begin_ns_ = begin_ns;
     now_ = end_ns;
+    edge_copies_ns_ = edge_copies_ns;
+  }
+  // No launch will follow, and all have ended.
+  void end_copies() {
+    edge_copies_ns_ += take_copies(any_ ? now_ : 0, UINT64_MAX, [](uint64_t, uint64_t) {});
   }
 
   void run_until(uint64_t ns) {
@@ -115,14 +143,36 @@ class Timeline {
     uint32_t path = 0;
     uint64_t begin_ns = 0, end_ns = 0;
   };
+  struct Copied {
+    uint64_t begin_ns = 0, end_ns = 0;
+  };
   To& self() { return static_cast<To&>(*this); }
   void ended(const Launch& launch) {
     last_step_ = launch.step;
     last_windowed_ = launch.windowed;
   }
-  void add_pause_time(uint64_t to, const Pause& pause) {
-    const uint64_t from = std::max(now_, pause.begin_ns), until = std::min(to, pause.end_ns);
-    if (from < until) add_host_ns(pause.path, until - from);
+  void add_pause_time(uint64_t from, uint64_t to, const Pause& pause) {
+    from = std::max(from, pause.begin_ns);
+    to = std::min(to, pause.end_ns);
+    if (from < to) add_host_ns(pause.path, to - from);
+  }
+  // How long copies ran in [from, to), before which nothing is asked for any more. Calls
+  // between(begin, end) for each stretch in which none did.
+  template <typename Between>
+  uint64_t take_copies(uint64_t from, uint64_t to, Between&& between) {
+    uint64_t copied = 0;
+    for (; !copies_.empty() && copies_.front().begin_ns < to; copies_.pop_front()) {
+      const auto [first, last] = copies_.front();
+      const uint64_t begin = std::max(first, from), end = std::min(last, to);
+      if (begin < end) {
+        between(from, begin);
+        copied += end - begin;
+        from = end;
+      }
+      if (last > to) break;
+    }
+    between(from, to);
+    return copied;
   }
 
   // By its cause where that is proven: the next kernel was called for after the last one's end, or
@@ -150,6 +200,9 @@ class Timeline {
   uint64_t clock_error_ns_ = 0;
   std::vector<Pause> pauses_;
   std::map<uint32_t, uint64_t> host_ns_;
+  std::deque<Copied> copies_;  // that end after now_, in order, none of which overlap
+  bool lost_copies_ = false;
+  uint64_t edge_copies_ns_ = 0;
 };
 
 }  // namespace flopinj::reduce

@@ -10,6 +10,7 @@
 
 #include "passes/router.h"
 #include "passes/rows/busy_interval.h"
+#include "passes/rows/copies.h"
 #include "passes/rows/device_times.h"
 #include "reader/message.h"
 #include "support/members.h"
@@ -130,6 +131,14 @@ void Condenser::keep(const Packet& packet) {
     case PacketField::device_times:
       read(trace::DeviceTimes(), [&](auto& message) { times_[message.device()] = message; });
       break;
+    case PacketField::copies:
+      for_each_copy(tables_, 0, packet, [&](uint32_t device, uint64_t begin_ns, uint64_t ns) {
+        TimeLine& line =
+            time_lines_.try_emplace(device, most_open_intervals(tables_, 0)).first->second;
+        line.in_order.add({begin_ns, ns, AtOnce::Launch::kCopy, 0, 0, 0, false},
+                          TimeLine::to(line.at_once));
+      });
+      break;
     case PacketField::at_once:
       read(trace::AtOnce(), [&](auto& message) { at_once_[message.device()] = message; });
       break;
@@ -140,6 +149,7 @@ void Condenser::keep(const Packet& packet) {
     case PacketField::ledger:
       ledger(packet);
       break;
+    case PacketField::copy_sums:
     case PacketField::energy:
     case PacketField::self_overhead:
     case PacketField::range_numbers:
@@ -393,7 +403,7 @@ void Condenser::write_all() {
   if (last_ledger != last_.end() && (ledgers_.empty() || ledgers_.back() != last_ledger->second))
     ledgers_.push_back(last_ledger->second);
   for (const auto& body : ledgers_) write(PacketField::ledger, body);
-  for (const auto field : {PacketField::energy, PacketField::range_numbers,
+  for (const auto field : {PacketField::energy, PacketField::copy_sums, PacketField::range_numbers,
                            PacketField::self_overhead, PacketField::end})
     if (const auto last = last_.find(field); last != last_.end()) write(field, last->second);
 }

@@ -70,7 +70,10 @@ class Condenser final : public LaunchConsumer {
     AtOnce at_once;
     static auto to(AtOnce& at_once) {
       return [&at_once](const AtOnce::Launch& launch, bool late) {
-        if (!late) at_once.launch(launch);
+        if (!late)
+          at_once.launch(launch);
+        else if (launch.row == AtOnce::Launch::kCopy)
+          at_once.lose_copies();
       };
     }
   };

@@ -374,6 +374,7 @@ Report Builder::build() {
   build_runs(report_);
   count_steps(tables_, from_.utilization, report_);
   add_numbers(tables_, range_of_, report_);
+  add_copies(tables_, report_);
   build_utilization(from_.utilization, report_);
   add_stacks();
   places_.sort_paths(range_of_, report_);

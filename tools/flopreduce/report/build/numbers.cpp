@@ -39,6 +39,22 @@ std::optional<double> each(double flop, u128 total) {
 
 }  // namespace
 
+void add_copies(const TraceTables& tables, Report& report) {
+  static constexpr const char* kDirections[] = {
+      "other",         "host to device",  "device to host",
+      "within device", "between devices", "host to host",
+      "fill"};
+  for (size_t trace = 0; trace < tables.traces.size(); ++trace) {
+    const trace::CopySums& sums = tables.traces[trace].copy_sums;
+    for (int i = 0; i < sums.device_size(); ++i) {
+      const bool known = trace::CopySums::Kind_IsValid(sums.kind(i));
+      report.copies.push_back({trace, sums.device(i), kDirections[known ? sums.kind(i) : 0],
+                               sums.copies(i), sums.bytes(i), sums.pageable_bytes(i),
+                               sums.total_ns(i)});
+    }
+  }
+}
+
 void add_numbers(const TraceTables& tables, const std::vector<uint32_t>& range_of, Report& report) {
   std::map<std::string, Sums> by_name;
   std::map<std::string, size_t> processes;
