@@ -206,6 +206,7 @@ std::optional<trace::AtOnce> AtOnce::take(uint32_t device, std::span<const uint3
 
 std::optional<AtOnceSums> read_at_once(const trace::AtOnce& message) {
   constexpr uint64_t kMostNs = uint64_t{1} << 62;
+  if (message.rows() == 0) return std::nullopt;
   const uint64_t most_row = std::min<uint64_t>(message.rows(), UINT32_MAX);
   AtOnceSums sums;
   u128 all = 0;
