@@ -96,7 +96,9 @@ class Timeline {
     while (!copies_.empty() && copies_.front().end_ns <= now_) copies_.pop_front();
     if (launch.step > step_) self().enter_step(step_ = launch.step);
     if (launch.length_ns == 0) return false;
-    running_.push_back({launch, launch.begin_ns + launch.length_ns, 0});
+    Running& one = running_.emplace_back();
+    one.launch = launch;
+    one.end_ns = launch.begin_ns + launch.length_ns;
     return true;
   }
   // What was before does not count.
