@@ -1,3 +1,4 @@
+#include <cupti_activity.h>
 #include <cupti_activity_deprecated.h>
 #include <injector/vendor/copy_record.h>
 

@@ -85,7 +85,8 @@ void Activity::reset() {
   buffers_.stop();
 }
 
-bool Activity::lose(uint64_t number) {
+bool Activity::lose_next() {
+  const uint64_t number = records_.fetch_add(1, std::memory_order_relaxed) + 1;
   const uint64_t every = environment_.faults.drop_activity;
   if (every == 0 || number % every != 0) return false;
   buffers_.count_dropped();
@@ -114,12 +115,12 @@ void Activity::append(CUpti_ActivityKind kind, const Record& record) {
 
 void Activity::kernel(const KernelRun& run) {
   const Faults& faults = environment_.faults;
-  const uint64_t number = count_record();
+  const uint64_t number = kernels_.fetch_add(1, std::memory_order_relaxed) + 1;
   const uint64_t taken = can_be_taken_ ? faults.take_activity : 0;
   if (taken != 0 && number == taken) take_callbacks(buffers_);
   if (taken != 0 && number == taken + kThiefStays) disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   const uint64_t enabled = enabled_.load(std::memory_order_relaxed) & kKernelKinds;
-  if (enabled == 0 || lose(number)) return;
+  if (enabled == 0 || lose_next()) return;
   const auto kind = enabled == bit(CUPTI_ACTIVITY_KIND_KERNEL)
                         ? CUPTI_ACTIVITY_KIND_KERNEL
                         : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
@@ -140,7 +141,7 @@ void Activity::copy(const MemoryCopy& copy) {
       copy.kind == CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN ? CUPTI_ACTIVITY_KIND_MEMSET
       : copy.kind == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP  ? CUPTI_ACTIVITY_KIND_MEMCPY2
                                                       : CUPTI_ACTIVITY_KIND_MEMCPY;
-  if ((enabled_.load(std::memory_order_relaxed) & bit(kind)) == 0 || lose(count_record())) return;
+  if ((enabled_.load(std::memory_order_relaxed) & bit(kind)) == 0 || lose_next()) return;
   MemoryCopy shifted = copy;
   shifted.start_ns += shift_.load(std::memory_order_relaxed);
   shifted.end_ns += shift_.load(std::memory_order_relaxed);

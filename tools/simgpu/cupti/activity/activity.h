@@ -43,8 +43,7 @@ class Activity {
   static constexpr uint64_t bit(CUpti_ActivityKind kind) { return uint64_t{1} << kind; }
   static constexpr uint64_t kKernelKinds = uint64_t{1} << CUPTI_ACTIVITY_KIND_KERNEL |
                                            uint64_t{1} << CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-  uint64_t count_record() { return records_.fetch_add(1, std::memory_order_relaxed) + 1; }
-  bool lose(uint64_t number);  // of the record
+  bool lose_next();  // record, of whatever kind
   void spoil_times(uint64_t number, CUpti_ActivityKernel10& record) const;
   template <class Record>
   void append(CUpti_ActivityKind kind, const Record& record);
@@ -54,7 +53,7 @@ class Activity {
   const bool can_be_taken_;  // by another client
   ActivityBuffers buffers_;
   std::atomic<uint64_t> enabled_{0};
-  std::atomic<uint64_t> records_{0}, shift_{0};
+  std::atomic<uint64_t> records_{0}, kernels_{0}, shift_{0};
   std::mutex mutex_;
   std::unordered_set<std::string>
       names_;  // records point into it; bounded by the program's kernels
