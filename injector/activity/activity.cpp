@@ -145,7 +145,7 @@ CUptiResult Activity::enable_records() {
   bool all = true;
   for (const CUpti_ActivityKind kind : kCopyKinds)
     all = edge_.cupti.enable_activity(kind) == CUPTI_SUCCESS && all;
-  if (!running_.load(std::memory_order_relaxed)) has_copies_ = all;
+  if (!running_.load(std::memory_order_relaxed)) has_copies_.store(all, std::memory_order_relaxed);
   return result;
 }
 

@@ -45,7 +45,7 @@ class Activity {
   static ActivityBuffers* process_buffers(const CuptiApi&) noexcept;
 
   // Records of copies and fills are among them: CUPTI gives them, and the user has not said no.
-  bool has_copies() const { return has_copies_; }
+  bool has_copies() const { return has_copies_.load(std::memory_order_relaxed); }
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }  // cumulative
 
  private:
@@ -64,7 +64,7 @@ class Activity {
   ActivityBuffers& buffers_;
   const uint64_t shortages_before_;  // in earlier recordings
   std::atomic<uint64_t> lost_{0}, records_{0};
-  bool has_copies_ = false;  // set before there are records
+  std::atomic<bool> has_copies_{false};  // set before there are records
   std::atomic<bool> finishing_{false}, running_{false};
   std::atomic<uint64_t> unread_{0};  // buffers, of which a part was no record
   // Only on the writer's thread.
