@@ -1,4 +1,5 @@
 // Copies and fills of memory, by device and direction.
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
