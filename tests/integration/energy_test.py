@@ -1,10 +1,15 @@
 """The energy of devices. The simulated board draws 400 W, whatever it does, by the simulated clock
 (tools/simgpu/README.md); its counter has whole millijoules."""
 
+import csv
+import io
+
 import harness
+import ranks
 from attaching import Attach, ask
 
 WATTS = 400
+ENERGY, REALTIME, TRACE_CLOCK = 24, 15, 14  # of a packet; of its header
 
 
 class Energy(harness.TestCase):
@@ -67,6 +72,57 @@ class Energy(harness.TestCase):
         report = self.train(FLOPINJ_NO_ENERGY=1)
         self.assertIsNone(report["figures"]["energy_j"])
         self.assertRegex(report["figures"]["energy_j_why"], "read no energy")
+
+
+class Steps(harness.TestCase):
+    """Readings in place of the recorded ones, of a counter that grows by a millijoule in 10 ns."""
+
+    def setUp(self):
+        super().setUp()
+        self.run_profiled([harness.TRAINER, "--model", "mlp", "--steps", 12],
+                          output=self.folder / "0.pb", FLOPINJ_FORCE=1)
+        self.recorded = ranks.Trace((self.folder / "0.pb").read_bytes())
+        header = {number: value for number, _, value in self.recorded.header}
+        self.to_trace = header[TRACE_CLOCK] - header[REALTIME]
+
+    def steps(self, *files):
+        done = harness.run([harness.FLOPREDUCE, "--format=csv", "--table=step_list", *files],
+                           harness.clean_environment(), check=True)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def read_every(self, share):
+        """A trace whose counter is read so often in a step of usual length."""
+        steps = self.steps(self.folder / "0.pb")
+        begin = int(steps[0]["begin_ns"]) + self.to_trace
+        length = sorted(int(step["wall_ns"]) for step in steps)[len(steps) // 2]
+        end = int(steps[-1]["begin_ns"]) + self.to_trace + 2 * length
+        bodies = [body for body in self.recorded.bodies if body[0][0] != ENERGY]
+        for at in range(begin, end, length // share):
+            of_device = ranks.encoded([(1, 0, 1), (2, 0, begin - 1000), (3, 0, at),
+                                       (4, 0, (at - begin + 1000) // 10), (5, 0, 1)])
+            bodies.insert(-1, [(ENERGY, 2, ranks.encoded([(1, 2, of_device)]))])
+        trace = self.folder / f"{share}.pb"
+        trace.write_bytes(b"".join(ranks.framed(body, at) for at, body in enumerate(bodies, 1)))
+        return trace, length
+
+    def test_a_step_that_spans_many_readings_has_its_energy(self):
+        trace, length = self.read_every(50)
+        summary = self.folder / "50.sum"
+        harness.run([harness.FLOPREDUCE, "merge", "-o", summary, trace],
+                    harness.clean_environment(), check=True)
+        for file in (trace, summary):
+            long = [step for step in self.steps(file) if int(step["wall_ns"]) >= length]
+            self.assertGreaterEqual(len(long), 6)
+            for step in long:
+                self.assertAlmostEqual(float(step["energy_j"]), int(step["wall_ns"]) / 1e4,
+                                       delta=0.002)
+                self.assertEqual(step["energy_j_mark"], "~")
+
+    def test_others_have_none(self):
+        trace, length = self.read_every(8)
+        short = [step for step in self.steps(trace) if int(step["wall_ns"]) <= length]
+        self.assertGreaterEqual(len(short), 6)
+        self.assertEqual({step["energy_j"] for step in short}, {""})
 
 
 class Running(Attach):

@@ -56,6 +56,7 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
         break;
       case Field::energy:
         ok = parse_message(trace_->energy, packet.body);
+        if (ok && single_steps_) trace_->energy_readings.add(trace_->energy);
         break;
       case Field::copies:  // of use in a later pass
         read(trace::Copies(), [&](const auto& message) {

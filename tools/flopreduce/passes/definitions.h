@@ -16,7 +16,8 @@ class DefinitionPass {
   explicit DefinitionPass(TraceTables& tables, DamageLog* of_patterns = nullptr)
       : tables_(tables), of_patterns_(of_patterns) {}
   void packet(uint32_t trace, const Packet& packet, DamageLog& damage);
-  // Of summaries training steps one by one, too, which only their table needs.
+  // Of summaries training steps one by one, and readings of energy: only the steps' table needs
+  // them.
   void read_single_steps() { single_steps_ = true; }
 
  private:

@@ -58,6 +58,7 @@ struct StepsReport {
   struct Listed : Step {
     std::optional<uint64_t> begin_ns;  // CLOCK_REALTIME
     StepGpuTime gpu;
+    std::optional<uint64_t> millijoules;
     uint32_t every = 1;      // so many steps this one was kept of
     bool work_known = true;  // which launches it made
   };

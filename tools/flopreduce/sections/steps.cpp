@@ -151,6 +151,15 @@ Columns<StepsReport::Listed> step_columns() {
     return measured ? Figure(step.work.flop, mark_if(step.work.estimated > 0, Mark::kEstimate))
                     : Figure();
   });
+  c.figure(
+      said::kEnergy.key, said::kEnergy.heading, said::kEnergy.kind,
+      [](const Step& step) {
+        return step.millijoules
+                   ? Figure(static_cast<double>(*step.millijoules) / 1e3, Mark::kEstimate)
+                   : Figure();
+      },
+      "joules that the process's GPUs took in the step; null where less than 90 % of them are "
+      "between readings of NVML's energy counter, which come once a second");
   c.count("every", "one of", &Step::every, "so many steps this one was kept of");
   return c;
 }

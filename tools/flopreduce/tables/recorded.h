@@ -7,6 +7,7 @@
 
 #include "flop_trace.pb.h"
 #include "support/wide.h"
+#include "tables/energy_readings.h"
 
 namespace flopinj::reduce {
 
@@ -52,6 +53,7 @@ struct Recorded {
   trace::Ledger ledger;
   trace::SelfOverhead overhead;
   trace::Energy energy;
+  EnergyReadings energy_readings;  // where single steps are asked for
   trace::CopySums copy_sums;
   CoverageGrowth coverage_growth;  // nothing at level tally, where ledgers replace each other
   std::vector<trace::Diagnostic> diagnostics;

@@ -97,7 +97,8 @@ void StepTable::add(const trace::SingleSteps& message, DamageLog& damage) {
   const int steps = message.times().number_delta_size();
   const bool equal = has_equal_columns(message.times()) && message.launches_size() == steps &&
                      message.untimed_size() == steps && message.gpu_time_ns_size() == steps &&
-                     message.busy_ns_size() == steps && message.kind_size() == steps;
+                     message.busy_ns_size() == steps && message.kind_size() == steps &&
+                     (message.energy_size() == steps || message.energy_size() == 0);
   SummarySteps read;
   read.every = message.every();
   const auto& kinds = message.kinds();
@@ -118,12 +119,14 @@ void StepTable::add(const trace::SingleSteps& message, DamageLog& damage) {
   if (!sound) return damage.add(Damage::kBadColumns);
   for_each_step(message.times(), damage, [&](int i, uint32_t number, const StepTimes& times) {
     const uint64_t busy = message.busy_ns(i);
+    const uint64_t energy = message.energy_size() > 0 ? message.energy(i) : 0;
     read.steps.push_back({number,
                           times,
                           message.launches(i),
                           {message.gpu_time_ns(i), message.untimed(i),
                            busy > 0 ? std::optional(busy - 1) : std::nullopt},
-                          message.kind(i)});
+                          message.kind(i),
+                          energy > 0 ? std::optional(energy - 1) : std::nullopt});
   });
   in_summary_ = std::move(read);
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "flop_trace.pb.h"
@@ -35,6 +36,7 @@ struct SingleStep {
   uint64_t launches = 0;
   StepGpuTime gpu;
   uint32_t kind = 0;  // SummarySteps::kinds, plus 1; 0: not known
+  std::optional<uint64_t> millijoules;
 };
 struct SummarySteps {
   struct Launches {

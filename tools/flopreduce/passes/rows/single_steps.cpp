@@ -120,7 +120,7 @@ std::map<uint32_t, StepGpuTime> SingleSteps::take_times() {
   return times;
 }
 
-std::optional<trace::SingleSteps> SingleSteps::take_message() {
+std::optional<trace::SingleSteps> SingleSteps::take_message(const EnergyReadings& energy) {
   if (table_.steps().empty()) return std::nullopt;
   while (!open_.empty()) close_first();
   trace::SingleSteps message;
@@ -128,6 +128,7 @@ std::optional<trace::SingleSteps> SingleSteps::take_message() {
   trace::Steps& times = *message.mutable_times();
   uint32_t number_before = 0;
   uint64_t end_before = 0;
+  bool any_energy = false;
   for (const auto& [number, step] : table_.steps()) {
     if (!is_kept(number)) continue;
     times.add_number_delta(static_cast<int32_t>(number - number_before));
@@ -149,7 +150,11 @@ std::optional<trace::SingleSteps> SingleSteps::take_message() {
     message.add_gpu_time_ns(of.times.gpu_ns);
     message.add_busy_ns(of.times.busy_ns ? *of.times.busy_ns + 1 : 0);
     message.add_kind(of.kind);
+    const auto millijoules = energy.between(step.start_ns, end_before);
+    any_energy = any_energy || millijoules;
+    message.add_energy(millijoules ? *millijoules + 1 : 0);
   }
+  if (!any_energy) message.clear_energy();
   std::vector<const Kind*> by_number(kinds_.size());
   for (const auto& [kind, number] : kinds_) by_number[number - 1] = &kind;
   for (const Kind* kind : by_number) {

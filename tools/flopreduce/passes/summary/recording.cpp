@@ -149,8 +149,11 @@ void Condenser::keep(const Packet& packet) {
     case PacketField::ledger:
       ledger(packet);
       break;
-    case PacketField::copy_sums:
     case PacketField::energy:
+      read(trace::Energy(), [&](const auto& message) { energy_.add(message); });
+      last_[field] = body;
+      break;
+    case PacketField::copy_sums:
     case PacketField::self_overhead:
     case PacketField::range_numbers:
     case PacketField::end:
@@ -412,7 +415,8 @@ Recording Condenser::take() {
   take_rows();
   groups_ = sequences_.take(damage_);
   if (any_batch_)
-    if (const auto message = single_.take_message()) single_steps_ = message->SerializeAsString();
+    if (const auto message = single_.take_message(energy_))
+      single_steps_ = message->SerializeAsString();
   for (auto& message : kernels_.messages(pass_.rows())) durations_.push_back(std::move(message));
   take_device_times();
   say_damage();

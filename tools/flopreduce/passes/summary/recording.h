@@ -118,6 +118,7 @@ class Condenser final : public LaunchConsumer {
   std::map<uint32_t, trace::AtOnce> at_once_;     // likewise
   std::vector<trace::KernelDurations> durations_;
   CoverageGrowth growth_;
+  EnergyReadings energy_;
   std::vector<std::string> ledgers_;         // in which coverage grew
   std::map<PacketField, std::string> last_;  // messages of which the last one counts
   // Written.

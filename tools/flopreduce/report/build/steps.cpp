@@ -329,6 +329,8 @@ void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t
         step.work = found->second;
       const auto& gpu = totals.step_times[t];
       if (const auto found = gpu.find(number); found != gpu.end()) step.gpu = found->second;
+      step.millijoules =
+          trace.energy_readings.between(times.start_ns, times.start_ns + times.duration_ns);
     }
     if (!trace.steps.steps().empty()) continue;
     const SummarySteps& kept = trace.steps.in_summary();
@@ -337,6 +339,7 @@ void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t
           out.listed.emplace_back(listed_step(trace, t, one.number, one.times, one.number <= skip));
       step.every = kept.every;
       step.gpu = one.gpu;
+      step.millijoules = one.millijoules;
       step.work_known = one.kind != 0 || one.launches == 0;
       step.work = work_in_summary(kept, one, t, each);
     }
