@@ -344,6 +344,22 @@ class Use(unittest.TestCase):
         self.assertEqual(self.browser.run("document.querySelector('#flame .filter').value"), kernel)
         self.assertEqual(self.browser.run("document.querySelectorAll('.frame.match').length"), 1)
 
+    def test_text_on_the_roofline_is_beside_the_circles(self):
+        """Points on all sides: one at the right edge of the plot, under the name of its roof."""
+        path = self.page("beside", trace("vectors"), "--peak", "fp32=8T", "--peak", "memory=5T")
+        for width in (1400, 390):
+            self.browser.look(width=width)
+            self.show(path)
+            hidden = self.browser.run("""(() => {
+                const boxes = (of) => [...document.querySelectorAll(`#roofline ${of}`)].map(
+                  (one) => [one.textContent, one.getBoundingClientRect()]);
+                return boxes(".roof-name, .point-name").flatMap(([name, t]) => boxes(".point")
+                  .filter(([, c]) => c.left < t.right - 1 && t.left + 1 < c.right &&
+                                     c.top < t.bottom - 3 && t.top + 3 < c.bottom)
+                  .map(([, c]) => [name, t.left, t.right, t.top, t.bottom,
+                                   c.left, c.right, c.top, c.bottom])); })()""")
+            self.assertEqual(hidden, [], width)
+
     def test_a_kernel_chosen_at_the_end_of_a_table_leaves_the_table_full(self):
         self.show(self.page("last", trace("job0"), "--peak", "fp32=1T", "--peak", "memory=1T"))
         for back in (1, 2, 1):  # the second time nothing scrolls, and no event says so

@@ -25,6 +25,10 @@ function readPoints(table, phases) {
 const shortened = (text) => (text.length <= kNameLength ? text
   : `${text.slice(0, kNameLength / 2)}\u2026${text.slice(1 - kNameLength / 2)}`);
 
+// Pixels.
+const widthOf = (text) => text.length * 7.1;
+const textBox = (left, y, width) => ({ left, right: left + width, top: y - 11, bottom: y + 3 });
+
 class Roofline extends Plot {
   // `phases`: of each kernel. `links`: what to put behind a chosen kernel's figures.
   constructor(table, roofs, phases, links) {
@@ -75,13 +79,15 @@ class Roofline extends Plot {
         [value, value < 1 ? value.toExponential() : tickText(value, "FLOP/s")]),
       (value) => this.x(value), (value) => this.y(value), "FLOP per byte of DRAM", "FLOP/s");
     this.boxes = [];  // where text is
-    this.drawRoofs();
     const longest = this.points[0]?.time || 1;
-    const dots = new Map();
-    this.points.forEach((point, i) => {
+    for (const point of this.points) {
       [point.px, point.py] = [this.x(point.x), this.y(point.y)];
       point.r = 3 + 8 * Math.sqrt((point.time || 0) / longest);
       point.color = point.above ? "var(--bad)" : phaseColor(point.phase);
+    }
+    this.drawRoofs();
+    const dots = new Map();
+    this.points.forEach((point, i) => {
       if (i < kMostCircles) return;
       const d = `M${point.px.toFixed(1)} ${point.py.toFixed(1)}h0`;
       dots.set(point.color, (dots.get(point.color) ?? "") + d);
@@ -96,22 +102,24 @@ class Roofline extends Plot {
     this.drawRing();
   }
 
-  // Beside their points, where there is room.
+  // Beside their points, where there is room: off all circles if they can be.
   drawNames() {
     for (const point of this.points.slice(0, kMostNames)) {
       const text = shortened(brief(point.name));
-      const width = text.length * 6.2;
+      const width = widthOf(text);
       const gap = point.r + 4;
       const places = [[gap, 4], [-gap - width, 4], [-width / 2, -gap - 3], [-width / 2, gap + 10]];
-      for (const [dx, dy] of places) {
-        const box = { left: point.px + dx, right: point.px + dx + width,
-                      top: point.py + dy - 10, bottom: point.py + dy + 3 };
-        if (!this.isFree(box)) continue;
-        this.boxes.push(box);
-        this.add("text", { class: "point-name", x: box.left, y: point.py + dy }, text);
-        break;
-      }
+      const free = places.map(([dx, dy]) => textBox(point.px + dx, point.py + dy, width))
+        .filter((box) => this.isFree(box));
+      const box = free.find((one) => !this.hasCircle(one)) ?? free[0];
+      if (box === undefined) continue;
+      this.boxes.push(box);
+      this.add("text", { class: "point-name", x: box.left, y: box.bottom - 3 }, text);
     }
+  }
+  hasCircle({ left, right, top, bottom }) {
+    return this.points.slice(0, kMostCircles).some(({ px, py, r }) =>
+      px + r > left && px - r < right && py + r > top && py - r < bottom);
   }
   isFree(box) {
     if (box.left < this.left || box.right > this.right) return false;
@@ -131,13 +139,21 @@ class Roofline extends Plot {
     const shown = labels.filter(({ used }) => used || this.width >= kNarrow);
     for (const { at, text, used } of shown.sort((a, b) => a.at - b.at)) {
       last = Math.max(at, last + 13);
-      this.label(used ? "roof-name" : "roof-name unused", this.right, last, "end", text);
+      this.labelPeak(used ? "roof-name" : "roof-name unused", last, text);
     }
+  }
+  // As far to the right as no circle is in the way.
+  labelPeak(className, y, text) {
+    const width = widthOf(text);
+    let right = this.right;
+    while (right - width > this.left && this.hasCircle(textBox(right - width, y, width)))
+      right -= 4;
+    this.label(className, right - width > this.left ? right : this.right, y, "end", text);
   }
   // Text that names of points keep clear of.
   label(className, x, y, anchor, text) {
-    const width = text.length * 6.2, left = anchor === "end" ? x - width : x;
-    this.boxes.push({ left, right: left + width, top: y - 11, bottom: y + 3 });
+    const width = widthOf(text);
+    this.boxes.push(textBox(anchor === "end" ? x - width : x, y, width));
     this.add("text", { class: className, x, y, "text-anchor": anchor }, text);
   }
 
@@ -166,9 +182,15 @@ class Roofline extends Plot {
       this.add("polyline", { class: "roof", "data-roof": "memory",
                              points: `${this.x(left)},${this.y(memory * left)} ` +
                                `${this.x(right)},${this.y(memory * right)}` });
-    const middle = Math.sqrt(left * right);
-    this.label("roof-name", this.x(middle) + 10, this.y(memory * middle) + 12, "start",
-      `${of}memory ${withPrefix(memory, "B/s")}`);
+    // Under the slope, as near to its middle as no circle is in the way.
+    const text = `${of}memory ${withPrefix(memory, "B/s")}`;
+    const places = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].map((share) => {
+      const at = left * (right / left) ** share;
+      return [this.x(at) + 10, this.y(memory * at) + 12];
+    });
+    const [x, y] = places.find((place) => !this.hasCircle(textBox(...place, widthOf(text))))
+      ?? places[0];
+    this.label("roof-name", x, y, "start", text);
   }
 
   nearest(x, y) {
