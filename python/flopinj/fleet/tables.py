@@ -285,7 +285,7 @@ class Made:
                 writer, rows = pa.parquet.ParquetWriter(file, schema, compression="zstd"), 0
                 number = sum(table == name for table, *_ in self.large)
                 self.large.append((name, columns, number, file))
-            ingest = pa.array([self.ingest] * len(batch), pa.string())
+            ingest = pa.repeat(self.ingest, len(batch))
             writer.write_batch(pa.RecordBatch.from_arrays([ingest, *batch.columns], schema=schema))
             rows += len(batch)
         if writer:
@@ -295,7 +295,7 @@ class Made:
         """Each row says which job it is of, and which taking in."""
         for column, value in (("pack", self.pack), ("ingest", self.ingest),
                               ("job", self.job_name)):
-            table = table.add_column(0, column, pa.array([value] * len(table), pa.string()))
+            table = table.add_column(0, column, pa.repeat(value, len(table)))
         file = f"{self.folder}/{name}.parquet"
         pa.parquet.write_table(table, file, compression="zstd")
         self.small.append((name, columns_hash(table.schema), file))

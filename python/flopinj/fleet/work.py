@@ -30,6 +30,7 @@ from flopinj.fleet.tables import Input, Record, Worth
 Problem = tuple[str, str]  # a trace, "" for the whole job, and what is wrong with it
 
 _AT_ONCE = 8  # files that are fetched at the same time
+_FILES_OF_A_THREAD = 32  # one after another
 _TRIES = 3  # of a program that was killed
 _FINE = (0, 3, 4)  # 3, 4: something is missing, and said
 _USAGE = 2
@@ -93,8 +94,7 @@ def _condensed(part: Part, lake: Place) -> list[Input]:
     source = Place(part.source)
     with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
 
-        def fetch(numbered: tuple[int, File]) -> tuple[str, str, str | None]:
-            number, file = numbered
+        def fetch(number: int, file: File) -> tuple[str, str, str | None]:
             path = f"{folder}/{number}"
             try:
                 path = source.get(file.name, path)
@@ -104,8 +104,13 @@ def _condensed(part: Part, lake: Place) -> list[Input]:
                 return path, "", ("is there no more" if isinstance(error, FileNotFoundError) else
                                   f"cannot be read: {error.strerror or error}")
 
+        def fetch_some(first: int) -> list[tuple[str, str, str | None]]:
+            return [fetch(first + at, file)
+                    for at, file in enumerate(part.files[first:first + _FILES_OF_A_THREAD])]
+
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            fetched = list(pool.map(fetch, enumerate(part.files)))
+            fetched = [one for some in pool.map(fetch_some, range(
+                0, len(part.files), _FILES_OF_A_THREAD)) for one in some]
         usable = [path for path, _, problem in fetched if not problem]
         merged = _merge(usable, f"{folder}/part.sum") if usable else Merged()
         of_file: dict[str, list[dict[str, str]]] = {path: [] for path, _, _ in fetched}
@@ -404,9 +409,9 @@ def _without_doubles(kept: list[Input], job: Job) -> list[Input]:
 
 
 def _placed(one: Input, worth: dict[str, Worth], others: set[str], shrunk: set[str]) -> Input:
-    if others & set(one.sessions):
+    if not others.isdisjoint(one.sessions):
         return one.but(f"is {_OF_ANOTHER_RUN}")
-    if shrunk & set(one.sessions) & set(worth):
+    if any(session in shrunk and session in worth for session in one.sessions):
         return one.but("has less than when it was taken in: what was taken in is kept")
     return one
 

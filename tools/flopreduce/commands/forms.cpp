@@ -130,8 +130,9 @@ std::vector<Table> asked_tables(const Report& report, const OutputArguments& out
   for (const TableSource* source : table_sources())
     if (std::ranges::find(output.tables, source->key()) != output.tables.end() &&
         (report.with_facts || !source->facts()))
-      tables.push_back(source->for_programs(report));
-  return tables.empty() || tables.size() < output.tables.size() ? report_tables(report) : tables;
+      tables.push_back(source->passed_on(report));
+  if (tables.empty() || tables.size() < output.tables.size()) return report_tables(report);
+  return tables;
 }
 
 std::vector<Table> taken_tables(Result& result) {

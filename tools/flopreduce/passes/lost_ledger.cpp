@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "report/operators/operator_join.h"
 
@@ -50,164 +52,28 @@ bool kernels_at_once(const TraceTables& tables, const Totals& totals) {
   return false;
 }
 
-class Builder {
- public:
-  Builder(const ReportSources& from, const LostPass& pass, Report& report)
-      : from_(from), pass_(pass), report_(report), join_(from.calls) {}
-
-  std::string build() {
-    std::map<uint32_t, u128> beside;  // idle time beside slowed launches, by trace
-    for (const auto& [number, of] : pass_.devices())
-      add_saturating(beside[from_.tables.devices[number].trace], beside_of(of));
-    std::vector<LostDevice> devices;
-    for (uint32_t number = 0; number < from_.tables.devices.size(); ++number) {
-      const Device& device = from_.tables.devices[number];
-      if (!launched(device) || (skips() && !report_.steps.windows.contains(device.trace))) continue;
-      const auto found = pass_.devices().find(number);
-      if (device.times && device.times->at_once() &&
-          (found == pass_.devices().end() || !found->second.summed))
-        return "the part of a summary that says which kernels ran at once is damaged";
-      devices.push_back(device_of(number));
-      const u128 all = beside[device.trace];
-      if (found != pass_.devices().end() && all > 0)
-        devices.back().windows_fs = windows_of(device.trace, beside_of(found->second), all);
-      if (std::string why = settle(devices.back()); !why.empty()) return why;
-    }
-    u128 all = 0;
-    for (const LostDevice& device : devices)
-      for (const LostDevice::Part& part : device.parts)
-        for (const u128 fs : part.time.fs) add_saturating(all, fs);
-    if (all < kFsInNs) return "no device time";
-    if (all / kFsInNs >= UINT64_MAX) return "times are too long to be added up";
-    add_up(devices, report_.lost);
-    for (const auto& [range, ns] : host_ns_) report_.lost.host.push_back({range, ns});
-    std::ranges::stable_sort(report_.lost.host, std::greater<>(), &LostReport::HostTime::ns);
-    return "";
-  }
-
- private:
-  bool launched(const Device& device) const {
-    return std::any_of(report_.devices.begin(), report_.devices.end(), [&](const auto& reported) {
-      return reported.trace == device.trace && reported.facts.id() == device.id &&
-             reported.ledger.launches > 0;
-    });
-  }
-
-  static u128 beside_of(const LostPass::OfDevice& of) {
-    u128 sum = 0;
-    for (const auto& [key, time] : of.places)
-      for (const u128 fs : time.beside_fs) add_saturating(sum, fs);
-    return sum;
-  }
-  // What opening and closing windows took of the program's threads, shared out by idle time.
-  u128 windows_of(uint32_t trace, u128 part, u128 all) const {
-    const TraceState& state = from_.tables.traces[trace];
-    if (!state.has_overhead) return 0;
-    const u128 windows = u128{state.overhead.window_ns()} * kFsInNs;
-    return std::min(part, static_cast<u128>(static_cast<double>(windows) * quotient(part, all)));
-  }
-
-  bool skips() const { return from_.utilization.skip_steps > 0; }
-
-  LostDevice device_of(uint32_t number) {
-    const Device& device = from_.tables.devices[number];
-    LostDevice out;
-    out.trace = device.trace;
-    out.device = device.id;
-    if (skips()) {
-      const StepsReport::Window& window = report_.steps.windows.at(device.trace);
-      out.wall_fs = u128{window.to_ns - window.from_ns} * kFsInNs;
-    } else if (!report_.lost.of_busy_time)
-      out.wall_fs = u128{from_.tables.traces[device.trace].wall_ns().value_or(0)} * kFsInNs;
-    const auto found = pass_.devices().find(number);
-    if (found == pass_.devices().end()) return out;
-    const TimeSplit& split = found->second.split;
-    if (split.any()) out.span_fs = u128{split.end_ns() - split.begin_ns()} * kFsInNs;
-    out.edge_copies_fs = u128{split.edge_copies_ns()} * kFsInNs;
-    lost_copies_ = lost_copies_ || split.lost_copies();
-    out.unplaced_fs = split.unplaced_fs();
-    out.excess_fs = split.excess_fs();
-    for (const TimeSplit::Step& step : split.steps())
-      out.steps.push_back({step.first, step.steps, step.time});
-    add_parts(found->second, out);
-    if (only_times(device)) add_summed(from_.totals.devices[number], out);
-    for (const auto& [path, ns] : split.host_ns())
-      add_saturating(host_ns_[path == PathTable::kRoot ? "" : from_.tables.path_string(path)], ns);
-    hidden_fs_ += split.hidden_fs();
-    report_.lost.hidden_ns =
-        static_cast<uint64_t>(std::min<u128>(hidden_fs_ / kFsInNs, UINT64_MAX));
-    unplaced_ = unplaced_ || out.unplaced_fs > 0;
-    return out;
-  }
-
-  // Such a summary has when its device was busy, and gaps by length. No kernel ran beside another
-  // there (kernels_at_once()), so all launches that had a time have their part of it.
-  static void add_summed(const DeviceTime& time, LostDevice& out) {
-    out.span_fs = u128{time.busy.end_ns - time.busy.begin_ns} * kFsInNs;
-    out.unplaced_fs -= std::min(out.unplaced_fs, time.kernel_ns * kFsInNs);
-    LostTime idle;
-    uint64_t below_ns = 1;
-    for (const BusyTime::Decade& decade : time.busy.idle) {
-      below_ns *= 10;
-      const bool is_long = below_ns > TimeSplit::kLongGapNs;
-      idle[is_long ? LostLine::kIdleLongGaps : LostLine::kIdleShortGaps] +=
-          u128{decade.ns} * kFsInNs;
-    }
-    out.parts.push_back({"", "", idle});
-    out.steps.push_back({0, 0, idle});
-  }
-
-  void add_parts(const LostPass::OfDevice& of, LostDevice& out) {
-    std::map<std::pair<std::string, std::string>, LostTime> parts;
-    // In a fixed order: parts of a place are rounded.
-    std::vector<uint64_t> keys;
-    for (const auto& [key, time] : of.places) keys.push_back(key);
-    std::sort(keys.begin(), keys.end());
-    for (const uint64_t key : keys) {
-      const LostTime& time = of.places.at(key);
-      const std::string& phase = from_.rules.rules()[key & UINT32_MAX].phase;
-      const auto path = static_cast<uint32_t>(key >> 32);
-      join_.for_each_home(path, phase, [&](uint32_t home, const Part& part) {
-        std::string layer = from_.operators.layer_name(home);
-        if (layer == from_.tables.path_string(home)) layer.clear();
-        LostTime its;
-        for (size_t i = 0; i < its.fs.size(); ++i) its.fs[i] = part.of(time.fs[i]);
-        for (size_t i = 0; i < its.beside_fs.size(); ++i)
-          its.beside_fs[i] = part.of(time.beside_fs[i]);
-        parts[{phase, layer}].add(its);
-      });
-    }
-    for (auto& [where, time] : parts) out.parts.push_back({where.first, where.second, time});
-  }
-
- public:
-  bool unplaced_ = false, lost_copies_ = false;
-
- private:
-  const ReportSources& from_;
-  const LostPass& pass_;
-  Report& report_;
-  OperatorJoin join_;
-  u128 hidden_fs_ = 0;
-  std::map<std::string, uint64_t> host_ns_;  // LostReport::host
-};
-
 // Time of one device in one place: beside communication, and of it while no kernel ran.
 struct InPlace {
   uint64_t ns = 0, idle_ns = 0;
 };
-InPlace in_place(const LostPass::OfDevice& of, uint64_t key) {
-  const auto found = of.places.find(key);
-  if (found == of.places.end()) return {};
+using InPlaces = std::map<uint64_t, InPlace>;  // by LostPass::OfDevice::key()
+
+InPlace in_place(const LostTime& time) {
   u128 all = 0, idle = 0;
   for (size_t line = 0; line < kLostLines; ++line) {
     if (line == place_of(LostLine::kCommunication)) continue;
-    add_saturating(all, found->second.fs[line]);
-    if (line < place_of(LostLine::kCommunication)) add_saturating(idle, found->second.fs[line]);
+    add_saturating(all, time.fs[line]);
+    if (line < place_of(LostLine::kCommunication)) add_saturating(idle, time.fs[line]);
   }
   const auto ns = [](u128 fs) { return static_cast<uint64_t>(fs / kFsInNs); };
   return {ns(all), ns(idle)};
 }
+
+// What is kept of a device for its communication.
+struct Communicating {
+  u128 hidden_fs = 0;
+  InPlaces places;  // where it has collectives
+};
 
 uint64_t lower_median(std::vector<uint64_t>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -217,15 +83,16 @@ uint64_t lower_median(std::vector<uint64_t>& values) {
 
 // Devices that are compared, and the median of their times in a place: looked for once.
 struct Compared {
-  std::vector<const LostPass::OfDevice*> devices;
+  std::vector<const InPlaces*> devices;
   std::unordered_map<uint64_t, InPlace> usual;
 
   const InPlace& usual_in(uint64_t key) {
     const auto [entry, fresh] = usual.try_emplace(key);
     if (!fresh) return entry->second;
     std::vector<uint64_t> times, idle;
-    for (const LostPass::OfDevice* one : devices) {
-      const InPlace place = in_place(*one, key);
+    for (const InPlaces* one : devices) {
+      const auto found = one->find(key);
+      const InPlace place = found == one->end() ? InPlace{} : found->second;
       times.push_back(place.ns);
       idle.push_back(place.idle_ns);
     }
@@ -233,16 +100,11 @@ struct Compared {
   }
 };
 
-// The place where `device` exceeds the median of the compared devices most.
+// The place where a device exceeds the median of the compared devices most.
 std::optional<CommunicationReport::Excess> excess_of(const ReportSources& from,
-                                                     const LostPass::OfDevice& device,
-                                                     Compared& compared) {
-  std::vector<uint64_t> keys;
-  for (const auto& [key, time] : device.places) keys.push_back(key);
-  std::ranges::sort(keys);  // of equal ones always the same
+                                                     const InPlaces& places, Compared& compared) {
   uint64_t worst = 0, most = 0, idle_ns = 0;
-  for (const uint64_t key : keys) {
-    const InPlace its = in_place(device, key);
+  for (const auto& [key, its] : places) {
     const InPlace& usual = compared.usual_in(key);
     if (its.ns <= usual.ns + most) continue;
     worst = key;
@@ -255,28 +117,28 @@ std::optional<CommunicationReport::Excess> excess_of(const ReportSources& from,
                                      from.tables.path_string(path), most, idle_ns};
 }
 
-void add_communication(const ReportSources& from, LostPass& pass, Report& report) {
-  const auto waiting = pass.collectives().compare();
+void add_communication(const ReportSources& from, Collectives& collectives,
+                       const std::map<uint32_t, Communicating>& devices, Report& report) {
+  const auto waiting = collectives.compare();
   std::map<size_t, Compared> compared;  // by run
   for (const auto& [number, of] : waiting)
     compared[report.traces[from.tables.devices[number].trace].run].devices.push_back(
-        &pass.devices().at(number));
+        &devices.at(number).places);
   std::map<std::pair<size_t, uint32_t>, uint64_t> alone_ns;  // by trace and device
   for (const LostReport::Part& part : report.lost.parts)
-    add_saturating(alone_ns[{part.trace, part.device}],
-                   part.ns[place_of(LostLine::kCommunication)]);
-  for (const auto& [number, of] : pass.devices()) {
+    if (const uint64_t ns = part.ns[place_of(LostLine::kCommunication)]; ns > 0)
+      add_saturating(alone_ns[{part.trace, part.device}], ns);
+  for (const auto& [number, of] : devices) {
     const Device& device = from.tables.devices[number];
     CommunicationReport::Device out{.trace = device.trace, .device = device.id};
     if (const auto found = alone_ns.find({out.trace, out.device}); found != alone_ns.end())
       out.alone_ns = found->second;
-    out.hidden_ns =
-        static_cast<uint64_t>(std::min<u128>(of.split.hidden_fs() / kFsInNs, UINT64_MAX));
+    out.hidden_ns = static_cast<uint64_t>(std::min<u128>(of.hidden_fs / kFsInNs, UINT64_MAX));
     if (out.alone_ns == 0 && out.hidden_ns == 0) continue;
     if (const auto found = waiting.find(number); found != waiting.end()) {
       out.waiting = found->second;
       if (found->second.awaited_ns > 0)
-        out.excess = excess_of(from, of, compared[report.traces[out.trace].run]);
+        out.excess = excess_of(from, of.places, compared[report.traces[out.trace].run]);
     }
     report.communication.devices.push_back(std::move(out));
   }
@@ -412,32 +274,212 @@ std::string no_ledger(const TraceTables& tables, const Totals& totals, uint64_t 
   return "";
 }
 
-void build_lost(const ReportSources& from, LostPass& pass, const LaunchWorths::Unknown& unknown,
-                Report& report) {
-  LostReport& lost = report.lost;
-  lost.of_busy_time = report.clocks_differ();
-  Builder builder(from, pass, report);
-  lost.missing = builder.build();
-  if (!lost.known()) {
-    std::string why = std::move(lost.missing);
-    lost = {};
-    lost.missing = std::move(why);
-    return;
+class LostLedger::Builder {
+ public:
+  Builder(const ReportSources& from, Report& report)
+      : from_(from), report_(report), join_(from.calls) {
+    for (const DeviceReport& device : report.devices)
+      if (device.ledger.launches > 0) launched_.emplace(device.trace, device.facts.id());
   }
-  add_communication(from, pass, report);
-  const UtilizationReport& u = report.utilization;
-  lost.formula = u.mfu() != nullptr && u.mfu()->flop.known();
-  lost.given_formula = u.given_formula_ns.has_value();
-  lost.fp32_ns = static_cast<uint64_t>(std::min<u128>(pass.fp32_fs() / kFsInNs, UINT64_MAX));
-  lost.saved_ns = static_cast<uint64_t>(std::clamp(saved_ns(report) + 0.5, 0.0, 1e19));
-  lost.skipped_steps = from.utilization.skip_steps;
-  for (size_t i = 0; i < report.traces.size(); ++i) {
-    const uint64_t steps = from.tables.traces[i].steps.sums().steps;
-    add_saturating(lost.device_steps,
-                   report.traces[i].devices * (steps - std::min(steps, lost.skipped_steps)));
+
+  void add(uint32_t trace, const LostPass::Devices& devices) {
+    u128 beside = 0;  // idle time beside slowed launches
+    for (const auto& [number, of] : devices) add_saturating(beside, beside_of(of));
+    for (const auto& [number, of] : devices) {
+      keep_communication(number, of);
+      if (!counts(number) || lacks_at_once(number, of.summed)) continue;
+      LostDevice device = device_of(number, &of);
+      if (beside > 0) device.windows_fs = windows_of(trace, beside_of(of), beside);
+      settle_into_sums(number, device);
+    }
   }
-  mark_lines(from.tables, unknown, pass.uneven(), builder.unplaced_, builder.lost_copies_, report);
-  add_mfu_of_steps(report);
+
+  // Why there is no ledger; empty where there is one.
+  std::string build() {
+    for (uint32_t number = 0; number < from_.tables.devices.size(); ++number) {
+      if (!counts(number) || sums_.has(number) || problems_.contains(number) ||
+          lacks_at_once(number, false))
+        continue;
+      LostDevice device = device_of(number, nullptr);
+      settle_into_sums(number, device);
+    }
+    if (!problems_.empty()) return problems_.begin()->second;
+    const u128 all = sums_.all_fs();
+    if (all < kFsInNs) return "no device time";
+    if (all / kFsInNs >= UINT64_MAX) return "times are too long to be added up";
+    sums_.add_up(report_.lost);
+    report_.lost.hidden_ns =
+        static_cast<uint64_t>(std::min<u128>(hidden_fs_ / kFsInNs, UINT64_MAX));
+    for (const auto& [range, ns] : host_ns_) report_.lost.host.push_back({range, ns});
+    std::ranges::stable_sort(report_.lost.host, std::greater<>(), &LostReport::HostTime::ns);
+    return "";
+  }
+
+  void finish(LostPass& pass, const LaunchWorths::Unknown& unknown) {
+    pass.end();
+    LostReport& lost = report_.lost;
+    lost.missing = build();
+    if (!lost.known()) {
+      std::string why = std::move(lost.missing);
+      lost = {};
+      lost.missing = std::move(why);
+      return;
+    }
+    add_communication(from_, pass.collectives(), communicating_, report_);
+    const UtilizationReport& u = report_.utilization;
+    lost.formula = u.mfu() != nullptr && u.mfu()->flop.known();
+    lost.given_formula = u.given_formula_ns.has_value();
+    lost.fp32_ns = static_cast<uint64_t>(std::min<u128>(pass.fp32_fs() / kFsInNs, UINT64_MAX));
+    lost.saved_ns = static_cast<uint64_t>(std::clamp(saved_ns(report_) + 0.5, 0.0, 1e19));
+    lost.skipped_steps = from_.utilization.skip_steps;
+    for (size_t i = 0; i < report_.traces.size(); ++i) {
+      const uint64_t steps = from_.tables.traces[i].steps.sums().steps;
+      add_saturating(lost.device_steps,
+                     report_.traces[i].devices * (steps - std::min(steps, lost.skipped_steps)));
+    }
+    mark_lines(from_.tables, unknown, pass.uneven(), unplaced_, lost_copies_, report_);
+    add_mfu_of_steps(report_);
+  }
+
+ private:
+  bool skips() const { return from_.utilization.skip_steps > 0; }
+  bool counts(uint32_t number) const {
+    const Device& device = from_.tables.devices[number];
+    return launched_.contains({device.trace, device.id}) &&
+           (!skips() || report_.steps.windows.contains(device.trace));
+  }
+
+  bool lacks_at_once(uint32_t number, bool summed) {
+    const auto& times = from_.tables.devices[number].times;
+    if (!times || !times->at_once() || summed) return false;
+    problems_[number] = "the part of a summary that says which kernels ran at once is damaged";
+    return true;
+  }
+  void settle_into_sums(uint32_t number, LostDevice& device) {
+    if (std::string why = settle(device); !why.empty())
+      problems_[number] = std::move(why);
+    else
+      sums_.add(number, device);
+  }
+
+  void keep_communication(uint32_t number, const LostPass::OfDevice& of) {
+    const bool any = std::ranges::any_of(
+        of.places, [](const auto& place) { return place.second[LostLine::kCommunication] > 0; });
+    if (!any && !of.collectives && of.split.hidden_fs() == 0) return;
+    Communicating& kept = communicating_[number];
+    kept.hidden_fs = of.split.hidden_fs();
+    if (of.collectives)
+      for (const auto& [key, time] : of.places) kept.places.emplace(key, in_place(time));
+  }
+
+  static u128 beside_of(const LostPass::OfDevice& of) {
+    u128 sum = 0;
+    for (const auto& [key, time] : of.places)
+      for (const u128 fs : time.beside_fs) add_saturating(sum, fs);
+    return sum;
+  }
+  // What opening and closing windows took of the program's threads, shared out by idle time.
+  u128 windows_of(uint32_t trace, u128 part, u128 all) const {
+    const TraceState& state = from_.tables.traces[trace];
+    if (!state.has_overhead) return 0;
+    const u128 windows = u128{state.overhead.window_ns()} * kFsInNs;
+    return std::min(part, static_cast<u128>(static_cast<double>(windows) * quotient(part, all)));
+  }
+
+  // `of`: null where nothing ran.
+  LostDevice device_of(uint32_t number, const LostPass::OfDevice* of) {
+    const Device& device = from_.tables.devices[number];
+    LostDevice out;
+    out.trace = device.trace;
+    out.device = device.id;
+    if (skips()) {
+      const StepsReport::Window& window = report_.steps.windows.at(device.trace);
+      out.wall_fs = u128{window.to_ns - window.from_ns} * kFsInNs;
+    } else if (!report_.lost.of_busy_time)
+      out.wall_fs = u128{from_.tables.traces[device.trace].wall_ns().value_or(0)} * kFsInNs;
+    if (of == nullptr) return out;
+    const TimeSplit& split = of->split;
+    if (split.any()) out.span_fs = u128{split.end_ns() - split.begin_ns()} * kFsInNs;
+    out.edge_copies_fs = u128{split.edge_copies_ns()} * kFsInNs;
+    lost_copies_ = lost_copies_ || split.lost_copies();
+    out.unplaced_fs = split.unplaced_fs();
+    out.excess_fs = split.excess_fs();
+    for (const TimeSplit::Step& step : split.steps())
+      out.steps.push_back({step.first, step.steps, step.time});
+    add_parts(*of, out);
+    if (only_times(device)) add_summed(from_.totals.devices[number], out);
+    for (const auto& [path, ns] : split.host_ns())
+      add_saturating(host_ns_[path == PathTable::kRoot ? "" : from_.tables.path_string(path)], ns);
+    hidden_fs_ += split.hidden_fs();
+    unplaced_ = unplaced_ || out.unplaced_fs > 0;
+    return out;
+  }
+
+  // Such a summary has when its device was busy, and gaps by length. No kernel ran beside another
+  // there (kernels_at_once()), so all launches that had a time have their part of it.
+  static void add_summed(const DeviceTime& time, LostDevice& out) {
+    out.span_fs = u128{time.busy.end_ns - time.busy.begin_ns} * kFsInNs;
+    out.unplaced_fs -= std::min(out.unplaced_fs, time.kernel_ns * kFsInNs);
+    LostTime idle;
+    uint64_t below_ns = 1;
+    for (const BusyTime::Decade& decade : time.busy.idle) {
+      below_ns *= 10;
+      const bool is_long = below_ns > TimeSplit::kLongGapNs;
+      idle[is_long ? LostLine::kIdleLongGaps : LostLine::kIdleShortGaps] +=
+          u128{decade.ns} * kFsInNs;
+    }
+    out.parts.push_back({"", "", idle});
+    out.steps.push_back({0, 0, idle});
+  }
+
+  void add_parts(const LostPass::OfDevice& of, LostDevice& out) {
+    std::map<std::pair<std::string, std::string>, LostTime> parts;
+    // In a fixed order: parts of a place are rounded.
+    std::vector<uint64_t> keys;
+    for (const auto& [key, time] : of.places) keys.push_back(key);
+    std::sort(keys.begin(), keys.end());
+    for (const uint64_t key : keys) {
+      const LostTime& time = of.places.at(key);
+      const std::string& phase = from_.rules.rules()[key & UINT32_MAX].phase;
+      const auto path = static_cast<uint32_t>(key >> 32);
+      join_.for_each_home(path, phase, [&](uint32_t home, const Part& part) {
+        std::string layer = from_.operators.layer_name(home);
+        if (layer == from_.tables.path_string(home)) layer.clear();
+        LostTime its;
+        for (size_t i = 0; i < its.fs.size(); ++i) its.fs[i] = part.of(time.fs[i]);
+        for (size_t i = 0; i < its.beside_fs.size(); ++i)
+          its.beside_fs[i] = part.of(time.beside_fs[i]);
+        parts[{phase, layer}].add(its);
+      });
+    }
+    for (auto& [where, time] : parts) out.parts.push_back({where.first, where.second, time});
+  }
+
+  const ReportSources& from_;
+  Report& report_;
+  OperatorJoin join_;
+  std::set<std::pair<uint32_t, uint32_t>> launched_;  // trace, and device in it
+  LostSums sums_;
+  std::map<uint32_t, std::string> problems_;  // devices that do not add up
+  std::map<uint32_t, Communicating> communicating_;
+  bool unplaced_ = false, lost_copies_ = false;
+  u128 hidden_fs_ = 0;
+  std::map<std::string, uint64_t> host_ns_;  // LostReport::host
+};
+
+LostLedger::LostLedger(const ReportSources& from, Report& report) {
+  report.lost.of_busy_time = report.clocks_differ();
+  builder_ = std::make_unique<Builder>(from, report);
+}
+
+LostLedger::~LostLedger() = default;
+
+void LostLedger::add(uint32_t trace, const LostPass::Devices& devices) {
+  builder_->add(trace, devices);
+}
+
+void LostLedger::finish(LostPass& pass, const LaunchWorths::Unknown& unknown) {
+  builder_->finish(pass, unknown);
 }
 
 }  // namespace flopinj::reduce

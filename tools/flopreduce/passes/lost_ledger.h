@@ -1,5 +1,6 @@
 // The ledger of a report: where the time of its devices went.
 #pragma once
+#include <memory>
 #include <string>
 
 #include "passes/lost_pass.h"
@@ -10,8 +11,19 @@ namespace flopinj::reduce {
 // Why a report can have no ledger, before launches are looked at; empty where it can.
 std::string no_ledger(const TraceTables& tables, const Totals& totals, uint64_t skip_steps,
                       const Report& report);
-// Fills Report::lost and Report::communication from what a pass has seen.
-void build_lost(const ReportSources& from, LostPass& pass, const LaunchWorths::Unknown& unknown,
-                Report& report);
+// Fills Report::lost and Report::communication. Of each device it keeps what is in these: a job may
+// have very many.
+class LostLedger {
+ public:
+  LostLedger(const ReportSources& from, Report& report);
+  ~LostLedger();
+  // What a trace's devices did: LostPass::Ended.
+  void add(uint32_t trace, const LostPass::Devices& devices);
+  void finish(LostPass& pass, const LaunchWorths::Unknown& unknown);
+
+ private:
+  class Builder;
+  std::unique_ptr<Builder> builder_;
+};
 
 }  // namespace flopinj::reduce

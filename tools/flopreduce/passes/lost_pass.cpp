@@ -35,7 +35,8 @@ void LostPass::OfDevice::end() {
 
 LostPass::OfDevice& LostPass::device_at(uint32_t number) {
   const uint32_t trace = tables_.devices[number].trace;
-  const auto [entry, fresh] = devices_.try_emplace(number, most_open_intervals(tables_, trace));
+  const auto [entry, fresh] =
+      devices_[trace].try_emplace(number, most_open_intervals(tables_, trace));
   if (const auto found = steps_.windows.find(trace); fresh && found != steps_.windows.end())
     entry->second.split.only(found->second.from_ns, found->second.to_ns);
   return entry->second;
@@ -83,7 +84,10 @@ void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
     OfRow& row = row_of(rows, piece.row[i]);
     const bool counted = counts(rows.trace(), piece.step);
     if (counted) fp32_fs_ += row.worth.fp32_fs;
-    if (counted && row.worth.of == KernelClass::kCommunication) add_collective(rows, piece, i);
+    if (counted && row.worth.of == KernelClass::kCommunication) {
+      row.device->collectives = true;
+      add_collective(rows, piece, i);
+    }
     const uint64_t took = piece.duration_ns[i];
     if (took == LaunchPiece::kNoTime || !BusyInterval::has_place(piece.start_ns[i], took)) {
       if (counted) untimed(row, 1);
@@ -255,11 +259,20 @@ void LostPass::add_at_once(uint32_t trace, const trace::AtOnce& message) {
 
 void LostPass::end(const RowTable& rows) {
   for (const trace::AtOnce& message : at_once_) add_at_once(rows.trace(), message);
-  for (auto& [number, device] : devices_)
-    if (tables_.devices[number].trace == rows.trace()) device.end();
-  rows_.clear();
+  const auto found = devices_.find(rows.trace());
+  if (found != devices_.end())
+    for (auto& [number, device] : found->second) device.end();
+  rows_.clear();  // launches are worth what it has
   summary_rows_.clear();
   at_once_.clear();
+  if (found == devices_.end() || revised_.contains(rows.trace())) return;
+  ended_(rows.trace(), found->second);
+  devices_.erase(found);
+}
+
+void LostPass::end() {
+  for (const auto& [trace, devices] : devices_) ended_(trace, devices);
+  devices_.clear();
 }
 
 }  // namespace flopinj::reduce

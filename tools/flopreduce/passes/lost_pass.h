@@ -2,9 +2,12 @@
 // it needs what one launch of each signature is worth.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "passes/collectives.h"
@@ -26,6 +29,7 @@ class LostPass final : public LaunchConsumer {
     std::unordered_map<uint64_t, LostTime> places;
     TimeSplit split;
     bool summed = false;  // it is a summary's, which says what ran at once
+    bool collectives = false;
 
     static uint64_t key(uint32_t path, uint32_t rule) { return uint64_t{path} << 32 | rule; }
     void add(const TimeSplit::Launch& launch) {
@@ -44,16 +48,26 @@ class LostPass final : public LaunchConsumer {
     bool spread = false;                       // too many kernels ran at once
   };
 
+  using Devices = std::map<uint32_t, OfDevice>;  // of one trace: TraceTables::devices
+  using Ended = std::function<void(uint32_t trace, const Devices&)>;
+
   // All must outlive this. Where the report says of when training steps are, by trace, nothing else
-  // counts.
-  LostPass(const TraceTables& tables, LaunchWorths& worths, const Report& report)
-      : tables_(tables), worths_(worths), steps_(report.steps), report_(report) {}
+  // counts. Devices are handed to `ended` after their trace's last launches, and dropped; those of
+  // traces in `revised`, of which more may come, at the end().
+  LostPass(const TraceTables& tables, LaunchWorths& worths, const Report& report,
+           std::set<uint32_t> revised, Ended ended)
+      : tables_(tables),
+        worths_(worths),
+        steps_(report.steps),
+        report_(report),
+        revised_(std::move(revised)),
+        ended_(std::move(ended)) {}
   void launches(const RowTable& rows, const LaunchPiece& piece) override;
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
   void packet(uint32_t trace, const Packet& packet) override;
   void end(const RowTable& rows) override;
   const Uneven& uneven() const { return uneven_; }
-  const std::map<uint32_t, OfDevice>& devices() const { return devices_; }
+  void end();                                // of all traces
   u128 fp32_fs() const { return fp32_fs_; }  // at peak, of products in fp32
   Collectives& collectives() { return collectives_; }
 
@@ -86,8 +100,10 @@ class LostPass final : public LaunchConsumer {
   LaunchWorths& worths_;
   const StepsReport& steps_;
   const Report& report_;
+  std::set<uint32_t> revised_;
+  Ended ended_;
   Collectives collectives_;
-  std::map<uint32_t, OfDevice> devices_;  // TraceTables::devices
+  std::map<uint32_t, Devices> devices_;  // by trace
   u128 fp32_fs_ = 0;
   // Of the trace at hand.
   std::vector<std::unique_ptr<OfRow>> rows_;  // null: not looked up yet

@@ -82,15 +82,14 @@ void fold_into_merged_classes(const TraceTables& tables, Totals& totals) {
     row.signature = classes.home(row.signature, tables.devices[row.device].chip);
   for (UntimedRow& row : totals.untimed_rows)
     row.signature = classes.home(row.signature, tables.devices[row.device].chip);
-  for (FactRow& row : totals.facts)
-    row.signature = classes.home(row.signature, tables.devices[row.device].chip);
-  sort_and_merge(
-      totals.facts,
-      [&](const FactRow& r) {
-        return std::tuple(tables.devices[r.device].trace, r.device, r.thread, r.stream, r.path,
-                          r.rule, r.signature);
-      },
-      [](FactRow& to, const FactRow& from) { to.counts.add(from.counts); });
+  for (auto& [trace, rows] : totals.facts) {
+    PackedRows<FactRow> at_home;
+    for (FactRow row : rows) {
+      row.signature = classes.home(row.signature, tables.devices[row.device].chip);
+      at_home.push_back(row);
+    }
+    rows = std::move(at_home);
+  }
   sort_and_merge(
       totals.rows, [](const Row& r) { return std::tie(r.signature, r.chip, r.path, r.rule); },
       [](Row& to, const Row& from) { to.counts.add(from.counts); });

@@ -143,6 +143,7 @@ void Reducer::first_pass(TraceTables& tables) {
                     " of its recordings",
                 !kind_->second);
   }
+  for (TraceState& trace : tables.traces) trace.function_facts = {};  // signatures have them
   copies_ = router.copies();
   segments_.sort_by_trace();
 }
@@ -240,9 +241,16 @@ void Reducer::lost_pass(SharedTables& shared, const ReportSources& sources, Repo
   SecondPass pass = pass_over(shared);
   pass.only_consumers = true;
   pass.jobs = 1;
-  pass.consumer = [&] { return std::make_unique<LostPass>(sources.tables, worths, report); };
+  std::set<uint32_t> revised;
+  for (const auto& place : revisions_.newest()) revised.insert(place.trace);
+  LostLedger ledger(sources, report);
+  pass.consumer = [&] {
+    return std::make_unique<LostPass>(
+        sources.tables, worths, report, revised,
+        [&](uint32_t trace, const LostPass::Devices& devices) { ledger.add(trace, devices); });
+  };
   pass.run();
-  build_lost(sources, static_cast<LostPass&>(*pass.consumers.front()), worths.unknown(), report);
+  ledger.finish(static_cast<LostPass&>(*pass.consumers.front()), worths.unknown());
 }
 
 // Of a recording in a summary the files are gone that it was made of.
@@ -362,8 +370,17 @@ Report Reducer::run() {
                               options_.utilization,
                               options_.keep_rows};
   Report report = build_report(sources);
+  // The report has these: a job may have very many ranks.
+  totals.facts.clear();
+  totals.device_rules = {};
+  totals.untimed_rows = {};
+  for (TraceState& state : tables.traces) {
+    google::protobuf::RepeatedPtrField<std::string>().Swap(state.header.mutable_command_line());
+    trace::Energy().Swap(&state.energy);
+  }
   report.with_facts = options_.facts;
   step_pass(shared, sources, totals, report);
+  for (TraceState& state : tables.traces) state.steps.forget_single();
   if (options_.lost_launches > 0) lost_pass(shared, sources, report);
   note_missing_ends(tables);
   report.given_names_unused = names.none;

@@ -65,12 +65,7 @@ class Progress {
 class TimesInOrder {
  public:
   TimesInOrder(const TraceTables& tables, const std::vector<Segment>& segments, size_t most_ahead)
-      : tables_(tables),
-        segments_(segments),
-        most_ahead_(most_ahead),
-        busy_(tables.devices.size()) {
-    for (size_t i = 0; i < segments.size(); ++i) last_of_trace_[segments[i].trace] = i;
-  }
+      : tables_(tables), segments_(segments), most_ahead_(most_ahead) {}
 
   // Returns when so few segments are ahead of the one to be appended next that their times may be
   // kept. False: no more segments are to be read.
@@ -94,13 +89,14 @@ class TimesInOrder {
     stopped_ = true;
     appended_more_.notify_all();
   }
-  std::vector<BusyTime>& busy() { return busy_; }
+  std::map<uint32_t, BusyTime>& busy() { return busy_; }  // by device
 
  private:
   void append_next(const SegmentTimes& times) {
     const uint32_t trace = segments_[appended_].trace;
     append_times(tracks_, tables_, trace, times);
-    if (last_of_trace_[trace] == appended_++)
+    ++appended_;
+    if (appended_ == segments_.size() || segments_[appended_].trace != trace)
       for (auto at = tracks_.begin(); at != tracks_.end();) {
         if (tables_.devices[at->first].trace != trace) {
           ++at;
@@ -119,9 +115,8 @@ class TimesInOrder {
   std::map<size_t, SegmentTimes> waiting_;
   size_t appended_ = 0;
   bool stopped_ = false;
-  std::map<uint32_t, size_t> last_of_trace_;
   SegmentTimes tracks_;
-  std::vector<BusyTime> busy_;
+  std::map<uint32_t, BusyTime> busy_;
 };
 
 // Threads that take segments until there are none.
@@ -161,9 +156,9 @@ class Readers {
   Totals take() {
     DamageLog of_nothing;  // without files there is nothing to damage either
     auto& damage = pass_.damage_of_file;
+    if (pass_.only_consumers) return {};
     Totals totals = totals_[0].take(damage.empty() ? of_nothing : damage.front());
-    for (size_t i = 0; i < totals.devices.size(); ++i)
-      totals.devices[i].busy = std::move(times_.busy()[i]);
+    for (auto& [device, busy] : times_.busy()) totals.devices[device].busy = std::move(busy);
     return totals;
   }
 

@@ -11,9 +11,7 @@ namespace flopinj::reduce {
 
 StepLaunches::StepLaunches(const TraceTables& tables, const Totals& totals, const WorkTable& work,
                            Formulas& formulas, const std::vector<PeakOverride>& peaks)
-    : tables_(tables),
-      chips_(std::max<size_t>(1, tables.chips.size())),
-      each_(tables.signatures.size() * chips_) {
+    : tables_(tables), each_(tables.chips.size()) {
   const MergedClasses classes(tables);
   Roofs roofs(tables, totals, formulas, peaks);
   for (const DeviceRow& row : totals.device_rows) {
@@ -21,15 +19,15 @@ StepLaunches::StepLaunches(const TraceTables& tables, const Totals& totals, cons
     value(row.signature, chip, work.result(row.signature, chip), roofs);
   }
   // Those that count with a class have no row any more.
-  for (uint32_t s = 0; classes.any() && s < tables.signatures.size(); ++s)
-    for (uint32_t chip = 0; chip < chips_; ++chip)
-      if (const uint32_t home = classes.home(s, chip); home != s)
-        each_[size_t{s} * chips_ + chip] = each_[size_t{home} * chips_ + chip];
+  for (uint32_t chip = 0; classes.any() && chip < each_.size(); ++chip)
+    for (uint32_t s = 0; s < each_[chip].size(); ++s)
+      each_[chip][s] = each_[chip][classes.home(s, chip)];
 }
 
 void StepLaunches::value(uint32_t signature, uint32_t chip, const SignatureResult& result,
                          Roofs& roofs) {
-  StepLaunch& each = each_[size_t{signature} * chips_ + chip];
+  each_[chip].resize(tables_.signatures.size());
+  StepLaunch& each = each_[chip][signature];
   if (std::exchange(each.known, true)) return;
   bool overflow = false;
   if (result.counts.timed > 0) {

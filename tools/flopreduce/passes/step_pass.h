@@ -28,7 +28,8 @@ class StepLaunches {
                Formulas& formulas, const std::vector<PeakOverride>& peaks);
   // By indices of the tables.
   const StepLaunch& of(uint32_t signature, uint32_t device) const {
-    return each_[size_t{signature} * chips_ + tables_.devices[device].chip];
+    const std::vector<StepLaunch>& of_chip = each_[tables_.devices[device].chip];
+    return of_chip.empty() ? kNothing : of_chip[signature];
   }
   // By ids of a trace.
   const StepLaunch& of(size_t trace, uint32_t device, uint32_t signature) const;
@@ -36,9 +37,10 @@ class StepLaunches {
  private:
   void value(uint32_t signature, uint32_t chip, const SignatureResult& result, Roofs& roofs);
 
+  static constexpr StepLaunch kNothing{};
   const TraceTables& tables_;
-  size_t chips_;
-  std::vector<StepLaunch> each_;  // by signature, then chip
+  // By chip, then signature. Empty for those that nothing was launched on: each process has one.
+  std::vector<std::vector<StepLaunch>> each_;
 };
 
 // Sums of integers: the same whatever the number of threads. With single steps, on one thread only.

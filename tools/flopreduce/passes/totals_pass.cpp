@@ -26,9 +26,7 @@ Counts counts_of(const TallyRow& row) {
 }  // namespace
 
 size_t most_open_intervals(const TraceTables& tables, uint32_t trace) {
-  const auto devices = std::count_if(tables.devices.begin(), tables.devices.end(),
-                                     [&](const Device& d) { return d.trace == trace; });
-  return std::max<size_t>(1024, kMostOpenIntervals / static_cast<size_t>(devices + 1));
+  return std::max<size_t>(1024, kMostOpenIntervals / (tables.traces[trace].device_count + 1));
 }
 
 void append_times(SegmentTimes& to, const TraceTables& tables, uint32_t trace,
@@ -42,14 +40,17 @@ size_t TotalsPass::RowHash::operator()(const RowKey& k) const {
   return h ^ (h >> 29);
 }
 
-TotalsPass::TotalsPass(SharedTables& shared, LaunchConsumer* consumer, bool busy_times)
+TotalsPass::TotalsPass(SharedTables& shared, LaunchConsumer* consumer, bool totals)
     : shared_(shared),
       consumer_(consumer),
-      busy_times_(busy_times),
+      totals_wanted_(totals),
       rows_of_(shared),
-      counter_(shared, rows_of_, consumer),
-      devices_(shared.tables().devices.size()) {
-  for (auto& device : devices_) device.flop.resize(shared.phases().size());
+      counter_(shared, rows_of_, consumer) {}
+
+DeviceTime& TotalsPass::time_of(uint32_t device) {
+  DeviceTime& time = devices_[totals_wanted_ ? device : kNoIndex];
+  if (time.flop.empty()) time.flop.resize(shared_.phases().size());
+  return time;
 }
 
 void TotalsPass::use_trace(uint32_t trace) {
@@ -92,13 +93,13 @@ void TotalsPass::launch_batch(const Packet& packet, SegmentTimes& times, DamageL
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage)) return;
   const uint32_t device = rows_of_.device(rows_of_.lane({batch.thread(), batch.stream()}));
-  if (busy_times_) {
+  if (totals_wanted_) {
     auto& track = times.try_emplace(device, most_open_intervals(shared_.tables(), trace_), true)
                       .first->second;
-    track.added(counter_.count(batch, devices_[device], track.room(batch.size()), damage));
+    track.added(counter_.count(batch, time_of(device), track.room(batch.size()), damage));
   } else {
     unused_times_.resize(std::max(unused_times_.size(), size_t{batch.size()}));
-    counter_.count(batch, devices_[device], unused_times_.data(), damage);
+    counter_.count(batch, time_of(device), unused_times_.data(), damage);
   }
   if (consumer_ != nullptr) consumer_->batch(trace_, batch);
 }
@@ -117,7 +118,7 @@ void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
     const uint32_t row = rows_of_.row(index, t.range_path, t.signature, false);
     if (!t.has_possible_time()) damage.add(Damage::kBadTime);
     overflow_ = !rows_of_.info()[row].other.add(counts_of(t)) || overflow_;
-    add_saturating(devices_[rows_of_.device(index)].unplaced, t.launches);
+    if (totals_wanted_) add_saturating(devices_[rows_of_.device(index)].unplaced, t.launches);
     if (consumer_ != nullptr) consumer_->tally(rows_of_, row, t);
   }
 }
@@ -135,30 +136,30 @@ void TotalsPass::report_lost(DamageLog& damage) {
 
 // Null, and the table is full, where there is no room for one more.
 template <typename Table>
-auto* TotalsPass::row_of(Table& table, const typename Table::key_type& key) {
-  full_ = full_ || (table.size() >= kMaxRows && !table.contains(key));
-  return table.size() < kMaxRows || table.contains(key) ? &table[key] : nullptr;
+auto* TotalsPass::row_of(Table& table, const typename Table::key_type& key, size_t most) {
+  full_ = full_ || (table.size() >= most && !table.contains(key));
+  return table.size() < most || table.contains(key) ? &table[key] : nullptr;
 }
 
 void TotalsPass::add_counts(const RowKey& key, const Counts& counts) {
-  if (Counts* const to = row_of(totals_, key)) overflow_ = !to->add(counts) || overflow_;
+  if (Counts* const to = row_of(totals_, key, kMaxRows)) overflow_ = !to->add(counts) || overflow_;
 }
 
 void TotalsPass::add_launches(uint64_t signature_device, const Launches& launches) {
-  Launches* const to = row_of(device_totals_, signature_device);
+  Launches* const to = row_of(device_totals_, signature_device, kMaxFacts);
   if (to == nullptr) return;
   overflow_ = !add_saturating(to->launches, launches.launches) || overflow_;
   overflow_ = !add_saturating(to->graph, launches.graph) || overflow_;
 }
 
 void TotalsPass::add_timed(const RowKey& key, const Timed& timed) {
-  Timed* const to = row_of(timed_, key);
+  Timed* const to = row_of(timed_, key, kMaxFacts);
   if (to == nullptr) return;
   overflow_ = !add_saturating(to->launches, timed.launches) || overflow_;
   overflow_ = !add_saturating(to->timed, timed.timed) || overflow_;
 }
 
-void TotalsPass::fold_rows() {
+void TotalsPass::fold_totals() {
   for (size_t i = 1; i < rows_of_.size(); ++i) {
     const RowTable::Hot& hot = rows_of_.hot()[i];
     const RowTable::Info& info = rows_of_.info()[i];
@@ -179,6 +180,10 @@ void TotalsPass::fold_rows() {
       add_timed({signature | info.device, info.rule}, {counts.launches, counts.timed});
     if (shared_.rows_by() == RowsBy::kThread) add_fact(info, counts);
   }
+}
+
+void TotalsPass::fold_rows() {
+  if (totals_wanted_) fold_totals();
   if (consumer_ != nullptr) consumer_->end(rows_of_);
   left_out_ += rows_of_.hot()[RowTable::kDiscard].timed;
   left_out_ += rows_of_.info()[RowTable::kDiscard].other.launches;
@@ -186,40 +191,52 @@ void TotalsPass::fold_rows() {
   overflow_ = overflow_ || rows_of_.overflow();
   rows_of_.clear();
   trace_ = kNoIndex;
+  if (!totals_wanted_) devices_.clear();
 }
 
 // Threads and streams that are not known are one.
 void TotalsPass::add_fact(const RowTable::Info& info, const Counts& counts) {
   if (counts.launches == 0 && counts.timed == 0 && counts.windowed_timed == 0) return;
-  if (facts_.size() >= kMaxFacts) {
+  if (facts_size_ >= kMaxFacts) {
     add_saturating(facts_left_out_, counts.launches);
     return;
   }
   const TraceState& trace = shared_.tables().traces[rows_of_.trace()];
   const LaunchLane& lane = rows_of_.lane_of(info);
-  facts_.push_back({info.device, trace.threads.get(lane.thread) != kNoIndex ? lane.thread : 0,
-                    trace.streams.get(lane.stream) != kNoIndex ? lane.stream : 0, info.path,
-                    info.rule, info.signature, counts});
+  ++facts_size_;
+  facts_[rows_of_.trace()].push_back({info.device,
+                                      trace.threads.get(lane.thread) != kNoIndex ? lane.thread : 0,
+                                      trace.streams.get(lane.stream) != kNoIndex ? lane.stream : 0,
+                                      info.path, info.rule, info.signature, counts});
 }
 
 void TotalsPass::add(TotalsPass& other) {
   add_saturating(facts_left_out_, other.facts_left_out_);
-  if (facts_.size() + other.facts_.size() <= kMaxFacts)
-    facts_.insert(facts_.end(), other.facts_.begin(), other.facts_.end());
-  else
-    add_saturating(facts_left_out_, other.facts_.size());
+  if (facts_size_ + other.facts_size_ <= kMaxFacts) {
+    facts_size_ += other.facts_size_;
+    for (auto& [trace, rows] : other.facts_) {
+      const auto [entry, fresh] = facts_.try_emplace(trace);
+      if (fresh)
+        entry->second = std::move(rows);
+      else
+        for (const FactRow& row : rows) entry->second.push_back(row);
+      rows = {};
+    }
+  } else {
+    add_saturating(facts_left_out_, other.facts_size_);
+  }
   for (const auto& [key, counts] : other.totals_) add_counts(key, counts);
   for (const auto& [key, launches] : other.device_totals_) add_launches(key, launches);
   for (const auto& [key, timed] : other.timed_) add_timed(key, timed);
   for (const auto& [key, counts] : other.device_rules_)
     overflow_ = !device_rules_[key].add(counts) || overflow_;
-  for (size_t i = 0; i < devices_.size(); ++i) {
-    DeviceTime& to = devices_[i];
-    DeviceTime& from = other.devices_[i];
+  for (auto& [index, from] : other.devices_) {
+    DeviceTime& to = devices_[index];
+    to.flop.resize(std::max(to.flop.size(), from.flop.size()));
     add_saturating(to.placed, from.placed);
     add_saturating(to.unplaced, from.unplaced);
     to.kernel_ns += from.kernel_ns;
-    for (size_t phase = 0; phase < to.flop.size(); ++phase) {
+    for (size_t phase = 0; phase < from.flop.size(); ++phase) {
       from.flop[phase].finish();
       to.flop[phase].add(from.flop[phase]);
     }
@@ -229,28 +246,10 @@ void TotalsPass::add(TotalsPass& other) {
   left_out_ += other.left_out_;
 }
 
-// By trace, then by all that they have in common.
-void TotalsPass::sort_facts() {
-  const auto order = [&](const FactRow& r) {
-    return std::tuple(shared_.tables().devices[r.device].trace, r.device, r.thread, r.stream,
-                      r.path, r.rule, r.signature);
-  };
-  std::ranges::sort(facts_, {}, order);
-  size_t size = 0;
-  for (const FactRow& row : facts_) {
-    if (size > 0 && order(facts_[size - 1]) == order(row))
-      facts_[size - 1].counts.add(row.counts);
-    else
-      facts_[size++] = row;
-  }
-  facts_.resize(size);
-}
-
 Totals TotalsPass::take(DamageLog& damage) {
   if (full_) damage.add(Damage::kTableFull, std::max<uint64_t>(1, left_out_));
   if (overflow_ || counter_.overflow()) damage.add(Damage::kOverflow);
   Totals totals;
-  sort_facts();
   totals.facts = std::move(facts_);
   totals.fact_launches_left_out = facts_left_out_;
   if (shared_.rows_by() == RowsBy::kThread)
@@ -276,9 +275,11 @@ Totals TotalsPass::take(DamageLog& damage) {
   std::ranges::sort(totals.untimed_rows, {},
                     [](const UntimedRow& r) { return std::tuple(r.signature, r.device, r.rule); });
   totals.phases = shared_.phases();
-  totals.devices = std::move(devices_);
-  for (auto& device : totals.devices)
-    for (auto& series : device.flop) series.finish();
+  totals.devices.resize(shared_.tables().devices.size());
+  for (auto& [index, time] : devices_) {
+    for (auto& series : time.flop) series.finish();
+    totals.devices[index] = std::move(time);
+  }
   return totals;
 }
 

@@ -32,11 +32,11 @@ void append_times(SegmentTimes& to, const TraceTables& tables, uint32_t trace,
 class TotalsPass {
  public:
   static constexpr size_t kMaxRows = RowTable::kMaxRows;  // per trace and in total
-  static constexpr size_t kMaxFacts = 1U << 24;           // of all traces: 2 GB
+  static constexpr size_t kMaxFacts = 1U << 24;           // of all traces, by process or device
 
-  // Both must outlive this; the consumer may be null.
-  explicit TotalsPass(SharedTables& shared, LaunchConsumer* consumer = nullptr,
-                      bool busy_times = true);
+  // Both must outlive this; the consumer may be null. Without `totals` the consumer is shown the
+  // launches, and nothing is added up.
+  explicit TotalsPass(SharedTables& shared, LaunchConsumer* consumer = nullptr, bool totals = true);
   // Reads the launches and tallies of a segment.
   SegmentTimes segment(const Segment& segment, DamageLog& damage);
   // A tally by itself: the revision that counts.
@@ -46,7 +46,7 @@ class TotalsPass {
     rows_of_.take_patterns();
     return rows_of_;
   }
-  const DeviceTime& device(size_t index) const { return devices_[index]; }
+  const DeviceTime& device(uint32_t index) { return time_of(index); }
   bool overflow() const { return overflow_ || rows_of_.overflow() || counter_.overflow(); }
   // Ids of the trace at hand become indices of the joined tables. To be called after the last
   // segment and the last tally.
@@ -63,12 +63,13 @@ class TotalsPass {
   void tally_batch(const Packet& packet, DamageLog& damage);
   void report_lost(DamageLog& damage);
   void use_trace(uint32_t trace);
+  DeviceTime& time_of(uint32_t device);
+  void fold_totals();
   void add_fact(const RowTable::Info& info, const Counts& counts);
-  void sort_facts();
 
   SharedTables& shared_;
   LaunchConsumer* const consumer_;
-  const bool busy_times_;
+  const bool totals_wanted_;
   std::vector<BusyInterval> unused_times_;  // of a batch
   RowTable rows_of_;
   BatchCounter counter_;
@@ -76,8 +77,9 @@ class TotalsPass {
   bool full_ = false, overflow_ = false;
   uint64_t left_out_ = 0;  // launches for which there was no row
 
-  std::vector<DeviceTime> devices_;
-  std::vector<FactRow> facts_;   // by RowsBy::kThread
+  std::unordered_map<uint32_t, DeviceTime> devices_;
+  std::map<uint32_t, PackedRows<FactRow>> facts_;  // by RowsBy::kThread
+  size_t facts_size_ = 0;
   uint64_t facts_left_out_ = 0;  // launches
 
   struct RowKey {
@@ -95,7 +97,7 @@ class TotalsPass {
     uint64_t launches = 0, timed = 0;
   };
   template <typename Table>
-  auto* row_of(Table& table, const typename Table::key_type& key);
+  auto* row_of(Table& table, const typename Table::key_type& key, size_t most);
   void add_counts(const RowKey& key, const Counts& counts);
   void add_timed(const RowKey& key, const Timed& timed);
   void add_launches(uint64_t signature_device, const Launches& launches);

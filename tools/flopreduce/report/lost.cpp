@@ -218,55 +218,73 @@ class Settlement {
 };
 
 // Parts of a whole in whole nanoseconds: each is the difference of two that are rounded, so that
-// whatever is added up, it adds up.
-class Rounding {
+// whatever is added up, it adds up. A line begins where the line before it ends.
+class RoundedLines {
  public:
-  uint64_t next(u128 fs) {
-    add_saturating(until_fs_, fs);
-    const u128 until_ns = until_fs_ / kFsInNs + (until_fs_ % kFsInNs >= kFsInNs / 2 ? 1 : 0);
-    const auto ns = static_cast<uint64_t>(std::min<u128>(until_ns - until_ns_, UINT64_MAX));
-    until_ns_ = until_ns;
+  explicit RoundedLines(const LostFs& sums) {
+    for (size_t line = 1; line < kLostLines; ++line) {
+      until_fs_[line] = until_fs_[line - 1];
+      add_saturating(until_fs_[line], sums[line - 1]);
+    }
+  }
+  LostNs next(const LostFs& fs) {
+    LostNs ns{};
+    for (size_t line = 0; line < kLostLines; ++line) {
+      const u128 before_ns = rounded(until_fs_[line]);
+      add_saturating(until_fs_[line], fs[line]);
+      ns[line] =
+          static_cast<uint64_t>(std::min<u128>(rounded(until_fs_[line]) - before_ns, UINT64_MAX));
+    }
     return ns;
   }
 
  private:
-  u128 until_fs_ = 0, until_ns_ = 0;
+  static u128 rounded(u128 fs) { return fs / kFsInNs + (fs % kFsInNs >= kFsInNs / 2 ? 1 : 0); }
+  LostFs until_fs_{};
 };
 
 }  // namespace
 
 std::string settle(LostDevice& device) { return Settlement(device).settle(); }
 
-void add_up(const std::vector<LostDevice>& devices, LostReport& report) {
-  for (const LostDevice& device : devices) {
-    for (const auto& part : device.parts)
-      report.parts.push_back({device.trace, device.device, part.phase, part.layer, {}});
-    for (const auto& step : device.steps)
-      report.steps.push_back({device.trace, device.device, step.first, step.steps, {}});
-  }
-  Rounding of_parts, of_steps;
+void LostSums::add(uint32_t number, const LostDevice& device) {
+  devices_[number] = {device.trace,        device.device,       parts_.next_place(),
+                      steps_.next_place(), device.parts.size(), device.steps.size()};
+  for (const auto& [phase, layer, time] : device.parts) parts_.push_back({phase, layer, time.fs});
+  for (const auto& [first, steps, time] : device.steps) steps_.push_back({first, steps, time.fs});
   for (size_t line = 0; line < kLostLines; ++line) {
-    auto part = report.parts.begin();
-    auto step = report.steps.begin();
-    for (const LostDevice& device : devices) {
-      for (const auto& from : device.parts)
-        report.ns[line] += (part++)->ns[line] = of_parts.next(from.time.fs[line]);
-      for (const auto& from : device.steps) (step++)->ns[line] = of_steps.next(from.time.fs[line]);
-    }
-    report.capacity_ns += report.ns[line];
+    for (const auto& part : device.parts) add_saturating(of_parts_[line], part.time.fs[line]);
+    for (const auto& step : device.steps) add_saturating(of_steps_[line], step.time.fs[line]);
   }
-  for (const LostReport::Part& part : report.parts) {
-    LostReport::Process& process = report.processes[part.trace];
-    for (size_t line = 0; line < kLostLines; ++line) {
-      process.ns[line] += part.ns[line];
-      process.capacity_ns += part.ns[line];
+}
+
+u128 LostSums::all_fs() const {
+  u128 all = 0;
+  for (const u128 fs : of_parts_) add_saturating(all, fs);
+  return all;
+}
+
+void LostSums::add_up(LostReport& report) const {
+  RoundedLines of_parts(of_parts_), of_steps(of_steps_);
+  for (const auto& [number, device] : devices_) {
+    LostReport::Process& process = report.processes[device.trace];
+    auto part = parts_.from(device.parts_at, device.parts);
+    for (size_t i = 0; i < device.parts; ++i, ++part) {
+      const LostNs ns = of_parts.next(part->fs);
+      for (size_t line = 0; line < kLostLines; ++line) {
+        report.ns[line] += ns[line];
+        report.capacity_ns += ns[line];
+        process.ns[line] += ns[line];
+        process.capacity_ns += ns[line];
+      }
+      if (ns != LostNs{})
+        report.parts.push_back({device.trace, device.device, part->phase, part->layer, ns});
     }
+    auto step = steps_.from(device.steps_at, device.steps);
+    for (size_t i = 0; i < device.steps; ++i, ++step)
+      if (const LostNs ns = of_steps.next(step->fs); ns != LostNs{})
+        report.steps.push_back({device.trace, device.device, step->first, step->steps, ns});
   }
-  const auto nothing = [](const auto& of) {
-    return std::all_of(of.ns.begin(), of.ns.end(), [](uint64_t ns) { return ns == 0; });
-  };
-  std::erase_if(report.parts, nothing);
-  std::erase_if(report.steps, nothing);
 }
 
 std::optional<std::pair<double, double>> shares_by_process(const LostReport& lost,

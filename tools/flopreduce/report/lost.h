@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "report/figure.h"
+#include "support/packed_rows.h"
 #include "tables/lost_time.h"
 
 namespace flopinj::reduce {
@@ -26,6 +27,11 @@ struct LostReport {
     uint32_t device = 0;       // in that trace, as in TimeReport::Device
     std::string phase, layer;  // empty: none
     LostNs ns{};
+
+    template <typename Self>
+    static auto packed(Self& of) {
+      return std::tie(of.trace, of.device, of.phase, of.layer, of.ns);
+    }
   };
   // Of one device from a step's first kernel to the next step's.
   struct Step {
@@ -33,6 +39,11 @@ struct LostReport {
     uint32_t device = 0;
     uint32_t first = 0, steps = 0;  // 0: before all steps; several where a recording has many
     LostNs ns{};
+
+    template <typename Self>
+    static auto packed(Self& of) {
+      return std::tie(of.trace, of.device, of.first, of.steps, of.ns);
+    }
   };
   // Of one process.
   struct Process {
@@ -44,8 +55,8 @@ struct LostReport {
   uint64_t capacity_ns = 0;
   LostNs ns{};
   std::array<Mark, kLostLines> marks{};
-  std::vector<Part> parts;              // each line's sum is that of `ns`, to the nanosecond
-  std::vector<Step> steps;              // likewise
+  PackedRows<Part> parts;               // each line's sum is that of `ns`, to the nanosecond
+  PackedRows<Step> steps;               // likewise
   std::map<size_t, Process> processes;  // likewise; by Report::traces
   uint64_t skipped_steps = 0;           // of each process: in no line, as is all outside of steps
   // Of the time in which the host was late: where it was meanwhile, by range ("" outside of all),
@@ -96,8 +107,45 @@ struct LostDevice {
 // launches of which nothing says when they ran; and work that was done beside other work out of
 // the lines with most room. Why it cannot be; empty where it can.
 std::string settle(LostDevice& device);
-// Lines, parts and steps of devices that are settled, in whole nanoseconds.
-void add_up(const std::vector<LostDevice>& devices, LostReport& report);
+// Adds up devices that are settled: lines, parts and steps in whole nanoseconds.
+class LostSums {
+ public:
+  // In any order; `number` is the device's place among them.
+  void add(uint32_t number, const LostDevice& device);
+  bool has(uint32_t number) const { return devices_.contains(number); }
+  u128 all_fs() const;
+  void add_up(LostReport& report) const;
+
+ private:
+  // As LostReport's, in femtoseconds.
+  struct Part {
+    std::string phase, layer;
+    LostFs fs{};
+    template <typename Self>
+    static auto packed(Self& of) {
+      return std::tie(of.phase, of.layer, of.fs);
+    }
+  };
+  struct Step {
+    uint32_t first = 0, steps = 0;
+    LostFs fs{};
+    template <typename Self>
+    static auto packed(Self& of) {
+      return std::tie(of.first, of.steps, of.fs);
+    }
+  };
+  struct Device {
+    size_t trace = 0;
+    uint32_t device = 0;
+    PackedRows<Part>::Place parts_at;
+    PackedRows<Step>::Place steps_at;
+    size_t parts = 0, steps = 0;
+  };
+  std::map<uint32_t, Device> devices_;
+  PackedRows<Part> parts_;
+  PackedRows<Step> steps_;
+  LostFs of_parts_{}, of_steps_{};
+};
 
 // A line, or several that are one for people.
 struct LostRow {

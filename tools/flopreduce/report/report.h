@@ -16,6 +16,7 @@
 #include "report/steps.h"
 #include "report/utilization.h"
 #include "support/members.h"
+#include "support/packed_rows.h"
 #include "support/wide.h"
 #include "tables/estimate.h"
 #include "tables/formulas.h"
@@ -38,6 +39,10 @@ struct GpuTime {
   static auto sums(Self& of) {
     auto& [ns, estimated, windowed, unknown] = of;
     return std::tie(ns, estimated, windowed, unknown);
+  }
+  template <typename Self>
+  static auto packed(Self& of) {
+    return sums(of);
   }
   void add(const GpuTime& o) { add_each(sums(*this), sums(o)); }
 };
@@ -480,6 +485,15 @@ struct FactReport : Counts {
   GpuTime time;
   u128 flop = 0;
   bool varying = false, at_most = false;  // as in Work
+
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tuple_cat(
+        std::tie(of.trace, of.device, of.chip, of.thread, of.stream, of.thread_name, of.path,
+                 of.signature, of.unmeasured, of.time, of.flop, of.varying, of.at_most),
+        std::tie(of.launches, of.timed, of.time_ns, of.windowed, of.windowed_timed,
+                 of.windowed_time_ns, of.graph, of.green, of.calls));
+  }
 };
 
 // Copies and fills of memory on one device in one direction.
@@ -610,7 +624,7 @@ struct Report {
   std::vector<RowReport> rows;      // only where they were asked for
   std::vector<PathReport> paths;    // in tree order
   bool with_facts = false;          // facts and StepsReport::listed were asked for
-  std::vector<FactReport> facts;    // by trace, device, thread, stream
+  PackedRows<FactReport> facts;     // by trace, device, thread, stream
   uint64_t fact_launches_left_out = 0;
   bool given_names_unused = false;               // --names has none that a launch could have
   std::vector<std::string> chips, thread_names;  // of facts

@@ -35,6 +35,11 @@ struct StepWork {
   u128 least_fs = 0;     // that the peaks allow for it
   u128 gpu_ns = 0;       // sum of the kernels' times
 
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tie(of.launches, of.unmeasured, of.estimated, of.no_peak, of.untimed, of.flop,
+                    of.least_fs, of.gpu_ns);
+  }
   void add_launches(uint64_t count, const StepLaunch& each);
   void add_untimed(uint64_t count, const StepLaunch& each);  // of those, without their time
   void add(const StepWork& o);
@@ -61,16 +66,22 @@ struct StepsReport {
     std::optional<uint64_t> millijoules;
     uint32_t every = 1;      // so many steps this one was kept of
     bool work_known = true;  // which launches it made
+
+    template <typename Self>
+    static auto packed(Self& of) {
+      return std::tie(of.trace, of.number, of.start_ns, of.wall_ns, of.skipped, of.work,
+                      of.begin_ns, of.gpu, of.millijoules, of.every, of.work_known);
+    }
   };
-  std::string range;           // its name: "step"
-  uint64_t count = 0;          // steps that ended, of all processes, without those that are skipped
-  uint64_t skipped = 0;        // likewise
-  bool marked = false;         // some range has a step's name
-  size_t processes = 0;        // that have steps
-  uint64_t per_process = 0;    // of the process that has most, skipped ones included
-  bool single = false;         // each step is known by itself; else sums only
-  std::vector<Step> steps;     // those; in the order of processes and steps
-  std::vector<Listed> listed;  // likewise; only where they were asked for
+  std::string range;          // its name: "step"
+  uint64_t count = 0;         // steps that ended, of all processes, without those that are skipped
+  uint64_t skipped = 0;       // likewise
+  bool marked = false;        // some range has a step's name
+  size_t processes = 0;       // that have steps
+  uint64_t per_process = 0;   // of the process that has most, skipped ones included
+  bool single = false;        // each step is known by itself; else sums only
+  std::vector<Step> steps;    // those; in the order of processes and steps
+  PackedRows<Listed> listed;  // likewise; only where they were asked for
   // Where some are skipped: when those are that count, by trace.
   struct Window {
     uint64_t from_ns = 0, to_ns = 0;  // by the trace's clock

@@ -62,6 +62,7 @@ void add(std::optional<u128>& sum, const std::optional<Value>& value) {
 
 TimeReport build_time_report(const TraceTables& tables, const Totals& totals) {
   TimeReport report;
+  report.devices.reserve(tables.traces.size());
   for (size_t i = 0; i < totals.devices.size(); ++i)
     if (totals.devices[i].placed + totals.devices[i].unplaced > 0)
       report.devices.push_back(device_of(tables, totals, i));

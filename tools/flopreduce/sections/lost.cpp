@@ -1,6 +1,7 @@
 // Where the peak went: from 100 % down to MFU, line by line.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "sections/parts/cells.h"
@@ -86,23 +87,21 @@ Columns<LostRow> lost_columns() {
 
 // A line of one part.
 struct LostPartLine {
-  const LostReport::Part* part;
+  LostReport::Part part;
   const LostRow* line;
   uint64_t ns;
 };
 struct LostStepLine {
-  const LostReport::Step* step;
+  LostReport::Step step;
   const LostRow* line;
   uint64_t ns;
 };
 template <typename Line, typename List>
-std::vector<Line> lost_lines_of(const List& list) {
-  std::vector<Line> lines;
+void each_lost_line(const List& list, const std::function<void(const Line&)>& visit) {
   for (const auto& one : list)
     for (const LostRow& row : kLostRows)
       if (row.first == row.last && one.ns[place_of(row.first)] > 0)
-        lines.push_back({&one, &row, one.ns[place_of(row.first)]});
-  return lines;
+        visit({one, &row, one.ns[place_of(row.first)]});
 }
 
 template <typename Row>
@@ -114,12 +113,12 @@ void add_lost_line(Columns<Row>& c) {
 // Which device, of which process.
 template <typename Row, typename F>
 void add_lost_device(Columns<Row>& c, F of) {
-  c.count(said::kProcessNumber, [of](const Row& row) { return std::invoke(of, row)->trace; });
+  c.count(said::kProcessNumber, [of](const Row& row) { return std::invoke(of, row).trace; });
   c.count(said::kRank, [of](const Row& row, const Report& report) {
-    return report.traces[std::invoke(of, row)->trace].rank();
+    return report.traces[std::invoke(of, row).trace].rank();
   });
   c.count(said::kOrdinal, [of](const Row& row) {
-    const uint32_t id = std::invoke(of, row)->device;
+    const uint32_t id = std::invoke(of, row).device;
     return id > 0 ? std::optional(id - 1) : std::nullopt;
   });
 }
@@ -128,9 +127,9 @@ Columns<LostPartLine> lost_part_columns() {
   Columns<LostPartLine> c;
   add_lost_device(c, &LostPartLine::part);
   c.text(
-      "phase", "phase", [](const LostPartLine& row) { return text_or_null(row.part->phase); },
+      "phase", "phase", [](const LostPartLine& row) { return text_or_null(row.part.phase); },
       "phase of the kernels; idle time has the phase of the kernel after it");
-  c.text("layer", "layer", [](const LostPartLine& row) { return text_or_null(row.part->layer); });
+  c.text("layer", "layer", [](const LostPartLine& row) { return text_or_null(row.part.layer); });
   add_lost_line(c);
   return c;
 }
@@ -139,10 +138,10 @@ Columns<LostStepLine> lost_step_columns() {
   Columns<LostStepLine> c;
   add_lost_device(c, &LostStepLine::step);
   c.count(
-      "step", "step", [](const LostStepLine& row) { return row.step->first; },
+      "step", "step", [](const LostStepLine& row) { return row.step.first; },
       "number of the step, 0 before all of them: from its first kernel to the next one's");
   c.count(
-      "steps", "steps", [](const LostStepLine& row) { return row.step->steps; },
+      "steps", "steps", [](const LostStepLine& row) { return row.step.steps; },
       "that are one row, where a recording has many");
   add_lost_line(c);
   return c;
@@ -406,13 +405,19 @@ const TableSource kLostHost("lost_host", "where the host was while it was late",
                             [](const Report& report) { return report.lost.host; });
 const TableSource kLostPhases("lost_phases", "where the peak went by phase", lost_phase_columns,
                               lost_phase_lines);
+void each_lost_part(const Report& report, const std::function<void(const LostPartLine&)>& visit) {
+  each_lost_line(report.lost.parts, visit);
+}
+void each_lost_step(const Report& report, const std::function<void(const LostStepLine&)>& visit) {
+  each_lost_line(report.lost.steps, visit);
+}
 const TableSource kLostParts =
-    TableSource("lost_parts", "where the peak went by device, phase and layer", lost_part_columns,
-                [](const Report& report) { return lost_lines_of<LostPartLine>(report.lost.parts); })
+    TableSource::pass_on("lost_parts", "where the peak went by device, phase and layer",
+                         lost_part_columns, each_lost_part)
         .of_facts();
 const TableSource kLostSteps =
-    TableSource("lost_steps", "where the peak went by device and training step", lost_step_columns,
-                [](const Report& report) { return lost_lines_of<LostStepLine>(report.lost.steps); })
+    TableSource::pass_on("lost_steps", "where the peak went by device and training step",
+                         lost_step_columns, each_lost_step)
         .of_facts();
 
 // Shares as people add them up: "left" is rounded, a share is the difference of two of them.

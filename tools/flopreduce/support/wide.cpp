@@ -8,6 +8,9 @@
 namespace flopinj::reduce {
 
 u128 mul_div_round(u128 a, uint64_t b, uint64_t c, bool& overflow) {
+  uint64_t small = 0;  // divided in one instruction
+  if (a <= UINT64_MAX && !__builtin_mul_overflow(static_cast<uint64_t>(a), b, &small))
+    return u128{small / c} + (small % c >= c - small % c ? 1 : 0);
   // a = q * c + r, so a * b / c = q * b + r * b / c, and r * b < 2^128.
   const u128 q = a / c;
   const u128 r = a % c;

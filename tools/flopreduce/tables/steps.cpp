@@ -128,6 +128,7 @@ void StepTable::add(const trace::SingleSteps& message, DamageLog& damage) {
                           message.kind(i),
                           energy > 0 ? std::optional(energy - 1) : std::nullopt});
   });
+  read.steps.shrink_to_fit();
   in_summary_ = std::move(read);
 }
 

@@ -7,6 +7,7 @@
 
 #include "flop_trace.pb.h"
 #include "reader/damage.h"
+#include "support/packed_rows.h"
 #include "tables/totals.h"
 
 namespace flopinj::reduce {
@@ -15,6 +16,11 @@ struct StepTimes {
   uint64_t start_ns = 0;  // on the trace's clock
   uint64_t duration_ns = 0;
   uint32_t path = 0;  // id in the trace
+
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tie(of.start_ns, of.duration_ns, of.path);
+  }
 };
 
 // The format's StepSums.
@@ -37,6 +43,12 @@ struct SingleStep {
   StepGpuTime gpu;
   uint32_t kind = 0;  // SummarySteps::kinds, plus 1; 0: not known
   std::optional<uint64_t> millijoules;
+
+  template <typename Self>
+  static auto packed(Self& of) {
+    auto& [number, times, launches, gpu, kind, millijoules] = of;
+    return std::tie(number, times, launches, gpu, kind, millijoules);
+  }
 };
 struct SummarySteps {
   struct Launches {
@@ -44,7 +56,7 @@ struct SummarySteps {
     uint64_t count = 0;
   };
   uint32_t every = 1;  // a power of two: each step is there, every second, every fourth, ...
-  std::vector<SingleStep> steps;
+  PackedRows<SingleStep> steps;
   std::vector<std::vector<Launches>> kinds;
 };
 
@@ -64,6 +76,7 @@ class StepTable {
   const StepSums& sums() const { return sums_; }
   // What a summary has of single steps, where it was asked for.
   const SummarySteps& in_summary() const { return in_summary_; }
+  void forget_single() { in_summary_ = {}; }
 
  private:
   std::map<uint32_t, StepTimes> steps_;

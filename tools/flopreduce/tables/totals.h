@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/members.h"
+#include "support/packed_rows.h"
 #include "support/wide.h"
 #include "tables/busy_time.h"
 #include "tables/flop_series.h"
@@ -77,8 +78,8 @@ struct DeviceTime {
   uint64_t unplaced = 0;  // launches without: counted by a tally, or never timed
   u128 kernel_ns = 0;     // sum of the durations of those placed
   BusyTime busy;
-  std::vector<FlopSeries>
-      flop;  // by phase: Totals::phases; of launches that are placed and measured
+  // By phase: Totals::phases; of launches that are placed and measured. Empty where none is placed.
+  std::vector<FlopSeries> flop;
 };
 
 // Launches of one process that have all of these in common.
@@ -89,6 +90,12 @@ struct FactRow {
   uint32_t rule = 0;                // PhaseRules::rules()
   uint32_t signature = 0;           // TraceTables::signatures
   Counts counts;
+
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tuple_cat(std::tie(of.device, of.thread, of.stream, of.path, of.rule, of.signature),
+                          Counts::sums(of.counts));
+  }
 };
 
 // Of one training step: what its kernels took.
@@ -96,6 +103,11 @@ struct StepGpuTime {
   uint64_t gpu_ns = 0;   // sum of the kernels' times
   uint64_t untimed = 0;  // launches that are not in it: without a time, or while counters were read
   std::optional<uint64_t> busy_ns;  // union of all known times, added up over devices
+
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tie(of.gpu_ns, of.untimed, of.busy_ns);
+  }
 };
 
 // Of a kernel's launches, what they took; as far as it is known.
@@ -112,7 +124,7 @@ struct Totals {
   std::vector<std::string> phases;  // every name in the rule table once, in its order
   std::vector<DeviceTime> devices;  // parallel to TraceTables::devices
   // Only where they were asked for (RowsBy::kThread).
-  std::vector<FactRow> facts;                               // by trace, then device, thread, ...
+  std::map<uint32_t, PackedRows<FactRow>> facts;            // by trace; some may be several rows
   std::vector<std::map<uint32_t, StepGpuTime>> step_times;  // by trace, then number of the step
   uint64_t fact_launches_left_out = 0;
   // Likewise (passes/rows/kernel_durations.h), by the kernel's name in the NamePool.

@@ -17,6 +17,7 @@ uint32_t TraceTables::device_index(uint32_t trace, uint32_t id) {
   device.trace = trace;
   device.id = id;
   ids.set(id + 1, index);
+  ++traces[trace].device_count;
   return index;
 }
 

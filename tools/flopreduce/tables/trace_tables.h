@@ -78,6 +78,7 @@ struct TraceState : Recorded {
   std::vector<MetricGroup> group_list;
   std::vector<Function> function_facts;  // what `functions` gives the index of
   uint32_t last_sequence = 0;
+  uint32_t device_count = 0;  // of TraceTables::devices
 
   // Of a range path's id, 0 being no range; kNoIndex where it is not defined.
   uint32_t path(uint64_t id) const {
@@ -116,7 +117,7 @@ struct TraceTables {
   SignatureTable signatures;
   PathTable paths;
   SampleTable samples_by_device;  // (signature, device)
-  std::vector<Device> devices;
+  std::deque<Device> devices;
   std::deque<TraceState> traces;
   std::unordered_set<uint32_t> never_measured;    // NamePool: kernels that no process measures
   std::unordered_map<uint32_t, KernelCode> code;  // by signature, where something is said of it

@@ -693,17 +693,19 @@ TEST_CASE("lost: steps last from their first kernel to the next one's") {
                                 {kIdleShortGaps, 600},
                                 {kMatrixBelowRoof, 7 * 400},
                                 {kOtherFlop, 7 * 600}});
-  REQUIRE(lost.steps.size() == 4);
-  CHECK(lines(lost.steps[0].ns) == Lines{{kIdleStartEnd, 600},
-                                         {kIdleBetweenSteps, 900},
-                                         {kMatrixBelowRoof, 400},
-                                         {kOtherFlop, 600}});
-  CHECK(lost.steps[1].first == 1);
-  CHECK(lines(lost.steps[1].ns) == Lines{{kIdleBetweenSteps, 800},
-                                         {kIdleShortGaps, 200},
-                                         {kMatrixBelowRoof, 800},
-                                         {kOtherFlop, 1200}});
-  CHECK(lines(lost.steps[3].ns) ==
+  std::vector<LostReport::Step> steps;
+  for (const auto& one : lost.steps) steps.push_back(one);
+  REQUIRE(steps.size() == 4);
+  CHECK(lines(steps[0].ns) == Lines{{kIdleStartEnd, 600},
+                                    {kIdleBetweenSteps, 900},
+                                    {kMatrixBelowRoof, 400},
+                                    {kOtherFlop, 600}});
+  CHECK(steps[1].first == 1);
+  CHECK(lines(steps[1].ns) == Lines{{kIdleBetweenSteps, 800},
+                                    {kIdleShortGaps, 200},
+                                    {kMatrixBelowRoof, 800},
+                                    {kOtherFlop, 1200}});
+  CHECK(lines(steps[3].ns) ==
         Lines{{kIdleShortGaps, 200}, {kMatrixBelowRoof, 800}, {kOtherFlop, 1200}});
   CHECK(lost.device_steps == 3);
   CHECK(json_of(report)["lost_capacity"][0]["advice"] ==

@@ -350,7 +350,9 @@ TEST_CASE("lost: lines add up to the wall time, and none is negative") {
     for (const auto& part : device.parts)
       for (const u128 fs : part.time.fs) CHECK(fs <= all + *device.wall_fs);  // none wrapped
     LostReport report;
-    add_up({device}, report);
+    LostSums sums;
+    sums.add(0, device);
+    sums.add_up(report);
     const auto wall_ns = static_cast<uint64_t>((*device.wall_fs + kFsInNs / 2) / kFsInNs);
     CHECK(report.capacity_ns == wall_ns);
     report.missing.clear();
@@ -359,6 +361,44 @@ TEST_CASE("lost: lines add up to the wall time, and none is negative") {
   CHECK(settled > 3000);
   CHECK(refused > 300);
   CHECK(moved > 1000);
+}
+
+TEST_CASE("lost: parts are rounded line by line, device by device, in whatever order they come") {
+  std::mt19937_64 random(1);
+  std::vector<LostDevice> devices(4);
+  for (uint32_t number = 0; number < devices.size(); ++number) {
+    devices[number].trace = number / 2;
+    devices[number].device = number % 2;
+    const LostTime time = random_time(random);
+    for (const LostTime& part : cut_up(time, random))
+      devices[number].parts.push_back({"phase", std::to_string(number), part});
+    for (const LostTime& part : cut_up(time, random)) devices[number].steps.push_back({0, 0, part});
+  }
+  std::vector<LostNs> expected;
+  for (const LostDevice& device : devices) expected.resize(expected.size() + device.parts.size());
+  const auto rounded = [](u128 fs) { return (fs + kFsInNs / 2) / kFsInNs; };
+  u128 until = 0;
+  for (size_t line = 0; line < kLostLines; ++line) {
+    size_t place = 0;
+    for (const LostDevice& device : devices)
+      for (const auto& part : device.parts) {
+        const u128 before = until;
+        until += part.time.fs[line];
+        expected[place++][line] = static_cast<uint64_t>(rounded(until) - rounded(before));
+      }
+  }
+  std::erase(expected, LostNs{});
+  for (const std::vector<uint32_t>& order : {std::vector<uint32_t>{0, 1, 2, 3}, {3, 1, 0, 2}}) {
+    LostSums sums;
+    for (const uint32_t number : order) sums.add(number, devices[number]);
+    LostReport report;
+    sums.add_up(report);
+    std::vector<LostNs> found;
+    for (const LostReport::Part& part : report.parts) found.push_back(part.ns);
+    CHECK(found == expected);
+    report.missing.clear();
+    CHECK(adds_up(report));
+  }
 }
 
 TEST_CASE("lost: what cannot be is no ledger") {

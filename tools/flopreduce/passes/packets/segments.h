@@ -55,7 +55,7 @@ void for_each_new_packet(const Segment& segment, Visit&& visit) {
 class Segments {
  public:
   static constexpr uint64_t kBytes = 8U << 20;
-  static constexpr size_t kMost = 1U << 16;
+  static constexpr size_t kMost = 1U << 20;  // a rank has one or more
 
   // Each packet in turn. `trace` is kNoIndex for packets of no trace; `last_sequence` that of the
   // trace before this packet. False where there are too many segments.

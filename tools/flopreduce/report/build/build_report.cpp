@@ -294,6 +294,7 @@ void Builder::add_traces() {
     has_samples[tables_.devices[device].trace] = true;
   });
   std::unordered_map<std::string, size_t> names;
+  report_.traces.reserve(tables_.traces.size());
   for (const auto& state : tables_.traces) {
     TraceReport& t = report_.traces.emplace_back();
     t.name = process_name(state);

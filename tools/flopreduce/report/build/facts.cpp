@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "report/build_report.h"
 
 namespace flopinj::reduce {
@@ -11,6 +13,29 @@ void FactPlaces::sort_paths(const std::vector<uint32_t>& range_of, Report& repor
   for (auto& [key, path] : paths) path = place[path];
 }
 
+namespace {
+
+// Of one trace, in a fixed order, each once: segments and merged classes may give several.
+std::vector<FactRow> fact_rows(const PackedRows<FactRow>& packed) {
+  std::vector<FactRow> rows;
+  rows.reserve(packed.size());
+  for (const FactRow& row : packed) rows.push_back(row);
+  const auto order = [](const FactRow& r) {
+    return std::tie(r.device, r.thread, r.stream, r.path, r.rule, r.signature);
+  };
+  std::ranges::sort(rows, {}, order);
+  size_t size = 0;
+  for (const FactRow& row : rows)
+    if (size > 0 && order(rows[size - 1]) == order(row))
+      rows[size - 1].counts.add(row.counts);
+    else
+      rows[size++] = row;
+  rows.resize(size);
+  return rows;
+}
+
+}  // namespace
+
 // Ids count from 1 and device 1 is ordinal 0; the device of id 0 is not known.
 void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable& work,
                  Report& report) {
@@ -21,19 +46,18 @@ void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable&
   report.chips = tables.chips;
   std::unordered_map<uint32_t, uint32_t> thread_names;  // NamePool -> report.thread_names
   work.start_over();
-  report.facts.reserve(totals.facts.size());
-  for (const FactRow& row : totals.facts) {
+  const auto add = [&](const FactRow& row) {
     const Device& device = tables.devices[row.device];
     const auto path = places.paths.find(FactPlaces::key(row.path, row.rule));
     const auto signature = places.signatures.find(FactPlaces::key(row.signature, device.chip));
     if (path == places.paths.end() || signature == places.signatures.end()) {
       // In no row of the report either, whose table was full.
       add_saturating(report.fact_launches_left_out, row.counts.launches);
-      continue;
+      return;
     }
     const Work did =
         work.next(Row{row.signature, device.chip, row.path, row.rule, row.counts}).work;
-    FactReport& fact = report.facts.emplace_back();
+    FactReport fact;
     fact.trace = device.trace;
     if (device.id > 0) fact.device = device.id - 1;
     fact.chip = device.chip;
@@ -53,7 +77,10 @@ void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable&
     fact.flop = did.flop;
     fact.varying = did.varying > 0;
     fact.at_most = did.flop_at_most();
-  }
+    report.facts.push_back(fact);
+  };
+  for (const auto& [trace, rows] : totals.facts)
+    for (const FactRow& row : fact_rows(rows)) add(row);
 }
 
 }  // namespace flopinj::reduce

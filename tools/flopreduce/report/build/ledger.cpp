@@ -209,6 +209,7 @@ void build_ledger(const ReportSources& from, const WorkTable& work, Report& repo
       lines_of_rows(tables, from.totals, work, unmeasured, report.ledger);
   const std::vector<LostLaunches> lost = lost_launches(tables, lines);
   LedgerReport& ledger = report.ledger;
+  report.devices.reserve(tables.traces.size());
   for (uint32_t d = 0; d < tables.devices.size(); ++d) {
     const Device& device = tables.devices[d];
     LedgerLine& line = lines[d];

@@ -324,24 +324,25 @@ void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t
     if (trace.steps.any()) out.ranges[t] = range_name(trace, tables);
     uint64_t seen = 0;
     for (const auto& [number, times] : trace.steps.steps()) {
-      auto& step = out.listed.emplace_back(listed_step(trace, t, number, times, seen++ < skip));
+      StepsReport::Listed step = listed_step(trace, t, number, times, seen++ < skip);
       if (const auto found = work[t].find(number); found != work[t].end())
         step.work = found->second;
       const auto& gpu = totals.step_times[t];
       if (const auto found = gpu.find(number); found != gpu.end()) step.gpu = found->second;
       step.millijoules =
           trace.energy_readings.between(times.start_ns, times.start_ns + times.duration_ns);
+      out.listed.push_back(step);
     }
     if (!trace.steps.steps().empty()) continue;
     const SummarySteps& kept = trace.steps.in_summary();
     for (const SingleStep& one : kept.steps) {
-      auto& step =
-          out.listed.emplace_back(listed_step(trace, t, one.number, one.times, one.number <= skip));
+      StepsReport::Listed step = listed_step(trace, t, one.number, one.times, one.number <= skip);
       step.every = kept.every;
       step.gpu = one.gpu;
       step.millijoules = one.millijoules;
       step.work_known = one.kind != 0 || one.launches == 0;
       step.work = work_in_summary(kept, one, t, each);
+      out.listed.push_back(step);
     }
   }
 }

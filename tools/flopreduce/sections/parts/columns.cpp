@@ -31,13 +31,17 @@ Section TableSource::section(const Report& report) const {
   return {title_, {}, std::move(all), {}};
 }
 
-Table TableSource::table(const Report& report, bool for_people) const {
+Table TableSource::table(const Report& report, bool for_people, bool held) const {
   Table out{key_, {}};
   for (const Column& column : list_())
     if (ColumnList::shown(column, for_people)) out.columns.push_back(column);
   out.long_list = long_list_;
   out.when_empty = when_empty_;
   fill_(out, report, for_people);
+  if (held) {
+    out.each([&](const TableRow& row) { out.rows.push_back(row); });
+    out.each = {};
+  }
   return out;
 }
 

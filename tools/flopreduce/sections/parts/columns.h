@@ -237,11 +237,11 @@ class Columns : public ColumnList {
       return get(row);
   }
   template <typename V>
-  static Cell text_cell(const V& value) {
+  static Cell text_cell(V&& value) {
     if constexpr (requires { value.has_value(); })
-      return value ? text_cell(*value) : Cell::none();
+      return value ? text_cell(*std::forward<V>(value)) : Cell::none();
     else
-      return Cell(std::string(value));
+      return Cell(std::string(std::forward<V>(value)));
   }
   template <typename V>
   static Cell count_cell(const V& value) {
@@ -264,9 +264,9 @@ class TableSource {
       : key_(key), about_(about) {
     list_ = [list] { return list().said(); };
     fill_ = [list, rows](Table& table, const Report& report, bool for_people) {
-      const Columns<Row> c = list();
-      for (const Row& row : std::invoke(rows, report))
-        table.rows.push_back(c.cells(&row, report, for_people));
+      table.each = [c = list(), rows, &report, for_people](const auto& visit) {
+        for (const Row& row : std::invoke(rows, report)) visit(c.cells(&row, report, for_people));
+      };
     };
   }
   // `each(report, visit)` calls visit(row) for each of many rows, which are never held.
@@ -274,6 +274,7 @@ class TableSource {
   static TableSource pass_on(const char* key, const char* about, Columns<Row> (*list)(),
                              void (*each)(const Report&, const std::function<void(const Row&)>&)) {
     TableSource source(key, about);
+    source.held_ = false;
     source.list_ = [list] { return list().said(); };
     source.fill_ = [list, each](Table& table, const Report& report, bool for_people) {
       table.each = [c = list(), each, &report, for_people](const auto& visit) {
@@ -308,18 +309,20 @@ class TableSource {
   bool facts() const { return facts_; }
   std::vector<Column> columns() const { return list_(); }  // all of them
   // For programs: all columns but second looks.
-  Table for_programs(const Report& report) const { return table(report, false); }
-  Table for_people(const Report& report) const { return table(report, true); }
+  Table for_programs(const Report& report) const { return table(report, false, held_); }
+  Table for_people(const Report& report) const { return table(report, true, held_); }
+  // For programs; no row is held.
+  Table passed_on(const Report& report) const { return table(report, false, false); }
   // Empty where there is no row and nothing to be said instead.
   Section section(const Report& report) const;
 
  private:
   TableSource(const char* key, const char* about) : key_(key), about_(about) {}
-  Table table(const Report& report, bool for_people) const;
+  Table table(const Report& report, bool for_people, bool held) const;
 
   const char* key_;
   const char* about_;
-  bool facts_ = false, long_list_ = false;
+  bool facts_ = false, long_list_ = false, held_ = true;
   const char *title_ = "", *when_empty_ = "";
   std::function<std::vector<Column>()> list_;
   std::function<void(Table&, const Report&, bool)> fill_;

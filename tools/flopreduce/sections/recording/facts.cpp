@@ -6,8 +6,9 @@
 namespace flopinj::reduce {
 namespace {
 
-std::string range_text(const PathReport& path, const Report& report) {
-  return path.range == kNoRange ? "" : report.ranges[path.range].path;
+const std::string& range_text(const PathReport& path, const Report& report) {
+  static const std::string kNone;
+  return path.range == kNoRange ? kNone : report.ranges[path.range].path;
 }
 const std::string& phase_of_path(const PathReport& path, const Report& report) {
   return report.rules[path.rule].phase;
