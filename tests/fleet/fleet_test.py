@@ -218,9 +218,15 @@ class Questions(Folder):
             joules = energy[row["job"]]
             self.assertAlmostEqual(row["energy_joules"], joules, delta=1e-9 * joules)
             self.assertAlmostEqual(row["kwh"], joules / 3.6e6, delta=1e-12)
-            self.assertAlmostEqual(row["flop_per_joule"], float(row["flop"]) / joules,
-                                   delta=1e-6 * row["flop_per_joule"])
-            self.assertEqual((row["energy_gpus"], row["energy_joules_mark"]), (row["gpus"], "~"))
+            # On a busy machine the program may be far before the counter is read.
+            if reports[row["job"]]["figures"]["energy_j"] is None:
+                mark = ">= ~"
+                self.assertIsNone(row["flop_per_joule"])
+            else:
+                mark = "~"
+                self.assertAlmostEqual(row["flop_per_joule"], float(row["flop"]) / joules,
+                                       delta=1e-6 * row["flop_per_joule"])
+            self.assertEqual((row["energy_gpus"], row["energy_joules_mark"]), (row["gpus"], mark))
         (model,) = self.ask("models", electricity=0.3)
         self.assertAlmostEqual(model["electricity_cost"], 0.3 * sum(energy.values()) / 3.6e6,
                                delta=1e-12)
@@ -230,13 +236,9 @@ class Questions(Folder):
                                  ("chips", "gpu_hours"), ("wasted", "gpu_hours")):
             self.assertAlmostEqual(sum(row[column] for row in self.ask(question)), total,
                                    delta=1e-9 * total, msg=question)
-        merged = []  # a lake has the lines of summaries, which do not know of kernels at once
-        for job in self.jobs:
-            summary = self.folder / f"{job.name}.sum"
-            reduce("merge", "-o", summary, job.folder)
-            merged += report_of(summary)["lost"]
+        all_lines = [line for report in reports.values() for line in report["lost"]]
         for row in self.ask("lost"):
-            lines = [line for line in merged if line["line"] == row["line"]]
+            lines = [line for line in all_lines if line["line"] == row["line"]]
             self.assertAlmostEqual(row["gpu_hours"],
                                    sum(figure(line, "ns") or 0 for line in lines) / 3.6e12,
                                    delta=1e-12, msg=(row, lines))
@@ -260,10 +262,11 @@ class Questions(Folder):
     def test_energy_says_of_how_many_gpus_it_is(self):
         from flopinj.fleet import tables
 
-        def made(*gpus):
+        def made(*gpus, marks=("~", "~")):
             known = {"flop": 1000}
-            tables.Made._energy(known, [[{"energy_j": joules, "energy_j_mark": "~"}
-                                         for joules in processes] for processes in gpus])
+            tables.Made._energy(known, [[{"energy_j": joules, "energy_j_mark": mark}
+                                         for joules, mark in zip(processes, marks)]
+                                        for processes in gpus])
             return known
 
         # Two processes of one GPU, one after another; and a GPU of which one does not know it.
@@ -271,8 +274,12 @@ class Questions(Folder):
             "flop": 1000, "energy_gpus": 1, "energy_joules": 5, "energy_joules_mark": "~",
             "kwh": 5 / 3.6e6, "flop_per_joule": 200})
         self.assertEqual(made(["2"], ["3", ""]), {
-            "flop": 1000, "energy_gpus": 1, "energy_joules": 2, "energy_joules_mark": ">=",
+            "flop": 1000, "energy_gpus": 1, "energy_joules": 2, "energy_joules_mark": ">= ~",
             "kwh": 2 / 3.6e6})
+        # One of two devices was read late: FLOP per joule would be an upper bound.
+        self.assertEqual(made(["2", "3"], marks=("~", ">= ~")), {
+            "flop": 1000, "energy_gpus": 1, "energy_joules": 5, "energy_joules_mark": ">= ~",
+            "kwh": 5 / 3.6e6})
         self.assertEqual(made([""]), {"flop": 1000, "energy_gpus": 0})
 
     def test_polars_answers_as_duckdb_does(self):

@@ -1,5 +1,6 @@
 """The energy of devices. The simulated board draws 400 W, whatever it does, by the simulated clock
-(tools/simgpu/README.md); its counter has whole millijoules."""
+(tools/simgpu/README.md); its counter has whole millijoules. On a busy machine the program may be so
+far before the counter is read that the energy is a lower bound of the recording's."""
 
 import csv
 import io
@@ -7,6 +8,7 @@ import io
 import harness
 import ranks
 from attaching import Attach, ask
+from report_tables import figure
 
 WATTS = 400
 ENERGY, REALTIME, TRACE_CLOCK = 24, 15, 14  # of a packet; of its header
@@ -22,7 +24,7 @@ class Energy(harness.TestCase):
 
     def check_power(self, device):
         """Two readings, each up to a millijoule less than it was."""
-        energy = device["energy_j"]
+        energy = figure(device, "energy_j")
         self.assertGreater(energy, 0)
         self.assertAlmostEqual(device["power_w"], WATTS, delta=WATTS * 0.001 / energy)
 
@@ -34,23 +36,25 @@ class Energy(harness.TestCase):
                 self.check_power(device)
                 # The recording has all of the readings' time, and what its start took beside.
                 process, = report["processes"]
-                self.assertLessEqual(device["energy_j"], WATTS * process["wall_ns"] / 1e9)
                 figures = report["figures"]
-                self.assertEqual(figures["energy_j"], device["energy_j"])
-                self.assertAlmostEqual(figures["flop_per_j"] * figures["energy_j"],
+                energy = figure(figures, "energy_j")
+                self.assertLessEqual(energy, WATTS * process["wall_ns"] / 1e9)
+                for mark in ("", "_at_least"):
+                    self.assertEqual(figures.get(f"energy_j{mark}"), device.get(f"energy_j{mark}"))
+                self.assertAlmostEqual(figure(figures, "flop_per_j") * energy,
                                        figures["flop"], delta=1e-6 * figures["flop"])
                 summary = self.folder / "one.sum"
                 harness.run([harness.FLOPREDUCE, "merge", "--force", "-o", summary, self.trace],
                             harness.clean_environment(), check=True)
                 merged = harness.reduce(summary)
-                self.assertEqual(merged["figures"]["energy_j"], figures["energy_j"])
+                self.assertEqual(figure(merged["figures"], "energy_j"), energy)
 
     def test_the_energy_of_a_job_is_that_of_all_its_devices(self):
         traces = [self.folder / f"{rank}.pb" for rank in range(2)]
-        alone = [self.train(rank, FLOPINJ_MEASURE_RANKS="all")["figures"]["energy_j"]
+        alone = [figure(self.train(rank, FLOPINJ_MEASURE_RANKS="all")["figures"], "energy_j")
                  for rank in range(2)]
         both = harness.reduce(*traces)["figures"]
-        self.assertAlmostEqual(both["energy_j"], sum(alone), places=9)
+        self.assertAlmostEqual(figure(both, "energy_j"), sum(alone), places=9)
         # Of one of them it is not known, so the sum is a lower bound.
         self.train(1, "nvml_mig", FLOPINJ_MEASURE_RANKS="all")
         some = harness.reduce(*traces)["figures"]

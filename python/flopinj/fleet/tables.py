@@ -382,10 +382,11 @@ class Made:
             return
         joules = math.fsum(float(device["energy_j"]) for one in measured for device in one)
         whole = len(measured) == len(gpus)
-        marks = {device["energy_j_mark"] for one in measured for device in one}
+        marks = {mark for one in measured for device in one
+                 for mark in device["energy_j_mark"].split()} | ({">="} if not whole else set())
         known |= {"energy_joules": joules, "kwh": joules / _JOULES_IN_KWH,
-                  "energy_joules_mark": max(marks) or None if whole else ">="}
-        if whole and joules and known["flop"] is not None:
+                  "energy_joules_mark": " ".join(sorted(marks)) or None}
+        if ">=" not in marks and joules and known["flop"] is not None:
             known["flop_per_joule"] = float(known["flop"]) / joules
 
     def _labels(self, report: Report, known: dict[str, Any]) -> None:

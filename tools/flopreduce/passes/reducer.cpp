@@ -374,10 +374,7 @@ Report Reducer::run() {
   totals.facts.clear();
   totals.device_rules = {};
   totals.untimed_rows = {};
-  for (TraceState& state : tables.traces) {
-    google::protobuf::RepeatedPtrField<std::string>().Swap(state.header.mutable_command_line());
-    trace::Energy().Swap(&state.energy);
-  }
+  for (TraceState& state : tables.traces) trace::Energy().Swap(&state.energy);
   report.with_facts = options_.facts;
   step_pass(shared, sources, totals, report);
   for (TraceState& state : tables.traces) state.steps.forget_single();
