@@ -306,7 +306,7 @@ class Made:
         if not files:
             return
         connection = duckdb.connect()
-        connection.execute("SET threads = 1; SET memory_limit = '512MB'")
+        connection.execute("SET threads = 1; SET memory_limit = '128MB'")
         connection.execute(f"SET temp_directory = '{self.folder}'")
         connection.read_parquet(files).create_view("rows")
         for name in ("kernels", "ranks"):

@@ -176,9 +176,11 @@ class Readers {
 
   void read_segments(size_t thread) noexcept {
     TotalsPass& totals = totals_[thread];
+    OpenInput open;
     try {
       for (size_t i = next_++; i < segments_.size() && times_.wait_for_turn(i); i = next_++) {
         const Segment& segment = segments_[i];
+        open.at(*segment.input);
         DamageLog damage;
         times_.append(i, totals.segment(segment, damage));
         progress_.add(segment.end - segment.begin);
@@ -196,7 +198,9 @@ class Readers {
 
   // The recorder may have written newer ones since pass one: they hold all that those did.
   void read_revisions(TotalsPass& totals) {
+    OpenInput open;
     for (const auto& place : pass_.revisions.newest()) {
+      open.at(*pass_.files[place.file].input);
       DamageLog& damage = damage_of(place.trace, place.file);
       DamageLog framing;
       PacketReader reader(*pass_.files[place.file].input, framing, Batches::kCheck, place.begin,

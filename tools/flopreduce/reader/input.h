@@ -81,4 +81,24 @@ class Input {
   size_t readers_ = 0;
 };
 
+// Keeps one input open at a time, for stretches of inputs that are read one after another: a file is
+// opened, and decompressed, once for all of its own.
+class OpenInput {
+ public:
+  void at(Input& input) {
+    if (input_ == &input) return;
+    close();
+    reading_.emplace(input);
+    input_ = &input;
+  }
+  void close() {
+    reading_.reset();
+    input_ = nullptr;
+  }
+
+ private:
+  Input* input_ = nullptr;
+  std::optional<Input::Reading> reading_;
+};
+
 }  // namespace flopinj::reduce

@@ -1,7 +1,9 @@
 """flopreduce as a program: what it prints where, its exit codes, and its JSON against the schema in
 the repository."""
 
+import contextlib
 import csv
+import ctypes
 import fcntl
 import gzip
 import json
@@ -10,6 +12,7 @@ import re
 import resource
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -38,6 +41,18 @@ def zstd_compress(data):
     codec = pyarrow.Codec("zstd")
     return b"".join(codec.compress(data[at:at + 64], asbytes=True)
                     for at in range(0, len(data), 64))
+
+
+@contextlib.contextmanager
+def opened(file):
+    """A function that says afterwards how often the file was opened."""
+    libc, in_open, in_close = ctypes.CDLL(None), 0x20, 0x10  # equal events that follow are one
+    queue = libc.inotify_init1(os.O_NONBLOCK)
+    libc.inotify_add_watch(queue, os.fsencode(file), in_open | in_close)
+    yield lambda: seen
+    events = os.read(queue, 1 << 20)
+    os.close(queue)
+    seen = sum(mask == in_open for _, mask, _, _ in struct.iter_unpack("iIII", events))
 
 
 def json_of(*arguments):
@@ -496,6 +511,22 @@ class Program(unittest.TestCase):
                 twice = self.folder / f"twice.pb.{kind}"
                 twice.write_bytes(pack(gzip.compress(plain)))
                 self.one_line(run(twice), 5, "is compressed twice")
+
+    def test_a_compressed_summary_is_decompressed_once_for_each_reading(self):
+        """And not once for each of its recordings."""
+        rank = ranks.Trace(self.trace["training"].read_bytes())
+        folder = self.folder / "hundred"
+        folder.mkdir()
+        for number in range(100):
+            (folder / f"{number}.pb").write_bytes(
+                rank.of_rank(number, 100, host="node", session=1 + number))
+        packed = self.folder / "hundred.sum.zst"
+        packed.write_bytes(zstd_compress(run("merge", folder).stdout))
+        for words in (("--format", "json"), ("--format", "json", "-j", "2"), ("merge",)):
+            with self.subTest(words), opened(packed) as times:
+                done = run(*words, packed)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertLess(times(), 20)
 
     def test_compressed_traces_may_be_longer_than_what_is_decompressed_at_once(self):
         trace = self.trace["training"].read_bytes()

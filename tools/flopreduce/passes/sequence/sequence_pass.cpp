@@ -32,11 +32,14 @@ SequencePass::SequencePass(const TraceTables& tables, const PhaseRules& rules, P
 }
 
 void SequencePass::read(const Segments& segments) {
-  for (const Segment& segment : segments.all())
+  OpenInput open;
+  for (const Segment& segment : segments.all()) {
+    open.at(*segment.input);
     for_each_new_packet(segment, [&](const Packet& packet) {
       if (!packet.damaged) this->packet(segment.trace, packet);
       return true;
     });
+  }
 }
 
 void SequencePass::packet(uint32_t trace, const Packet& packet) {

@@ -146,8 +146,7 @@ void Merge::leave_out_simulated() {
 // Of parts of one recording, in the order in which they were written: packets that came before are
 // left out. Reads them twice, and once more where ranges name operators.
 Recording Merge::condensed(std::span<const Found> parts, DamageLog& damage) {
-  std::optional<Input::Reading> open;  // one file is opened once, many are one after another
-  if (parts.size() == 1) open.emplace(*inputs_[parts.front().at.input]);
+  open_.at(*inputs_[parts.front().at.input]);  // one file is opened once, many one after another
   Revisions revisions;
   Segments segments;
   Bodies definitions, steps;
@@ -267,11 +266,7 @@ void Merge::choose() {
 // False where its input can no longer be read.
 bool Merge::copy(const Found& found, const std::function<void(std::string_view)>& to) {
   Input& input = *inputs_[found.at.input];
-  if (input_read_ != found.at.input) {
-    reading_.reset();
-    reading_ = std::make_unique<Input::Reading>(input);
-    input_read_ = found.at.input;
-  }
+  open_.at(input);
   bytes_.resize(static_cast<size_t>(found.at.end - found.at.begin));
   auto* to_bytes = reinterpret_cast<uint8_t*>(bytes_.data());
   if (input.read_at(found.at.begin, to_bytes, bytes_.size()) != bytes_.size()) return false;
@@ -301,8 +296,7 @@ void Merge::write(const std::function<void(std::string_view)>& to) {
     if (damage.partial()) damaged_.push_back(name_of(found) + ": " + words(damage));
   }
   to(waiting);
-  reading_.reset();
-  input_read_ = UINT32_MAX;
+  open_.close();
 }
 
 std::map<uint64_t, const Input*> most_complete(const std::vector<Input*>& inputs) {

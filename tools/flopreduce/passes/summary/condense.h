@@ -78,9 +78,8 @@ class Merge {
   std::optional<std::set<uint64_t>> only_;
   std::vector<Chosen> chosen_;
   std::vector<std::string> errors_, damaged_;
-  std::string bytes_;                        // of the recording that is copied
-  std::unique_ptr<Input::Reading> reading_;  // its input
-  uint32_t input_read_ = UINT32_MAX;
+  std::string bytes_;  // of the recording that is copied
+  OpenInput open_;     // its input
 };
 
 // Of the recordings in these inputs, by session: what a merge would take, as sources(). For
