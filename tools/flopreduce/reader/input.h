@@ -81,8 +81,8 @@ class Input {
   size_t readers_ = 0;
 };
 
-// Keeps one input open at a time, for stretches of inputs that are read one after another: a file is
-// opened, and decompressed, once for all of its own.
+// Keeps one input open at a time, for stretches of inputs that are read one after another: a file
+// is opened, and decompressed, once for all of its own.
 class OpenInput {
  public:
   void at(Input& input) {
