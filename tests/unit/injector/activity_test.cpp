@@ -92,6 +92,7 @@ struct Scene {
   Scene& operator=(const Scene&) = delete;
   // What CUPTI holds at the end is CUPTI's: this one gives every buffer back.
   ~Scene() {
+    played = &cupti;  // not of a later scene, which is gone
     while (!held.empty()) complete();
   }
 

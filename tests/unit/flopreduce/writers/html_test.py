@@ -110,6 +110,8 @@ class Page(unittest.TestCase):
 
     def test_frames_are_as_wide_as_their_work_and_zoom(self):
         self.open("training")
+        self.browser.wait("[...document.querySelectorAll('.frame')].some((f) => "
+                          "f.textContent === 'layer:fc1')")
         width = {text: w for text, w, _ in frames(self.browser)}
         ranges = by(report("training"), "ranges")
         work = {path.split("/")[-1]: known(row) for path, row in ranges.items()}
