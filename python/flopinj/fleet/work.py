@@ -230,7 +230,7 @@ class Job:
     made_by: str  # a hash of the program and its options
     options: list[str]  # of flopreduce
     parts: list[Part]
-    alone: bool  # no part has recordings of other jobs
+    alone: bool  # `parts` have recordings of this job only
     inputs: list[Input]  # new or changed traces, which are in the parts
     gone: list[str]  # traces of this source that were taken in, and are there no more
     source: str
