@@ -113,6 +113,7 @@ CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
   hooks.log_error = [](std::string_view line) { log::error(line); };
   hooks.log_info = [](std::string_view line) { log::info(line); };
   hooks.closed = [this](const RecordingSummary& summary) {
+    process_state().session.trace_closed = true;
     if (closing_) closing_(summary);
   };
   return hooks;

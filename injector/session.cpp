@@ -1,4 +1,5 @@
 #include <injector/process/capture_range.h>
+#include <injector/process/closer.h>
 #include <injector/process/control_server.h>
 #include <injector/process/helper_threads.h>
 #include <injector/process/log.h>
@@ -76,7 +77,7 @@ void begin_anew_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
   is.life = Life::kOff;
 }
 
-void stop_at_exit() { stop_session(EndReason::kExit); }
+void stop_at_exit() { stop_session(); }
 
 // A trace is opened only where exit() will end it: the handlers are registered, which the C library
 // refuses once it has run the last one, and ours has not begun. CUPTI is loaded before, so that its
@@ -94,8 +95,10 @@ bool exit_will_find(Recording& recording) noexcept FLOPINJ_REQUIRES(session().ch
 
 // The recording's memory, once no thread of the program is inside it. Where one stays inside, or a
 // thread of ours may be inside CUPTI, it is kept.
-void free_recording(std::unique_ptr<Recording> recording, bool ended) {
+void free_recording(std::unique_ptr<Recording> recording, bool ended)
+    FLOPINJ_REQUIRES(session().changing) {
   constexpr auto kMostWait = std::chrono::seconds(5);
+  dismiss_closer();
   session().edge = nullptr;
   end_epoch();
   const bool free = ended && visits_ended(kMostWait);
@@ -116,6 +119,7 @@ void publish(Recording& recording) noexcept FLOPINJ_REQUIRES(session().changing)
   mine.stop_ns = due_in(edge.settings.duration_s);
   mine.ends_itself = edge.settings.launch_count != 0 || edge.in_capture_range;
   mine.range_awaited = false;
+  mine.trace_closed = false;
 }
 
 void unpublish() noexcept FLOPINJ_REQUIRES(session().changing) {
@@ -126,18 +130,39 @@ void unpublish() noexcept FLOPINJ_REQUIRES(session().changing) {
   session().current = nullptr;
 }
 
+// The end of the program, or of the process's part in it. A recording that another thread begins or
+// ends is waited for, since only that thread knows which calls to CUPTI it has made. The wait has a
+// limit: after it the thread and its recording are left, and CUPTI is not called any more.
+void close() noexcept {
+  constexpr auto kMostWait = std::chrono::seconds(10);
+  try {
+    const RecursionGuard guard;
+    if (!session().changing.try_lock_for(kMostWait)) {
+      if (Recording* const left = session().unsettled.exchange(nullptr)) left->leave();
+      return;
+    }
+    const MutexLock lock(session().changing, std::adopt_lock);
+    if (recording_edge() == nullptr) return;
+    let_go(*session().current);
+    session().current->close(EndReason::kExit);
+  } catch (...) {  // nothing of ours may keep the program from ending
+  }
+}
+
 // Begins `recording`, which becomes the session's. False, with one line in `error`; then it is
 // freed. Memory may be short at every step: what had begun ends in any case.
 bool begin(std::unique_ptr<Recording> recording, std::string& error)
     FLOPINJ_REQUIRES(session().changing) {
   constexpr const char* kEnding = "it is ending";
   Edge& edge = recording->edge();
+  static_cast<void>(below_signal_handler());  // its first call takes locks
   std::unique_ptr<const std::string> output;
   bool begun = false, to_be_found = false;
   try {
     if (recording->connect(error)) {
-      to_be_found = true;
-      if (!exit_will_find(*recording)) {
+      if (!start_closer(close)) {
+        error = "cannot start a thread";
+      } else if (to_be_found = true; !exit_will_find(*recording)) {
         error = kEnding;
       } else if (recording->open(error)) {
         output = std::make_unique<const std::string>(recording->output());
@@ -163,25 +188,6 @@ bool begin(std::unique_ptr<Recording> recording, std::string& error)
   const Recording& current = *recording.release();  // published
   show_begun(std::move(output), edge.settings.mode, current.began_monotonic_ns(), *edge.collector);
   return true;
-}
-
-// The end of the program, or of the process's part in it. A recording that another thread begins or
-// ends is waited for, since only that thread knows which calls to CUPTI it has made. The wait has a
-// limit: after it the thread and its recording are left, and CUPTI is not called any more.
-void close(EndReason reason) noexcept {
-  constexpr auto kMostWait = std::chrono::seconds(10);
-  try {
-    const RecursionGuard guard;
-    if (!session().changing.try_lock_for(kMostWait)) {
-      if (Recording* const left = session().unsettled.exchange(nullptr)) left->leave();
-      return;
-    }
-    const MutexLock lock(session().changing, std::adopt_lock);
-    if (recording_edge() == nullptr) return;
-    let_go(*session().current);
-    session().current->close(reason);
-  } catch (...) {  // nothing of ours may keep the program from ending
-  }
 }
 
 // Recording begins later than the program.
@@ -312,22 +318,23 @@ bool listen_session() noexcept {
   }
 }
 
-// exit() in a signal handler is not allowed, and done all the same. The signal may have interrupted
-// us or CUPTI on this thread, with a lock held that no thread can give back. Where that is sure,
-// the end is left out; else it is tried on another thread, and waited for only so long. Up to
-// flush_ms of the trace may then be missing.
-void stop_session(EndReason reason) noexcept {
+// Where a signal handler has interrupted us or CUPTI on this thread, a lock is held for sure that
+// no thread can give back, and the end is left out. Where it has interrupted something else, the
+// end is tried (process/closer.h). All that this thread does itself is async-signal-safe.
+void stop_session() noexcept {
   constexpr auto kMostInHandler = std::chrono::seconds(2);
   session().exiting = getpid();
   // No handler of ours has run in a child of a bare clone.
   if (session().recorder != getpid()) return;
   if (recording_edge() == nullptr && session().unsettled == nullptr) return;
-  if (RecursionGuard::inside() || launching()) return;
-  if (!below_signal_handler()) return close(reason);
-  try {
-    run_aside([reason] { close(reason); }, kMostInHandler);
-  } catch (...) {  // no memory: what was flushed is there
+  if (!RecursionGuard::inside() && !launching()) {
+    if (!below_signal_handler()) return close();
+    if (ask_closer(kMostInHandler) || session().trace_closed) return;
   }
+  log::error_in_handler(
+      "flopinj: a signal handler has called exit(), and the call that the signal interrupted "
+      "cannot "
+      "be waited for: the trace lacks its end, and perhaps its last launches\n");
 }
 
 // `request`: what it has; null where the recording was asked for as the program started.

@@ -6,7 +6,7 @@
 //   InitializeInjection         start_session(): CUPTI, trace file, callbacks, activity, threads;
 //                               with FLOPINJ_DORMANT=1 only the control socket
 //   control socket              stop_recording(), start_recording(): any number of times
-//   exit                        stop_session(kExit): windows closed, times flushed, trace closed;
+//   exit                        stop_session(): windows closed, times flushed, trace closed;
 //                               none begins any more, and one that begins or ends is waited for
 //   fork                        parent: nothing changes; child: what was recording is dropped
 //
@@ -29,7 +29,7 @@ void start_session() noexcept;
 // Nothing is recorded until it is asked for, whatever the environment says. For a program that runs
 // already. False: no request can come.
 bool listen_session() noexcept;
-void stop_session(EndReason) noexcept;
+void stop_session() noexcept;
 
 // Of a request made while the program runs.
 struct Outcome {

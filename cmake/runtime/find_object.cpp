@@ -1,13 +1,32 @@
 // GCC 12's static libgcc finds unwinding tables by _dl_find_object(), which came with glibc 2.35.
-// This one takes its place and asks dl_iterate_phdr(), as libgcc did before, so that what is built
-// there also runs on older ones. It is called when an exception is thrown, and by nobody else.
+// This one takes its place, so that what is built there also runs on older ones. It asks the C
+// library's where there is one, which takes no lock; and else dl_iterate_phdr(), as libgcc did
+// before. It is called when an exception is thrown, and where a stack is looked at.
 #include <dlfcn.h>
 #include <link.h>
 
+#include <atomic>
 #include <cstdint>
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 namespace {
+
+using FindObject = int(void*, dl_find_object*) noexcept;
+
+// Null where the C library has none.
+FindObject* look_up() noexcept {
+  static std::atomic<bool> known{false};
+  static std::atomic<FindObject*> glibcs{nullptr};
+  if (!known.load(std::memory_order_acquire)) {
+    glibcs.store(reinterpret_cast<FindObject*>(dlsym(RTLD_DEFAULT, "_dl_find_object")),
+                 std::memory_order_relaxed);
+    known.store(true, std::memory_order_release);
+  }
+  return glibcs.load(std::memory_order_relaxed);
+}
+
+// While this is loaded: dlsym() takes the loader's lock.
+__attribute__((constructor)) void look_up_early() { look_up(); }
 
 struct Search {
   uintptr_t address;
@@ -41,6 +60,7 @@ int look_in_object(dl_phdr_info* object, size_t, void* data) {
 
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(
     void* address, dl_find_object* result) noexcept {
+  if (FindObject* const glibcs = look_up(); glibcs != nullptr) return glibcs(address, result);
   *result = {};
   Search search{reinterpret_cast<uintptr_t>(address), result};
   return dl_iterate_phdr(look_in_object, &search) == 1 ? 0 : -1;

@@ -1,4 +1,3 @@
-#include <collector/identity/start_thread.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <injector/process/helper_threads.h>
@@ -11,22 +10,19 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <mutex>
 #include <span>
 #include <string_view>
-#include <utility>
 
 namespace flopinj {
 namespace {
 
 constexpr const char* kCuptis = "flopinj-cupti";
-constexpr std::array<std::string_view, 5> kNames{"flopinj-control", "flopinj-writer",
-                                                 "flopinj-planner", "flopinj-closer", kCuptis};
+constexpr std::array<std::string_view, 6> kNames{"flopinj-control", "flopinj-writer",
+                                                 "flopinj-planner", "flopinj-closer",
+                                                 "flopinj-energy",  kCuptis};
 
 bool is_ours(std::string_view name) { return std::ranges::find(kNames, name) != kNames.end(); }
 
@@ -60,18 +56,12 @@ bool is_helper(const char* tid) noexcept {
   return is_ours(name);
 }
 
-// Shared with a thread that may be left behind.
-struct Task {
-  std::function<void()> run;
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool done = false;
-};
-
 }  // namespace
 
+void name_helper_thread(const char* name) noexcept { prctl(PR_SET_NAME, name); }
+
 void count_helper_thread(const char* name) noexcept {
-  prctl(PR_SET_NAME, name);
+  name_helper_thread(name);
   process_state().helpers.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -105,24 +95,6 @@ CuptiThreadsAreHelpers::CuptiThreadsAreHelpers() noexcept {
 }
 
 CuptiThreadsAreHelpers::~CuptiThreadsAreHelpers() { prctl(PR_SET_NAME, before_); }
-
-bool run_aside(std::function<void()> task, std::chrono::milliseconds at_most) {
-  auto shared = std::make_shared<Task>();
-  shared->run = std::move(task);
-  pthread_t thread{};
-  const bool started = start_thread(thread, [shared] {
-    count_helper_thread("flopinj-closer");
-    shared->run();
-    helper_thread_ended();
-    const std::lock_guard done(shared->mutex);
-    shared->done = true;
-    shared->changed.notify_all();
-  });
-  if (!started) return shared->run(), true;
-  pthread_detach(thread);
-  std::unique_lock lock(shared->mutex);
-  return shared->changed.wait_for(lock, at_most, [&] { return shared->done; });
-}
 
 bool below_signal_handler() noexcept {
   bool found = false;

@@ -37,6 +37,14 @@ void hide_controls(Line& line, size_t used) {
   }
 }
 
+void write_line(std::string_view line) noexcept {
+  const NoCancellation whole;
+  const WriteSignalGuard guard;
+  pollfd ready{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0) [[maybe_unused]]
+    const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
 class StderrSink : public spdlog::sinks::sink {
  public:
   void log(const spdlog::details::log_msg& message) override {
@@ -46,11 +54,7 @@ class StderrSink : public spdlog::sinks::sink {
     used = std::min(used, line.size() - 1);
     hide_controls(line, used);
     line[used++] = '\n';
-    const NoCancellation whole;
-    const WriteSignalGuard guard;
-    pollfd ready{STDERR_FILENO, POLLOUT, 0};
-    if (::poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0) [[maybe_unused]]
-      const ssize_t written = ::write(STDERR_FILENO, line.data(), used);
+    write_line({line.data(), used});
   }
   void flush() override {}
   void set_pattern(const std::string&) override {}
@@ -92,6 +96,11 @@ void set_level(LogLevel level) noexcept {
     logger().set_level(kLevels[static_cast<size_t>(level)]);
   } catch (...) {
   }
+}
+
+void error_in_handler(std::string_view line) noexcept {
+  const spdlog::logger* const made = g_logger.load(std::memory_order_acquire);
+  if (made == nullptr || made->should_log(spdlog::level::err)) write_line(line);
 }
 
 void note(Parts line) noexcept { say(spdlog::level::critical, line); }

@@ -16,6 +16,8 @@ namespace flopinj::log {
 using Parts = std::initializer_list<std::string_view>;
 
 void set_level(LogLevel) noexcept;
+// `line` with the "flopinj: " in front and a new line behind. Async-signal-safe.
+void error_in_handler(std::string_view line) noexcept;
 void note(Parts) noexcept;  // at every level but off
 void error(Parts) noexcept;
 void warn(Parts) noexcept;

@@ -14,6 +14,7 @@
 #include <collector/collector.h>
 #include <collector/identity/mutex.h>
 #include <collector/options/settings.h>
+#include <injector/process/closer.h>
 #include <injector/vendor/cupti_api.h>
 #include <sys/types.h>
 
@@ -48,6 +49,7 @@ struct SessionState {
   std::atomic<uint64_t> start_ns{0}, stop_ns{0};  // when a recording is to begin and to end
   std::atomic<bool> ends_itself{false};           // the current one, by its launches
   std::atomic<bool> range_awaited{false};         // --capture-range
+  std::atomic<bool> trace_closed{false};          // of the current or last recording: it is whole
   // A recording whose trace is being begun or ended. It belongs to the caller that exchanges it to
   // null: exit(), which leaves it, or the holder of `changing`, which may free it.
   std::atomic<Recording*> unsettled{nullptr};
@@ -106,6 +108,7 @@ struct ProcessState {
   ShownState shown;
   Mutex kept_names;  // held where one is added (nvtx_handles.h)
   AwaitedRange awaited_range;
+  CloserThread closer;
   Presences presences;
   ThreadContexts threads;
   std::atomic<ControlServer*> control{nullptr};

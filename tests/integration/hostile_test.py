@@ -183,6 +183,44 @@ class Ends(Hostile):
                           FLOPINJ_PLAN_WAIT_MS=0)
                 harness.reduce(self.trace, check=None)
 
+    def check_end(self, done):
+        """A trace without its end has a line that says so."""
+        damage = {d["kind"] for d in harness.reduce(self.trace, check=None).get("damage", [])}
+        if "no_end" in damage:
+            self.assertIn("the trace lacks its end", done.stderr)
+        return "no_end" in damage
+
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers' allocators are no more ready for it")
+    def test_exit_in_a_signal_handler_while_all_threads_allocate(self):
+        for end, mode in (("exit", "multiplex"), ("quick_exit", "multiplex"), ("exit", "timing"),
+                          ("exit", "count")):
+            for threads in (1, 3):
+                for microseconds in range(20_000, 80_000, 20_000):
+                    with self.subTest(end=end, mode=mode, threads=threads, after=microseconds):
+                        done = self.both("exit_in_malloc", microseconds, end, threads,
+                                         FLOPINJ_FORCE=1, FLOPINJ_MODE=mode)
+                        self.assertEqual(done.returncode, 7)
+                        self.check_end(done)
+
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers' allocators are no more ready for it")
+    def test_exit_in_a_signal_handler_while_the_list_of_libraries_is_read(self):
+        for microseconds in range(20_000, 80_000, 10_000):
+            with self.subTest(after=microseconds):
+                done = self.both("exit_in_malloc", microseconds, "exit", 1, "lists_libraries",
+                                 FLOPINJ_FORCE=1)
+                self.assertEqual(done.returncode, 7)
+                self.check_end(done)
+
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have an allocator of their own")
+    def test_exit_in_a_signal_handler_that_has_interrupted_malloc(self):
+        """With an allocator in which no other thread gets memory from then on."""
+        for end in ("exit", "quick_exit"):
+            for of_profiler in (0, 1):
+                with self.subTest(end=end, of_profiler=of_profiler):
+                    done = self.both("exit_in_locked_malloc", of_profiler, end, FLOPINJ_FORCE=1)
+                    self.assertEqual((done.returncode, done.stdout), (7, "SIGTERM ends it\n"))
+                    self.assertTrue(self.check_end(done))
+
     def test_a_program_that_unloads_the_library_keeps_it(self):
         self.both("unloads")
         self.assertEqual(self.report()["ledger"][-1]["launches"], 110)

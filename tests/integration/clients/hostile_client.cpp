@@ -131,6 +131,70 @@ void exit_in_handler(int microseconds) {
   }
 }
 
+using End = void(int);
+
+void end_in_handler(End* end) {
+  static End* ends = nullptr;
+  ends = end;
+  std::signal(SIGALRM, [](int) { ends(7); });
+}
+
+// Strings, lists of them, and pieces of all sizes: in the C library's lists of free pieces, in its
+// heap and outside of it.
+void allocate_all_the_time() {
+  for (size_t i = 1;; ++i) {
+    std::vector<std::string> names;
+    for (size_t k = 0; k < 40; ++k) names.emplace_back(1 + i * (k + 1) * 131 % 70'000, 'x');
+    void* volatile const piece = std::malloc(i * 4'099 % 300'000);
+    std::free(piece);
+  }
+}
+
+// A timer's signal ends the program after so many microseconds, while `threads` threads allocate,
+// the one that launches too. One more may be in the loader's list of libraries, and allocate there.
+void exit_in_malloc(End* end, int microseconds, int threads, bool lists_libraries) {
+  const Gpu gpu(program);
+  launch_many(gpu, 10);
+  end_in_handler(end);
+  for (int i = 1; i < threads; ++i) std::thread(allocate_all_the_time).detach();
+  if (lists_libraries)
+    std::thread([] {
+      for (;;)
+        dl_iterate_phdr(
+            [](dl_phdr_info*, size_t, void*) {
+              const std::vector<std::string> names(20, std::string(5'000, 'x'));
+              return names.empty() ? 1 : 0;
+            },
+            nullptr);
+    }).detach();
+  itimerval when{};
+  when.it_value.tv_usec = microseconds;
+  setitimer(ITIMER_REAL, &when, nullptr);
+  allocate_all_the_time();
+}
+
+// The same at a certain place: an allocation of the program's, or the profiler's first of a range.
+// All threads that allocate then wait for ever.
+void exit_in_locked_malloc(End* end, bool of_profiler) {
+  const auto say_what_is_blocked = [] {  // after the profiler's handler, which comes later
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    const bool terminable = sigismember(&blocked, SIGTERM) == 0;
+    const std::string_view line = terminable ? "SIGTERM ends it\n" : "deaf to SIGTERM\n";
+    [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, line.data(), line.size());
+  };
+  std::atexit(say_what_is_blocked);
+  std::at_quick_exit(say_what_is_blocked);
+  const Gpu gpu(program);
+  launch_many(gpu, 10);
+  end_in_handler(end);
+  client::interrupt_next_allocation(SIGALRM, of_profiler);
+  nvtxRangePushA("step");
+  void* volatile const piece = std::malloc(100);
+  std::free(piece);
+  std::raise(SIGALRM);  // without a profiler
+}
+
 // A signal handler opens and closes ranges while the thread does, with names that are new.
 void ranges_in_handler() {
   static std::atomic<long> number{0};
@@ -411,12 +475,18 @@ int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
   const std::string argument = argc > 2 ? argv[2] : "0";
   const int number = std::atoi(argument.c_str());
+  End* const end =
+      argc > 3 && std::string_view(argv[3]) == "quick_exit" ? std::quick_exit : std::exit;
   if (name == "takes_descriptors")
     takes_descriptors(argument);
   else if (name == "main_ends")
     main_ends(number);
   else if (name == "exit_in_handler")
     exit_in_handler(number);
+  else if (name == "exit_in_malloc")
+    exit_in_malloc(end, number, std::atoi(argv[4]), argc > 5);
+  else if (name == "exit_in_locked_malloc")
+    exit_in_locked_malloc(end, number != 0);
   else if (name == "ranges_in_handler")
     ranges_in_handler();
   else if (name == "cancelled_init")

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstring>
 
@@ -30,7 +31,33 @@ thread_local bool t_asking = false;  // dladdr may allocate
   return false;
 }
 
+std::atomic<bool> g_one_lock{false}, g_of_profiler{false};
+std::atomic<int> g_signal{0};  // to raise; 0: raised
+pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
+thread_local bool t_to_be_interrupted = false;
+
+[[maybe_unused]] void meet_interruption(const void* caller) {
+  if (!g_one_lock.load() || t_asking) return;
+  bool profilers = false;
+  if (t_to_be_interrupted && g_of_profiler.load()) {
+    t_asking = true;
+    profilers = is_profilers(caller);
+    t_asking = false;
+  }
+  pthread_mutex_lock(&g_lock);
+  if (t_to_be_interrupted && (profilers || !g_of_profiler.load()))
+    if (const int signal = g_signal.exchange(0); signal != 0) raise(signal);
+  pthread_mutex_unlock(&g_lock);
+}
+
 }  // namespace
+
+void interrupt_next_allocation(int signal, bool of_profiler) {
+  t_to_be_interrupted = true;
+  g_signal = signal;
+  g_of_profiler = of_profiler;
+  g_one_lock = true;
+}
 
 bool is_profilers(const void* caller) {
   Dl_info info{};
@@ -58,6 +85,7 @@ extern "C" __attribute__((visibility("default"))) void* malloc(size_t bytes) {
     errno = ENOMEM;
     return nullptr;
   }
+  client::meet_interruption(__builtin_return_address(0));
   return __libc_malloc(bytes);
 }
 #endif

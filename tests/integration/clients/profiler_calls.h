@@ -19,4 +19,9 @@ class ScarceMemory {
   ScarceMemory& operator=(const ScarceMemory&) = delete;
 };
 
+// From here on the program's malloc has one lock for all threads, as simple allocators have; and
+// `signal` interrupts the calling thread in it, the lock held: in the next allocation, or in the
+// first of the profiler.
+void interrupt_next_allocation(int signal, bool of_profiler);
+
 }  // namespace client
