@@ -20,6 +20,9 @@
 namespace flopinj {
 namespace {
 
+// That the end of a recording waits for NVML's last answer.
+constexpr auto kMostForEnergy = std::chrono::milliseconds(500);
+
 CollectorConfig config_for(const Settings& settings) {
   CollectorConfig config;
   config.level = settings.level;
@@ -97,7 +100,14 @@ CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
     edge_.set_clock();
     if (activity_) activity_->flush();
   };
-  if (edge_.energy != nullptr) hooks.energy = [this] { return energy_.read(); };
+  if (edge_.energy != nullptr)
+    hooks.energy = [this] {
+      if (energy_.is_late())
+        collector_->diagnostic(
+            Severity::kWarning, "energy.no_answer",
+            "NVML does not answer: the energy of devices is not known, or not to the end");
+      return energy_.read();
+    };
   hooks.program_ended = [this, ended = std::move(program_ended)] {
     write_metrics();
     return ended();
@@ -298,6 +308,7 @@ void Recording::let_go() noexcept {
   tracer_->disable();
   // From now on flush() takes all there is.
   if (activity_) activity_->finish();
+  energy_.finish(kMostForEnergy);
 }
 
 bool Recording::close(EndReason reason) noexcept {
@@ -307,6 +318,7 @@ bool Recording::close(EndReason reason) noexcept {
     tracer_->end();
     return tracer_->planner_ended();
   }
+  energy_.await_end(kMostForEnergy);
   if (activity_) activity_->end();
   const bool for_good = tracer_->end_and_finalize();
   if (activity_) activity_->ended(for_good);

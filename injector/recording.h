@@ -41,7 +41,8 @@ class Recording {
   // Measures nothing more, and waits, 5 s at most, for what the end of measuring could spoil or
   // have to wait for: streams under capture, and work that waits where counters are held.
   void await_quiet();
-  // Launches are no longer ours: windows are closed, their counters read, our other threads ended.
+  // Launches are no longer ours: windows are closed, their counters and the last energy read, our
+  // other threads ended.
   void let_go() noexcept;
   // After let_go(): the writer asks for the last times, writes what is left and the End packet;
   // then CUPTI is let go. False: the writer or the planner did not end, and may be inside CUPTI,

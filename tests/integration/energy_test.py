@@ -4,6 +4,7 @@ far before the counter is read that the energy is a lower bound of the recording
 
 import csv
 import io
+from pathlib import Path
 
 import harness
 import ranks
@@ -73,9 +74,31 @@ class Energy(harness.TestCase):
                 self.assertRegex(device["energy_j_why"], why)
                 self.assertIsNone(report["figures"]["energy_j"])
                 self.assertRegex(report["figures"]["energy_j_why"], why)
+        for fault in ("nvml_hang=1", "nvml_hang=2", "nvml_hang=5", "nvml_slow=60000"):
+            with self.subTest(fault=fault):
+                report = self.train(fault=fault)
+                self.check_recorded(report)
+                device, = report["devices"]
+                self.assertEqual(device["energy_j_why"], "NVML did not answer")
+                self.assertEqual(report["figures"]["energy_j_why"], "NVML did not answer")
         report = self.train(FLOPINJ_NO_ENERGY=1)
         self.assertIsNone(report["figures"]["energy_j"])
         self.assertRegex(report["figures"]["energy_j_why"], "read no energy")
+
+    def check_recorded(self, report):
+        """All launches, and the end. A program of few steps makes as many with NVML as without."""
+        if not hasattr(self, "launches"):
+            self.launches = self.train(FLOPINJ_NO_ENERGY=1)["ledger"][-1]["launches"]
+        self.assertEqual(report["ledger"][-1]["launches"], self.launches)
+        self.assertEqual(report["processes"][0]["end"], "exit")
+
+    def test_nvml_that_is_slow_costs_nothing_else(self):
+        self.check_recorded(self.train(fault="nvml_slow=50"))
+
+    def test_an_nvml_that_no_longer_answers_leaves_a_lower_bound(self):
+        """Of the first readings at least; the calls before are the initialisation's."""
+        report = self.train(fault="nvml_hang=8", FLOPINJ_FLUSH_MS=50)
+        self.check_recorded(report)
 
 
 class Steps(harness.TestCase):
@@ -144,6 +167,34 @@ class Running(Attach):
 
                 self.wait_for(grows)
                 client.kill()
+
+    def test_an_nvml_that_hangs_neither_delays_the_end_nor_takes_launches(self):
+        """The thread that hangs is left behind, and is the only one that a process ever has."""
+        client = self.endless(FLOPINJ_MODE="timing", SIMGPU_FAULT="nvml_hang=12")
+        for number in range(3):
+            trace = ask(client.pid, "start")["output"]
+
+            def late():
+                return number > 0 or "energy.no_answer" in harness.codes(
+                    harness.reduce(trace, check=None))
+
+            self.wait_for(late)
+            self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 0)
+            ask(client.pid, "stop")
+            report = harness.reduce(trace)
+            self.assertEqual(report["processes"][0]["end"], "detach")
+            self.assertEqual(report["ledger"][-1]["launches"],
+                             int(ask(client.pid, "status")["launches"]))
+            device, = report["devices"]
+            if number > 0:
+                self.assertEqual(device["energy_j_why"], "NVML did not answer")
+            else:  # what was read before
+                self.assertIsNone(device["energy_j"])
+                self.assertGreater(device["energy_j_at_least"], 0)
+            names = [(task / "comm").read_text()
+                     for task in Path(f"/proc/{client.pid}/task").iterdir()]
+            self.assertEqual(names.count("flopinj-energy\n"), 1)
+        client.kill()
 
 
 if __name__ == "__main__":

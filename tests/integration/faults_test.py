@@ -18,6 +18,7 @@ NUMBERS = {
     "instrumented_registers": 64, "drop_activity": 3, "repeat_activity": 3, "invalid_times": 20,
     "take_activity": 20, "keep_buffers": 2, "slow_enable": 300, "slow_host": 300,
     "hardware_busy_for": 300, "taken_when_free": 300, "drop_ranges": 2,
+    "nvml_hang": 6, "nvml_slow": 300,
 }
 # What a fault needs beside itself: environment, and arguments of the trainer.
 SETTINGS = {"instrumented_memory": {"SIMGPU_MEMORY": 64}}

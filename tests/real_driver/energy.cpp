@@ -6,6 +6,6 @@
 
 int main() {
   flopinj::EnergyMeter meter([] { return uint64_t{1}; });
-  meter.open(flopinj::DeviceId{1}, {});
+  meter.open(flopinj::DeviceId{1}, {}, std::chrono::seconds(60));
   for (const flopinj::DeviceEnergy& device : meter.read()) std::puts(device.unavailable.c_str());
 }

@@ -18,6 +18,7 @@ namespace flopinj {
 namespace {
 
 constexpr auto kVisitEvery = std::chrono::milliseconds(50);
+constexpr auto kMostForEnergy = std::chrono::seconds(2);
 
 // Of the chip with this driver and CUPTI.
 Findings findings_of(const Edge& edge, const std::string& chip) {
@@ -171,7 +172,8 @@ void Planner::describe_device(uint32_t ordinal, std::string& chip) {
   }
   info.chip = chip;
   edge_.collector->add_device(DeviceId{ordinal + 1}, info);
-  if (edge_.energy != nullptr) edge_.energy->open(DeviceId{ordinal + 1}, info.uuid);
+  // Waited for, so that the energy of the first kernel that waits for the plan is read.
+  if (edge_.energy != nullptr) edge_.energy->open(DeviceId{ordinal + 1}, info.uuid, kMostForEnergy);
 }
 
 bool Planner::supported(uint32_t ordinal, Problem& problem) {

@@ -4,11 +4,15 @@
 // energy proves nothing about hardware. Of processes that compute on it, NVML knows this one.
 #include <cuda.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "faults/faults.h"
@@ -55,6 +59,17 @@ struct Nvml {
   }
 };
 
+// Each function's beginning, but nvmlErrorString's, which asks no device.
+const Nvml& entered() {
+  static std::atomic<uint64_t> calls{0};
+  const Nvml& nvml = Nvml::get();
+  const uint64_t call = ++calls, hangs = nvml.faults.nvml_hang;
+  while (hangs != 0 && call >= hangs) pause();
+  if (nvml.faults.nvml_slow != 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(nvml.faults.nvml_slow));
+  return nvml;
+}
+
 // A handle is the device's ordinal plus 1.
 bool is_device(uintptr_t handle) {
   const Driver* const driver = Nvml::get().driver;
@@ -81,8 +96,8 @@ using namespace simgpu;
 #pragma GCC visibility push(default)
 extern "C" {
 
-int nvmlInit_v2() { return Nvml::get().driver != nullptr ? kSuccess : kDriverNotLoaded; }
-int nvmlShutdown() { return Nvml::get().driver != nullptr ? kSuccess : kUninitialized; }
+int nvmlInit_v2() { return entered().driver != nullptr ? kSuccess : kDriverNotLoaded; }
+int nvmlShutdown() { return entered().driver != nullptr ? kSuccess : kUninitialized; }
 
 const char* nvmlErrorString(int result) {
   switch (result) {
@@ -100,7 +115,7 @@ const char* nvmlErrorString(int result) {
 }
 
 int nvmlDeviceGetHandleByUUID(const char* uuid, uintptr_t* device) {
-  const Nvml& nvml = Nvml::get();
+  const Nvml& nvml = entered();
   if (nvml.driver == nullptr) return kUninitialized;
   if (uuid == nullptr || device == nullptr) return kInvalidArgument;
   for (int ordinal = 0; ordinal < nvml.driver->device_count(); ++ordinal) {
@@ -113,22 +128,25 @@ int nvmlDeviceGetHandleByUUID(const char* uuid, uintptr_t* device) {
 }
 
 int nvmlDeviceGetMigMode(uintptr_t device, unsigned* now, unsigned* pending) {
+  const Nvml& nvml = entered();
   if (!is_device(device) || now == nullptr || pending == nullptr) return kInvalidArgument;
-  *now = *pending = Nvml::get().faults.nvml_mig ? 1 : 0;
+  *now = *pending = nvml.faults.nvml_mig ? 1 : 0;
   return kSuccess;
 }
 
 int nvmlDeviceGetTotalEnergyConsumption(uintptr_t device, unsigned long long* millijoules) {
+  const Nvml& nvml = entered();
   if (!is_device(device) || millijoules == nullptr) return kInvalidArgument;
-  if (Nvml::get().faults.nvml_no_energy) return kNotSupported;
-  *millijoules = Nvml::get().driver->timestamp_ns() * kWatts / 1'000'000;
+  if (nvml.faults.nvml_no_energy) return kNotSupported;
+  *millijoules = nvml.driver->timestamp_ns() * kWatts / 1'000'000;
   return kSuccess;
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(uintptr_t device, unsigned* count, void* infos) {
+  const Nvml& nvml = entered();
   if (!is_device(device) || count == nullptr) return kInvalidArgument;
   const unsigned room = infos != nullptr ? *count : 0;
-  *count = Nvml::get().faults.nvml_shared ? 2 : 1;
+  *count = nvml.faults.nvml_shared ? 2 : 1;
   return room < *count ? kInsufficientSize : kSuccess;  // what is in them is not simulated
 }
 
