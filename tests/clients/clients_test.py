@@ -120,6 +120,14 @@ class Numba(Client):
             "forward": one + two, "backward": one + 2 * two, "loss": 2 * rows * outputs,
             "optimizer": 2 * (inputs * hidden + hidden * outputs)})
 
+    def test_its_own_reductions(self):
+        rounds, sizes = 5, (1, 31, 100, 129, 5000)
+        printed, (worst,), report = self.run_it("numba_reduce.py", rounds, *sizes, options=[
+            f"--phase={phase}={phase}" for phase in ("sum", "largest", "count")])
+        self.assertLess(worst, 1e-6, printed)
+        # The numbers and the 0 to begin with are one sum, however blocks and warps share them.
+        self.assert_phases(report, rounds, {"sum": sum(sizes), "largest": 0, "count": 0})
+
 
 class Triton(Client):
     packages = ("triton",)

@@ -22,6 +22,7 @@ SOURCES = {
     "tests/unit/simgpu/kernels.cu": ["-arch=compute_75", "-fmad=false"],
     "tests/unit/simgpu/ptx/hopper.cu": ["-arch=compute_90a"],
     "tests/unit/simgpu/ptx/kernels.cu": ["-arch=compute_80"],
+    "tests/unit/simgpu/ptx/warps.cu": ["-arch=compute_80"],
     "tools/known_kernels/instructions.cu": ["-arch=compute_75", "-fmad=false"],
     "tools/known_kernels/products.cu": ["-arch=compute_80"],
     "tools/known_kernels/products_fp8.cu": ["-arch=compute_89"],

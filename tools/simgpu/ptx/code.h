@@ -52,11 +52,22 @@ struct Code {
     kReturn,    // from the routine; a kernel's threads end
     kExit,      // of the threads
     kBarrier,   // bar, barrier: `option` is a BarrierUse, a its number, b its threads (option 0x10)
-    kTogether,  // `handler`, once all lanes of a mask are here: the place in the first of its
-                // list, or all lanes where it has none
+    kTogether,  // `handler`, once all lanes of a mask are at a code that does the same: the place
+                // in the first of its list; where it has none, all lanes at this code
     kYield,     // nanosleep: others go on
   };
   enum class Guard : uint8_t { kNone, kTrue, kFalse };
+  // Of kTogether with a mask: which operands it has.
+  enum class Meeting : uint8_t {
+    kNone,     // none
+    kShuffle,  // words d, a, b, c; predicate e
+    kVote,     // predicates d, a
+    kBallot,   // words d; predicate a
+    kMatch,    // words d, a; predicate e
+    kWide,     // the same, but a has 8 bytes a lane
+    kReduce,   // words d, a
+    kElect,    // words d; predicate e
+  };
 
   Handler handler = nullptr;
   uint32_t d = 0, a = 0, b = 0, c = 0;  // bytes from the frame's begin
@@ -66,6 +77,7 @@ struct Code {
   uint64_t value = 0;
   Kind kind = Kind::kPlain;
   Guard guarded = Guard::kNone;
+  Meeting meeting = Meeting::kNone;
   FloatMode mode;
   Space space = Space::kGeneric;
   uint8_t option = 0;                                   // of the handler

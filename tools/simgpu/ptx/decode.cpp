@@ -1134,11 +1134,8 @@ class FunctionDecoder {
       return add(code);
     }
     if (words.has("warp")) {
-      Code code = plain(CodeKind::kTogether);
+      Code code = together(operand(0), Code::Meeting::kNone);
       code.handler = &nothing;
-      const std::array<uint32_t, 1> mask{source(operand(0), type_of("b32"))};
-      code.list = list_of(mask);
-      code.list_size = 1;
       return add(code);
     }
     const Type u32 = type_of("u32");
@@ -1164,8 +1161,9 @@ class FunctionDecoder {
     add(code);
   }
 
-  Code together(const Operand& mask) {
+  Code together(const Operand& mask, Code::Meeting meeting) {
     Code code = plain(CodeKind::kTogether);
+    code.meeting = meeting;
     const std::array<uint32_t, 1> place{source(mask, type_of("b32"))};
     code.list = list_of(place);
     code.list_size = 1;
@@ -1174,7 +1172,7 @@ class FunctionDecoder {
   void shuffled(const Words& words) {
     if (!words.has("sync")) unknown();
     expect_operands(5);
-    Code code = together(operand(4));
+    Code code = together(operand(4), Code::Meeting::kShuffle);
     code.handler = &shuffle;
     const Type b32 = type_of("b32");
     code.option = static_cast<uint8_t>(words.has("up")     ? Shuffle::kUp
@@ -1191,9 +1189,9 @@ class FunctionDecoder {
   void voted(const Words& words) {
     if (!words.has("sync")) unknown();
     expect_operands(3);
-    Code code = together(operand(2));
-    code.handler = &vote;
     const bool ballot = words.has("ballot");
+    Code code = together(operand(2), ballot ? Code::Meeting::kBallot : Code::Meeting::kVote);
+    code.handler = &vote;
     code.option = static_cast<uint8_t>(ballot             ? Vote::kBallot
                                        : words.has("any") ? Vote::kAny
                                        : words.has("all") ? Vote::kAll
@@ -1205,7 +1203,8 @@ class FunctionDecoder {
   void matched(const Words& words) {
     expect_operands(3);
     const Type type = words.type();
-    Code code = together(operand(2));
+    Code code =
+        together(operand(2), type.bytes == 8 ? Code::Meeting::kWide : Code::Meeting::kMatch);
     code.handler = match_handler(words.has("all") ? "all" : "any", type);
     if (code.handler == nullptr) unknown();
     code.a = source(operand(1), type);
@@ -1216,7 +1215,7 @@ class FunctionDecoder {
   void reduced(const Words& words) {
     expect_operands(3);
     const Type type = words.type();
-    Code code = together(operand(2));
+    Code code = together(operand(2), Code::Meeting::kReduce);
     code.handler = reduction_handler(words.rest.size() > 2 ? words.rest[2] : "", type);
     if (code.handler == nullptr) unknown();
     code.a = source(operand(1), type);
@@ -1231,7 +1230,7 @@ class FunctionDecoder {
   }
   void elected(const Words&) {
     expect_operands(2);
-    Code code = together(operand(1));
+    Code code = together(operand(1), Code::Meeting::kElect);
     code.handler = &elect;
     if (operand(0).second < 0) unknown();
     code.e = registers_[static_cast<size_t>(operand(0).second)];

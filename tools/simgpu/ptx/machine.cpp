@@ -12,9 +12,11 @@
 namespace simgpu::ptx {
 namespace {
 
-constexpr uint64_t kSlice = 1 << 16;      // codes that a warp runs before it is another's turn
-constexpr uint32_t kMostBackward = 4096;  // branches back while other groups of the warp wait
-constexpr size_t kMostFrames = 512;
+constexpr uint64_t kSlice = 1 << 16;  // codes that a warp runs before it is another's turn
+// While other groups of the warp could run: branches back, and codes in all.
+constexpr uint32_t kMostBackward = 4096;
+constexpr uint64_t kPatientCodes = 1 << 16;
+constexpr size_t kMostFrames = 512;  // on top of each other
 constexpr size_t kMostStorage = size_t{1} << 28;
 constexpr uint64_t kPatientRounds = 64;  // slices without a block's end, before others begin, too
 constexpr size_t kMostBlocksAlive = 4096;
@@ -128,12 +130,9 @@ class BlockRun {
       for (size_t i = 0; block != nullptr && i < block->warps.size(); ++i) {
         Warp& warp = block->warps[i];
         warp.arrived = 0;
-        if (warp.live == 0) continue;
-        std::vector<Group>& groups = warp.frames.back().groups;
-        for (Group& one : std::exchange(groups, {}))
-          add(groups, one.wait == Group::Wait::kBarrier && one.barrier == kOfCluster
-                          ? Group{one.at + 1, one.lanes, Group::Wait::kNone, 0}
-                          : one);
+        release_if(warp, [](const Frame&, const Group& one) {
+          return one.wait == Group::Wait::kBarrier && one.of == kOfCluster;
+        });
       }
     return true;
   }
@@ -280,21 +279,23 @@ class BlockRun {
 
   void begin_warp(Warp& warp, uint32_t number) {
     const Routine& routine = program_.routines[block_.kernel->routine];
-    const bool fresh = warp.storage.empty();
+    const bool fresh = warp.frames.empty();
     warp.block = &block_;
     warp.memory = &memory_;
     warp.number = number;
     warp.arrived = 0;
     const uint32_t count = std::min(threads_ - number * kLanes, kLanes);
     warp.live = count == kLanes ? kAllLanes : (1U << count) - 1;
-    if (fresh) warp.storage.resize(routine.frame_bytes);
+    if (fresh) warp.frames.push_back(std::make_unique<Frame>());
+    Frame& frame = *warp.frames.front();
+    frame.routine = &routine;
+    frame.bytes.resize(routine.frame_bytes);
+    frame.lanes = warp.live;
+    frame.groups = {Group{0, warp.live, Group::Wait::kNone, 0, warp.ran}};
     warp.local_bytes = 0;
-    warp.frames.assign(
-        1, Frame{&routine, 0, 0, {{0, warp.live, Group::Wait::kNone, 0}}, warp.live, 0});
-    warp.frame = warp.storage.data();
     grow_local(warp, routine.local_bytes);
     // Constants of the kernel's own frame are still there, since calls have others.
-    fill(warp, routine, warp.frame, 0, fresh);
+    fill(warp, routine, frame.bytes.data(), 0, fresh);
   }
 
   static void grow_local(Warp& warp, uint32_t lane_bytes) {
@@ -320,46 +321,56 @@ class BlockRun {
       if ((lanes >> l & 1) != 0) std::memcpy(to + each * l, from + each * l, each);
   }
 
-  void call(Warp& warp, const Code& code, uint32_t number, uint32_t lanes, uint32_t at) {
+  void call(Warp& warp, Frame& below, const Code& code, uint32_t number, uint32_t lanes,
+            uint32_t at) {
     if (number >= program_.routines.size())
       throw Fault(CUDA_ERROR_ILLEGAL_INSTRUCTION, "a call of what is no function");
     const Routine& callee = program_.routines[number];
-    const Frame& below = warp.frames.back();
-    if (warp.frames.size() >= kMostFrames)
+    if (below.depth + 1 >= kMostFrames || warp.call_bytes + callee.frame_bytes > kMostStorage)
       throw Fault(CUDA_ERROR_ILLEGAL_ADDRESS, "calls are nested too deeply");
     if (code.list_size != callee.results.size() + callee.parameters.size())
       throw Fault(CUDA_ERROR_ILLEGAL_INSTRUCTION,
                   "a call with other arguments than the function has");
-    const size_t begin = below.begin + below.routine->frame_bytes;
-    const size_t end = begin + callee.frame_bytes;
-    if (end > kMostStorage) throw Fault(CUDA_ERROR_ILLEGAL_ADDRESS, "calls are nested too deeply");
-    if (end > warp.storage.size()) warp.storage.resize(std::max(end, 2 * warp.storage.size()));
-    const std::byte* const caller = warp.storage.data() + below.begin;
-    const uint32_t local_base = below.local_base + below.routine->local_bytes;
-    grow_local(warp, local_base + callee.local_bytes);
-    std::byte* const frame = warp.storage.data() + begin;
-    fill(warp, callee, frame, local_base, true);
+    if (warp.spare.empty()) warp.spare.push_back(std::make_unique<Frame>());
+    Frame& frame = *warp.frames.emplace_back(std::move(warp.spare.back()));
+    warp.spare.pop_back();
+    ++below.calls;
+    warp.call_bytes += callee.frame_bytes;
+    frame.routine = &callee;
+    frame.below = &below;
+    frame.bytes.resize(callee.frame_bytes);
+    frame.local_base = below.local_base + below.routine->local_bytes;
+    frame.groups = {Group{0, lanes, Group::Wait::kNone, 0, warp.ran}};
+    frame.lanes = lanes;
+    frame.call_at = at;
+    frame.depth = below.depth + 1;
+    grow_local(warp, frame.local_base + callee.local_bytes);
+    fill(warp, callee, frame.bytes.data(), frame.local_base, true);
     const uint32_t* const places = below.routine->lists.data() + code.list + callee.results.size();
     for (size_t i = 0; i < callee.parameters.size(); ++i)
-      pass(frame + callee.parameters[i].place, caller + places[i], callee.parameters[i], lanes);
-    warp.frames.push_back(
-        {&callee, begin, local_base, {{0, lanes, Group::Wait::kNone, 0}}, lanes, at});
-    warp.frame = frame;
+      pass(frame.bytes.data() + callee.parameters[i].place, below.bytes.data() + places[i],
+           callee.parameters[i], lanes);
   }
 
-  void give_back(Warp& warp) {
-    const Frame ended = std::move(warp.frames.back());
-    warp.frames.pop_back();
-    Frame& below = warp.frames.back();
-    const std::byte* const from = warp.storage.data() + ended.begin;
-    warp.frame = warp.storage.data() + below.begin;
-    const Code& code = below.routine->code[ended.call_at];
+  // These lanes go on behind the call, with their results; the others need not have returned.
+  static void give_back(Warp& warp, Frame& frame, uint32_t lanes) {
+    Frame& below = *frame.below;
+    const Code& code = below.routine->code[frame.call_at];
     const uint32_t* const places = below.routine->lists.data() + code.list;
-    const uint32_t lanes = ended.lanes & warp.live;
-    for (size_t i = 0; i < ended.routine->results.size(); ++i)
-      pass(warp.frame + places[i], from + ended.routine->results[i].place,
-           ended.routine->results[i], lanes);
-    if (lanes != 0) add(below.groups, {ended.call_at + 1, lanes, Group::Wait::kNone, 0});
+    for (size_t i = 0; i < frame.routine->results.size(); ++i)
+      pass(below.bytes.data() + places[i], frame.bytes.data() + frame.routine->results[i].place,
+           frame.routine->results[i], lanes);
+    frame.lanes &= ~lanes;
+    add(below.groups, {frame.call_at + 1, lanes, Group::Wait::kNone, 0, warp.ran});
+  }
+
+  // A call whose lanes have all returned or ended.
+  static void remove(Warp& warp, size_t index) {
+    const auto it = warp.frames.begin() + static_cast<ptrdiff_t>(index);
+    --(*it)->below->calls;
+    warp.call_bytes -= (*it)->routine->frame_bytes;
+    warp.spare.push_back(std::move(*it));
+    warp.frames.erase(it);
   }
 
   // --- groups
@@ -367,66 +378,101 @@ class BlockRun {
   static void add(std::vector<Group>& groups, const Group& group) {
     if (group.lanes == 0) return;
     for (Group& other : groups)
-      if (other.at == group.at && other.wait == group.wait && other.barrier == group.barrier) {
+      if (other.at == group.at && other.wait == group.wait && other.of == group.of) {
         other.lanes |= group.lanes;
+        other.ran = std::min(other.ran, group.ran);  // so that none waits longer for joining
         return;
       }
     groups.push_back(group);
   }
 
-  // The group that runs next: the lowest, or the next after the one that has run long enough.
-  static Group* choose(std::vector<Group>& groups, uint32_t after) {
-    Group *lowest = nullptr, *next = nullptr;
-    for (Group& one : groups) {
-      if (one.wait != Group::Wait::kNone) continue;
-      if (lowest == nullptr || one.at < lowest->at) lowest = &one;
-      if (one.at > after && (next == nullptr || one.at < next->at)) next = &one;
+  template <class F>
+  static void for_each_group(const Warp& warp, F f) {
+    for (const auto& frame : warp.frames)
+      for (const Group& one : frame->groups) f(*frame, one);
+  }
+
+  // Groups for which `is` holds wait no longer, and go on with the next code.
+  template <class F>
+  static void release_if(Warp& warp, F is) {
+    for (const auto& frame : warp.frames)
+      for (Group& one : std::exchange(frame->groups, {})) {
+        if (is(*frame, one)) one = {one.at + 1, one.lanes, Group::Wait::kNone, 0, warp.ran};
+        add(frame->groups, one);
+      }
+  }
+
+  // The group that runs next: the lowest of the youngest call, or the one that has waited longest.
+  struct Choice {
+    Frame* frame = nullptr;
+    Group group;
+    uint32_t stop = kNoStop;  // where the next group of the frame is
+    bool only = true;         // that can run
+  };
+  // False: all wait. Takes it from its frame's groups.
+  static bool choose(Warp& warp, Choice& choice) {
+    Frame *youngest = nullptr, *oldest_in = nullptr;
+    Group *lowest = nullptr, *oldest = nullptr;
+    size_t count = 0;
+    for (size_t i = warp.frames.size(); i-- > 0;) {
+      Frame& frame = *warp.frames[i];
+      for (Group& one : frame.groups) {
+        if (one.wait != Group::Wait::kNone) continue;
+        ++count;
+        if (youngest == nullptr) youngest = &frame;
+        if (youngest == &frame && (lowest == nullptr || one.at < lowest->at)) lowest = &one;
+        if (oldest == nullptr || one.ran < oldest->ran) oldest = &one, oldest_in = &frame;
+      }
     }
-    return next != nullptr ? next : lowest;
+    if (count == 0) return false;
+    const bool gives_way =
+        std::exchange(warp.gives_way, false) || warp.ran - oldest->ran > kPatientCodes;
+    choice.frame = gives_way ? oldest_in : youngest;
+    Group* const chosen = gives_way ? oldest : lowest;
+    choice.group = *chosen;
+    choice.only = count == 1;
+    choice.stop = kNoStop;
+    std::vector<Group>& groups = choice.frame->groups;
+    groups.erase(groups.begin() + (chosen - groups.data()));
+    for (const Group& other : groups)
+      if (other.wait == Group::Wait::kNone && other.at > choice.group.at)
+        choice.stop = std::min(choice.stop, other.at);
+    return true;
   }
 
   Stop run_warp(Warp& warp, FloatEnvironment& floats) {
     uint64_t left = kSlice;
-    uint32_t rotate_after = kNoRotation;
     for (;;) {
-      Frame& frame = warp.frames.back();
-      if (frame.groups.empty()) {
-        if (warp.frames.size() == 1) {
-          warp.live = 0;
-          return Stop::kEnded;
-        }
-        give_back(warp);
-        continue;
+      for (size_t i = warp.frames.size(); i-- > 1;)
+        if (warp.frames[i]->groups.empty() && warp.frames[i]->calls == 0) remove(warp, i);
+      if (warp.frames.size() == 1 && warp.frames.front()->groups.empty()) {
+        warp.live = 0;
+        return Stop::kEnded;
       }
-      Group* const chosen = choose(frame.groups, rotate_after);
-      if (chosen == nullptr) return Stop::kWaits;
-      Group group = *chosen;
-      frame.groups.erase(frame.groups.begin() + (chosen - frame.groups.data()));
-      uint32_t stop = kNoRotation;
-      for (const Group& other : frame.groups)
-        if (other.wait == Group::Wait::kNone && other.at > group.at)
-          stop = std::min(stop, other.at);
-      rotate_after = kNoRotation;
-      const Outcome outcome = run_group(warp, frame, group, stop, left, floats);
+      Choice choice;
+      if (!choose(warp, choice)) return Stop::kWaits;
+      warp.enter(*choice.frame);
+      const Outcome outcome = run_group(warp, choice, left, floats);
+      warp.gives_way = outcome != Outcome::kStopped;
       if (outcome == Outcome::kTurn) return Stop::kTurn;
-      if (outcome == Outcome::kRotate) rotate_after = group.at;
     }
   }
 
-  enum class Outcome { kStopped, kTurn, kRotate };
-  static constexpr uint32_t kNoRotation = ~uint32_t{0};
+  enum class Outcome { kStopped, kTurn, kGivesWay };
+  static constexpr uint32_t kNoStop = ~uint32_t{0};
 
-  // Runs the group until it ends, waits, is divided, or comes to `stop`; then it is among the
-  // frame's groups again.
-  Outcome run_group(Warp& warp, Frame& frame, Group& group, uint32_t stop, uint64_t& left,
-                    FloatEnvironment& floats) {
+  // Runs the group until it ends, waits, is divided, or comes to the place of another; then it is
+  // among the frame's groups again.
+  Outcome run_group(Warp& warp, const Choice& choice, uint64_t& left, FloatEnvironment& floats) {
+    Frame& frame = *choice.frame;
     const Code* const codes = frame.routine->code.data();
+    const uint32_t lanes = choice.group.lanes, stop = choice.stop;
+    const uint64_t ran_at_last = warp.ran + left;
     uint32_t backward = 0;
-    uint32_t at = group.at;
-    const uint32_t lanes = group.lanes;
-    const auto park = [&](uint32_t where, uint32_t which, Group::Wait wait = Group::Wait::kNone,
-                          uint32_t barrier = 0) {
-      add(frame.groups, {where, which, wait, barrier});
+    uint32_t at = choice.group.at;
+    const auto park = [&](uint32_t where, uint32_t which) {
+      warp.ran = ran_at_last - left;
+      add(frame.groups, {where, which, Group::Wait::kNone, 0, warp.ran});
     };
     try {
       for (;;) {
@@ -434,11 +480,11 @@ class BlockRun {
           park(at, lanes);
           return Outcome::kStopped;
         }
-        if (left-- == 0) {
+        if (left == 0) {
           park(at, lanes);
-          left = 0;
           return Outcome::kTurn;
         }
+        --left;
         const Code& code = codes[at];
         uint32_t active = lanes;
         if (code.guarded != Code::Guard::kNone) {
@@ -473,10 +519,9 @@ class BlockRun {
               }
               continue;
             }
-            if (!frame.groups.empty() && ++backward > kMostBackward) {
+            if (!choice.only && ++backward > kMostBackward) {
               park(at, lanes);
-              group.at = at;
-              return Outcome::kRotate;
+              return Outcome::kGivesWay;
             }
             continue;
           }
@@ -485,7 +530,7 @@ class BlockRun {
           return Outcome::kStopped;
         }
         park(at + 1, others);
-        return control(warp, frame, code, at, active, left);
+        return control(warp, frame, code, at, active);
       }
     } catch (const Fault& fault) {
       const Dim3& b = warp.block->index;
@@ -498,8 +543,7 @@ class BlockRun {
   }
 
   // What ends a group's run at code `at`.
-  Outcome control(Warp& warp, Frame& frame, const Code& code, uint32_t at, uint32_t active,
-                  uint64_t& left) {
+  Outcome control(Warp& warp, Frame& frame, const Code& code, uint32_t at, uint32_t active) {
     switch (code.kind) {
       case Code::Kind::kIndexed: {
         const uint32_t* const index = warp.words(code.a);
@@ -507,8 +551,8 @@ class BlockRun {
           if ((active >> l & 1) == 0) continue;
           if (index[l] >= code.list_size)
             throw Fault(CUDA_ERROR_ILLEGAL_INSTRUCTION, "a branch to a target that there is not");
-          add(frame.groups,
-              {frame.routine->lists[code.list + index[l]], 1U << l, Group::Wait::kNone, 0});
+          add(frame.groups, {frame.routine->lists[code.list + index[l]], 1U << l,
+                             Group::Wait::kNone, 0, warp.ran});
         }
         return Outcome::kStopped;
       }
@@ -521,22 +565,24 @@ class BlockRun {
           lanes = 0;
           for (uint32_t l = 0; l < kLanes; ++l)
             if ((active >> l & 1) != 0 && targets[l] == first) lanes |= 1U << l;
-          add(frame.groups, {at, active & ~lanes, Group::Wait::kNone, 0});
+          add(frame.groups, {at, active & ~lanes, Group::Wait::kNone, 0, warp.ran});
           number = (first & ~(uint64_t{0xffff'ffff})) == kCodeWindow ? static_cast<uint32_t>(first)
                                                                      : ~uint32_t{0};
         }
-        call(warp, code, number, lanes, at);
+        call(warp, frame, code, number, lanes, at);
         return Outcome::kStopped;
       }
       case Code::Kind::kReturn:
-        if (warp.frames.size() == 1) warp.live &= ~active;
+        if (frame.below != nullptr)
+          give_back(warp, frame, active);
+        else
+          end(warp, active);
         return Outcome::kStopped;
       case Code::Kind::kExit:
-        warp.live &= ~active;
+        end(warp, active);
         return Outcome::kStopped;
       case Code::Kind::kYield:
-        add(frame.groups, {at + 1, active, Group::Wait::kNone, 0});
-        left = 0;
+        add(frame.groups, {at + 1, active, Group::Wait::kNone, 0, warp.ran});
         return Outcome::kTurn;
       case Code::Kind::kTogether:
         return together(warp, frame, code, at, active);
@@ -547,27 +593,159 @@ class BlockRun {
     }
   }
 
-  // Runs what the lanes of a mask do together, once all that live are here.
-  Outcome together(Warp& warp, Frame& frame, const Code& code, uint32_t at, uint32_t active) {
-    uint32_t here = active;
-    std::erase_if(frame.groups, [&](const Group& other) {
-      const bool same = other.at == at && other.wait == Group::Wait::kOthers;
-      if (same) here |= other.lanes;
-      return same;
-    });
-    const uint32_t mask = code.list_size == 1
-                              ? warp.words(frame.routine->lists[code.list])[__builtin_ctz(here)]
-                              : frame.lanes;
-    const uint32_t wanted = mask & warp.live;
-    if ((here & wanted) != wanted) {
-      add(frame.groups, {at, here, Group::Wait::kOthers, 0});
-      return Outcome::kStopped;
+  // Lanes end: others may have waited for no more than these.
+  void end(Warp& warp, uint32_t lanes) {
+    warp.live &= ~lanes;
+    for (bool looks = true; looks;) {
+      looks = false;
+      for (size_t i = 0; i < warp.frames.size() && !looks; ++i)
+        for (const Group one : std::vector<Group>(warp.frames[i]->groups)) {
+          looks = one.wait == Group::Wait::kOthers    ? meet(warp, *warp.frames[i], one)
+                  : one.wait == Group::Wait::kArrival ? arrive(warp, one.of)
+                                                      : false;
+          if (looks) break;
+        }
     }
-    if ((here & ~mask) != 0)
-      throw Fault(CUDA_ERROR_ILLEGAL_INSTRUCTION, "a lane is not in the mask that it gives");
-    code.handler(warp, code, here);
-    add(frame.groups, {at + 1, here, Group::Wait::kNone, 0});
+  }
+
+  // --- lanes of one warp that meet
+
+  // Runs what the lanes of a mask do together, once all of them that have not ended are at a code
+  // that does this. PTX ISA, 9.7.9.6 and others: "all non-exited threads corresponding to
+  // membermask have executed shfl.sync with the same qualifiers and same membermask value".
+  Outcome together(Warp& warp, Frame& frame, const Code& code, uint32_t at, uint32_t active) {
+    const uint32_t* const masks =
+        code.list_size == 1 ? warp.words(frame.routine->lists[code.list]) : nullptr;
+    for (uint32_t left = active; left != 0;) {
+      uint32_t lanes = left, mask = frame.lanes;
+      if (masks != nullptr) {
+        mask = masks[__builtin_ctz(left)];
+        for_each_lane(left, [&](uint32_t l) {
+          if (masks[l] != mask) lanes &= ~(1U << l);
+        });
+        if ((lanes & ~mask) != 0)
+          throw Fault(CUDA_ERROR_ILLEGAL_INSTRUCTION, "a lane is not in the mask that it gives");
+      }
+      left &= ~lanes;
+      if (lanes == (mask & warp.live)) {
+        code.handler(warp, code, lanes);
+        add(frame.groups, {at + 1, lanes, Group::Wait::kNone, 0, warp.ran});
+        continue;
+      }
+      const Group waits{at, lanes, Group::Wait::kOthers, mask, warp.ran};
+      add(frame.groups, waits);
+      meet(warp, frame, waits);
+    }
     return Outcome::kStopped;
+  }
+
+  // Whether groups at these codes meet.
+  static bool is_same(const Frame& a_in, const Group& a, const Frame& b_in, const Group& b) {
+    if (a.wait != b.wait || a.of != b.of) return false;
+    if (&a_in == &b_in && a.at == b.at) return true;
+    const Code &one = a_in.routine->code[a.at], &other = b_in.routine->code[b.at];
+    return one.list_size == 1 && other.list_size == 1 && one.handler == other.handler &&
+           one.option == other.option;
+  }
+
+  // False: one of the lanes that this group waits for is not there yet.
+  bool meet(Warp& warp, Frame& frame, const Group& group) {
+    const Code& code = frame.routine->code[group.at];
+    uint32_t here = 0;
+    size_t places = 0;
+    const auto comes = [&](const Frame& in, const Group& one) {
+      return is_same(in, one, frame, group);
+    };
+    for_each_group(warp, [&](const Frame& in, const Group& one) {
+      if (!comes(in, one)) return;
+      here |= one.lanes;
+      ++places;
+    });
+    const uint32_t mask = code.list_size == 1 ? group.of : frame.lanes;
+    if (here != (mask & warp.live)) return false;
+    if (places == 1) {
+      warp.enter(frame);
+      code.handler(warp, code, here);
+    } else {
+      Code shared = code;
+      std::array<std::byte, 6 * kLanes * 8> room{};
+      uint32_t end = 0;
+      for (const Operand& one : operands(code.meeting)) {
+        shared.*one.place = end;
+        end += kLanes * 8;
+      }
+      const auto move = [&](bool results) {
+        for (const auto& in : warp.frames)
+          for (const Group& one : in->groups) {
+            if (!comes(*in, one)) continue;
+            const Code& at = in->routine->code[one.at];
+            for (const Operand& operand : operands(code.meeting)) {
+              std::byte* const own = in->bytes.data() + at.*operand.place;
+              std::byte* const common = room.data() + shared.*operand.place;
+              if (operand.result != results) continue;
+              copy(results ? own : common, results ? common : own, operand.bytes, one.lanes);
+            }
+          }
+      };
+      move(false);
+      warp.enter(frame);
+      warp.frame = room.data();
+      code.handler(warp, shared, here);
+      move(true);
+    }
+    release_if(warp, comes);
+    return true;
+  }
+
+  struct Operand {
+    uint32_t Code::*place;
+    uint32_t bytes;  // of a lane; 0: a bit
+    bool result;
+  };
+  static std::span<const Operand> operands(Code::Meeting meeting) {
+    static constexpr Operand kShuffle[] = {{&Code::a, 4, false},
+                                           {&Code::b, 4, false},
+                                           {&Code::c, 4, false},
+                                           {&Code::d, 4, true},
+                                           {&Code::e, 0, true}};
+    static constexpr Operand kVote[] = {{&Code::a, 0, false}, {&Code::d, 0, true}};
+    static constexpr Operand kBallot[] = {{&Code::a, 0, false}, {&Code::d, 4, true}};
+    static constexpr Operand kMatch[] = {
+        {&Code::a, 4, false}, {&Code::d, 4, true}, {&Code::e, 0, true}};
+    static constexpr Operand kWide[] = {
+        {&Code::a, 8, false}, {&Code::d, 4, true}, {&Code::e, 0, true}};
+    static constexpr Operand kReduce[] = {{&Code::a, 4, false}, {&Code::d, 4, true}};
+    static constexpr Operand kElect[] = {{&Code::d, 4, true}, {&Code::e, 0, true}};
+    switch (meeting) {
+      case Code::Meeting::kShuffle:
+        return kShuffle;
+      case Code::Meeting::kVote:
+        return kVote;
+      case Code::Meeting::kBallot:
+        return kBallot;
+      case Code::Meeting::kMatch:
+        return kMatch;
+      case Code::Meeting::kWide:
+        return kWide;
+      case Code::Meeting::kReduce:
+        return kReduce;
+      case Code::Meeting::kElect:
+        return kElect;
+      case Code::Meeting::kNone:
+        break;
+    }
+    return {};
+  }
+  static void copy(std::byte* to, const std::byte* from, uint32_t bytes, uint32_t lanes) {
+    if (bytes == 0) {
+      uint32_t bits = 0, value = 0;
+      std::memcpy(&bits, to, sizeof bits);
+      std::memcpy(&value, from, sizeof value);
+      set_bits(bits, lanes, value);
+      std::memcpy(to, &bits, sizeof bits);
+      return;
+    }
+    for_each_lane(lanes, [&](uint32_t l) { std::memcpy(to + bytes * l, from + bytes * l, bytes); });
   }
 
   // --- barriers
@@ -575,8 +753,8 @@ class BlockRun {
   Outcome barrier(Warp& warp, Frame& frame, const Code& code, uint32_t at, uint32_t active) {
     if (code.option == kCluster) {
       const bool done = (active & warp.arrived) == 0 && block_.cluster->phase != warp.arrived_in;
-      frame.groups.push_back(done ? Group{at + 1, active, Group::Wait::kNone, 0}
-                                  : Group{at, active, Group::Wait::kBarrier, kOfCluster});
+      add(frame.groups, done ? Group{at + 1, active, Group::Wait::kNone, 0, warp.ran}
+                             : Group{at, active, Group::Wait::kBarrier, kOfCluster, warp.ran});
       return Outcome::kStopped;
     }
     const uint32_t number = warp.words(code.a)[__builtin_ctz(active)];
@@ -590,36 +768,49 @@ class BlockRun {
       at_it.votes += static_cast<uint32_t>(__builtin_popcount(vote & active));
       at_it.zeros += static_cast<uint32_t>(__builtin_popcount(~vote & active));
     }
-    if (use == kArrive) {
-      at_it.threads +=
-          active == warp.live ? kLanes : static_cast<uint32_t>(__builtin_popcount(active));
-      add(frame.groups, {at + 1, active, Group::Wait::kNone, 0});
-      return Outcome::kStopped;
-    }
-    frame.groups.push_back({at, active, Group::Wait::kBarrier, number});
+    add(frame.groups, {at, active, use == kArrive ? Group::Wait::kArrival : Group::Wait::kBarrier,
+                       number, warp.ran});
+    if (use == kArrive) arrive(warp, number);
     return Outcome::kStopped;
+  }
+
+  // PTX ISA, 9.7.13.1: barrier.arrive waits for all non-exited threads of the warp, and marks the
+  // arrival of the warp, whose size is what a barrier counts. False: not all are there.
+  bool arrive(Warp& warp, uint32_t number) {
+    const auto comes = [&](const Frame&, const Group& one) {
+      return one.wait == Group::Wait::kArrival && one.of == number;
+    };
+    uint32_t here = 0;
+    for_each_group(warp, [&](const Frame& in, const Group& one) {
+      if (comes(in, one)) here |= one.lanes;
+    });
+    if (here != warp.live) return false;
+    block_.barriers[number].threads += kLanes;
+    release_if(warp, comes);
+    return true;
   }
 
   // The barrier at which all of a warp's threads wait; -1: there is none.
   static int waits_at(const Warp& warp) {
     uint32_t lanes = 0;
     int number = -1;
-    for (const Group& one : warp.frames.back().groups) {
-      if (one.wait != Group::Wait::kBarrier) return -1;
-      if (number >= 0 && one.barrier != static_cast<uint32_t>(number)) return -1;
-      number = static_cast<int>(one.barrier);
+    bool same = true;
+    for_each_group(warp, [&](const Frame&, const Group& one) {
+      same &= one.wait == Group::Wait::kBarrier &&
+              (number < 0 || one.of == static_cast<uint32_t>(number));
+      number = static_cast<int>(one.of);
       lanes |= one.lanes;
-    }
-    return (lanes & warp.live) == warp.live ? number : -1;
+    });
+    return same && (lanes & warp.live) == warp.live ? number : -1;
   }
 
   bool waits_for_cluster() const {
-    for (const Warp& warp : block_.warps) {
-      if (warp.live == 0) continue;
-      for (const Group& one : warp.frames.back().groups)
-        if (one.wait == Group::Wait::kBarrier && one.barrier == kOfCluster) return true;
-    }
-    return false;
+    bool waits = false;
+    for (const Warp& warp : block_.warps)
+      for_each_group(warp, [&](const Frame&, const Group& one) {
+        waits |= one.wait == Group::Wait::kBarrier && one.of == kOfCluster;
+      });
+    return waits;
   }
 
   bool release_barriers() {
@@ -645,21 +836,20 @@ class BlockRun {
   }
 
   static void release(Warp& warp, const Barrier& barrier) {
-    Frame& frame = warp.frames.back();
-    const std::vector<Group> waiting = std::exchange(frame.groups, {});
-    for (const Group& one : waiting) {
-      const Code& code = frame.routine->code[one.at];
-      const uint8_t use = code.option & ~kCounted;
-      if (use == kPopc) {
-        for (uint32_t l = 0; l < kLanes; ++l)
-          if ((one.lanes >> l & 1) != 0) warp.words(code.d)[l] = barrier.votes;
-      } else if (use == kAnd || use == kOr) {
-        const bool result = use == kAnd ? barrier.zeros == 0 : barrier.votes != 0;
-        uint32_t& d = *warp.words(code.d);
-        set_bits(d, one.lanes, result ? one.lanes : 0);
+    for (const auto& frame : warp.frames) {
+      warp.enter(*frame);
+      for (const Group& one : frame->groups) {
+        const Code& code = frame->routine->code[one.at];
+        const uint8_t use = code.option & ~kCounted;
+        if (use == kPopc) {
+          for_each_lane(one.lanes, [&](uint32_t l) { warp.words(code.d)[l] = barrier.votes; });
+        } else if (use == kAnd || use == kOr) {
+          const bool result = use == kAnd ? barrier.zeros == 0 : barrier.votes != 0;
+          set_bits(*warp.words(code.d), one.lanes, result ? one.lanes : 0);
+        }
       }
-      add(frame.groups, {one.at + 1, one.lanes, Group::Wait::kNone, 0});
     }
+    release_if(warp, [](const Frame&, const Group&) { return true; });
   }
 
   const Program& program_;

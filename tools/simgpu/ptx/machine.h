@@ -1,8 +1,13 @@
 // Runs decoded kernels: blocks one after the other, the warps of a block in turns.
 //
 // Lanes of a warp that are at the same place run together. Where a branch divides them, the group
-// at the lowest address runs until it reaches the place of another group, and joins it. A group
-// that waits at a barrier, or for other lanes of its warp, lets the others go first.
+// at the lowest address runs until it reaches the place of another group, and joins it; lanes that
+// called run before those that did not. A group that waits at a barrier, or for other lanes of its
+// warp, lets the others go first, and none waits for long while another runs: each lane goes on, as
+// with the independent thread scheduling of sm_70 and later.
+//
+// Lanes that an instruction's mask names meet where they are: at one instruction or at several that
+// do the same, in one call or in several. Lanes that have ended are not waited for.
 #pragma once
 #include <cuda.h>
 
@@ -10,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -109,24 +115,35 @@ class GlobalMemory {
 };
 
 struct Group {
-  enum class Wait : uint8_t { kNone, kBarrier, kOthers };
+  enum class Wait : uint8_t {
+    kNone,
+    kBarrier,
+    kArrival,  // at a barrier, of the warp's other lanes
+    kOthers    // of the mask
+  };
   uint32_t at = 0;  // index of its next code
   uint32_t lanes = 0;
   Wait wait = Wait::kNone;
-  uint32_t barrier = 0;
+  uint32_t of = 0;   // the barrier's number, or the mask
+  uint64_t ran = 0;  // when it ran last, by Warp::ran
 };
 
+// One call, of lanes that called together. Others may be in other calls meanwhile.
 struct Frame {
   const Routine* routine = nullptr;
-  size_t begin = 0;         // in the warp's storage
+  Frame* below = nullptr;  // the caller's
+  std::vector<std::byte> bytes;
   uint32_t local_base = 0;  // of its own local memory
   std::vector<Group> groups;
-  uint32_t lanes = 0;    // that called
+  uint32_t lanes = 0;    // that called, and did not return
   uint32_t call_at = 0;  // the call's index in the frame below
+  uint32_t depth = 0;
+  uint32_t calls = 0;  // out of it, that have not ended
 };
 
 struct Warp {
-  std::byte* frame = nullptr;  // of the running call
+  std::byte* frame = nullptr;  // of the running call: its places
+  const Frame* running = nullptr;
   Block* block = nullptr;
   GlobalMemory* memory = nullptr;
   uint32_t number = 0;   // in the block
@@ -135,8 +152,16 @@ struct Warp {
   uint64_t arrived_in = 0;
   uint32_t local_bytes = 0;  // a lane's
   std::vector<std::byte> local;
-  std::vector<std::byte> storage;
-  std::vector<Frame> frames;
+  std::vector<std::unique_ptr<Frame>> frames;  // the kernel's own, and calls by age
+  std::vector<std::unique_ptr<Frame>> spare;
+  size_t call_bytes = 0;   // of the frames of calls
+  uint64_t ran = 0;        // codes, by all groups
+  bool gives_way = false;  // to the group that has waited longest
+
+  void enter(Frame& one) {
+    running = &one;
+    frame = one.bytes.data();
+  }
 
   // Of a place with 4 or 8 bytes a lane.
   uint64_t get(uint32_t place, bool wide, uint32_t lane) const {
@@ -153,7 +178,7 @@ struct Warp {
   }
   uint32_t* words(uint32_t place) const { return reinterpret_cast<uint32_t*>(frame + place); }
   uint64_t* longs(uint32_t place) const { return reinterpret_cast<uint64_t*>(frame + place); }
-  const Routine& routine() const { return *frames.back().routine; }
+  const Routine& routine() const { return *running->routine; }
 };
 
 struct Barrier {
