@@ -1,5 +1,6 @@
-// Threads of one warp (ptx/warps.cu) that have ended or are at different instructions: they exchange
-// values as CUDA's guide and PTX define it for sm_70 and later, reckoned here thread by thread.
+// Threads of one warp (ptx/warps.cu) that have ended or are at different instructions: they
+// exchange values as CUDA's guide and PTX define it for sm_70 and later, reckoned here thread by
+// thread.
 #include <numeric>
 #include <vector>
 
