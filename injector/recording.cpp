@@ -263,7 +263,8 @@ bool Recording::open(std::string& error) {
   tell_watcher(edge_.settings, RunEvent::kRecording, output_);
   say_what_is_missing();
   open_metrics_file();
-  closing_ = closing_words(edge_.settings, process_, {trace.name, trace.others});
+  closing_ =
+      closing_words(edge_.settings, process_, {trace.name, trace.others}, edge_.cuda.refusal);
   if (collector_->start(std::move(trace.sink), process_)) return true;
   return error = "cannot start a thread", false;
 }

@@ -32,13 +32,17 @@ std::string coverage_text(const LedgerSnapshot& ledger, uint64_t launches,
 
 }  // namespace
 
+uint64_t launches_in(const RecordingSummary& summary) {
+  uint64_t launches = 0;
+  for (const auto& device : summary.ledger.devices) launches += device.launches;
+  return launches;
+}
+
 std::string closing_line(const RecordingSummary& summary, const ProcessInfo& process,
                          const TraceNames& names) {
-  uint64_t launches = 0, dropped = 0;
-  for (const auto& device : summary.ledger.devices) {
-    launches += device.launches;
-    dropped += device.dropped;
-  }
+  const uint64_t launches = launches_in(summary);
+  uint64_t dropped = 0;
+  for (const auto& device : summary.ledger.devices) dropped += device.dropped;
   std::string line;
   if (process.rank >= 0 && process.world_size > 1)
     line =

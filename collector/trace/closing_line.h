@@ -18,6 +18,8 @@ struct TraceNames {
   std::string others;  // shell pattern for it and the job's other ranks; empty: there is none
 };
 
+uint64_t launches_in(const RecordingSummary&);
+
 // "recorded 700 launches, all with FLOP counts (26.5 kB). Next: flopreduce demo.pb"
 std::string closing_line(const RecordingSummary&, const ProcessInfo&, const TraceNames&);
 

@@ -15,9 +15,13 @@ void tell_watcher(const Settings& settings, RunEvent event, const std::string& t
 
 std::function<void(const RecordingSummary&)> closing_words(const Settings& settings,
                                                            const ProcessInfo& process,
-                                                           TraceNames names) {
-  return [settings, process, names = std::move(names)](const RecordingSummary& summary) {
-    if (!settings.quiet && process.rank <= 0) log::note(closing_line(summary, process, names));
+                                                           TraceNames names,
+                                                           const char* (*refusal)()) {
+  return [settings, process, names = std::move(names), refusal](const RecordingSummary& summary) {
+    const bool driver_speaks =
+        refusal != nullptr && refusal() != nullptr && launches_in(summary) == 0;
+    if (!settings.quiet && process.rank <= 0 && !driver_speaks)
+      log::note(closing_line(summary, process, names));
     tell_watcher(settings, RunEvent::kEnded, names.name);
   };
 }

@@ -26,6 +26,7 @@ bool load_cuda(CudaApi& api) {
 #undef FLOPINJ_RESOLVE
   // simgpu names itself, so that nothing measured on it can pass for hardware.
   api.simulated = dlsym(library, "simgpu_version") != nullptr;
+  api.refusal = reinterpret_cast<decltype(api.refusal)>(dlsym(library, "simgpu_refusal"));
   return true;
 }
 

@@ -44,6 +44,8 @@ struct CudaApi {
   FLOPINJ_CUDA_FUNCTIONS(FLOPINJ_MEMBER)
 #undef FLOPINJ_MEMBER
   bool simulated = false;  // the driver is simgpu
+  // Of simgpu: why the process cannot run on it, as it says itself; null: it can, or did not try.
+  const char* (*refusal)() = nullptr;
 };
 
 // What is not there stays null (older drivers lack some). False when no libcuda.so.1 is in the

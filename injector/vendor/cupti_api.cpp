@@ -95,13 +95,18 @@ bool fits(const Library& library, uint32_t driver_major) {
   return driver_major == 0 || library.major <= driver_major;
 }
 
+// The simulated driver works with its own CUPTI only: NVIDIA's calls itself without end on it.
+bool is_of(const CudaApi& cuda, const Library& library) {
+  return !cuda.simulated || dlsym(library.handle, "cuptiSimgpuVersion") != nullptr;
+}
+
 // Of what the process has already loaded (JAX loads a CUPTI of each wheel), the best that fits;
 // where none does, one that does not.
-Library loaded_cupti(uint32_t driver_major) {
+Library loaded_cupti(const CudaApi& cuda, uint32_t driver_major) {
   Library best;
   for (const auto& path : loaded_libraries("libcupti.so")) {
     Library library = open(path.native(), RTLD_NOLOAD);
-    if (library.handle == nullptr) continue;
+    if (library.handle == nullptr || !is_of(cuda, library)) continue;
     const bool better = !fits(best, driver_major)
                             ? fits(library, driver_major) || library.major < best.major
                             : fits(library, driver_major) && library.major > best.major;
@@ -110,22 +115,40 @@ Library loaded_cupti(uint32_t driver_major) {
   return best;
 }
 
-// Where the driver's own major is preferred to what is nearer: first all places with one name.
-Library search(uint32_t driver_major) {
+std::filesystem::path folder_of_driver(const CudaApi& cuda) {
+  Dl_info info{};
+  if (cuda.DriverGetVersion == nullptr ||
+      dladdr(reinterpret_cast<const void*>(cuda.DriverGetVersion), &info) == 0 ||
+      info.dli_fname == nullptr)
+    return {};
+  return std::filesystem::path(info.dli_fname).parent_path();
+}
+
+// Where CUPTI may be, the nearest first.
+std::vector<std::filesystem::path> folders(const CudaApi& cuda) {
+  std::vector<std::filesystem::path> found;
+  const std::filesystem::path loaders_path;
+  if (cuda.simulated) return {loaders_path, folder_of_driver(cuda)};
   // PyTorch's wheels put CUPTI next to the CUDA runtime of the process, in a folder of its own.
-  std::vector<std::filesystem::path> folders;
   for (const auto& runtime : loaded_libraries("libcudart.so")) {
     const auto beside = runtime.parent_path();
     for (const auto& folder :
          {beside, beside / "../../cuda_cupti/lib", beside / "../extras/CUPTI/lib64"})
-      folders.push_back(folder);
+      found.push_back(folder);
   }
-  folders.emplace_back();  // the loader's path
-  folders.emplace_back("/usr/local/cuda/extras/CUPTI/lib64");
-  folders.emplace_back("/usr/local/cuda/lib64");
+  found.push_back(loaders_path);
+  found.emplace_back("/usr/local/cuda/extras/CUPTI/lib64");
+  found.emplace_back("/usr/local/cuda/lib64");
+  return found;
+}
+
+// Where the driver's own major is preferred to what is nearer: first all places with one name.
+Library search(const CudaApi& cuda, uint32_t driver_major) {
+  const auto places = folders(cuda);
   for (const std::string& soname : sonames(driver_major))
-    for (const auto& folder : folders)
-      if (Library l = open((folder / soname).string()); l.handle != nullptr) return l;
+    for (const auto& folder : places)
+      if (Library l = open((folder / soname).string()); l.handle != nullptr && is_of(cuda, l))
+        return l;
   return {};
 }
 
@@ -134,11 +157,15 @@ std::string version_text(uint32_t driver) {
 }
 
 // Nothing, with one line in `error`, where there is none that can work.
-Library find_cupti(const std::string& preferred, uint32_t driver, std::string& error) {
-  const uint32_t driver_major = driver / 1'000;
-  Library library = loaded_cupti(driver_major);
-  if (library.handle == nullptr)
-    library = preferred.empty() ? search(driver_major) : open(preferred);  // nothing else will do
+Library find_cupti(const std::string& preferred, const CudaApi& cuda, std::string& error) {
+  const uint32_t driver = driver_version(cuda), driver_major = driver / 1'000;
+  Library library = loaded_cupti(cuda, driver_major);
+  if (library.handle == nullptr)  // where one is preferred nothing else will do
+    library = preferred.empty() ? search(cuda, driver_major) : open(preferred);
+  if (library.handle != nullptr && !is_of(cuda, library)) {
+    error = "FLOPINJ_CUPTI=" + preferred + " is not the CUPTI of the simulated GPU; unset it";
+    return {};
+  }
   if (library.handle == nullptr) {
     const auto names = sonames(driver_major);
     const bool wheel_12 = driver_major == 12;
@@ -168,7 +195,7 @@ bool resolve(void* library, const char* symbol, Function& out) {
 
 bool load_cupti(const std::string& preferred_path, const CudaApi& cuda, CuptiApi& api,
                 std::string& error) {
-  const Library library = find_cupti(preferred_path, driver_version(cuda), error);
+  const Library library = find_cupti(preferred_path, cuda, error);
   if (library.handle == nullptr) return false;
   api.path = library.path;
   const char* missing_required = nullptr;

@@ -3,7 +3,8 @@
 // A second copy of CUPTI beside the application's does not work, so what is already loaded is
 // used, then FLOPINJ_CUPTI, then what lies beside the CUDA runtime, on the loader's path and where
 // toolkits put it. Of two the one of the driver's own major version is preferred. One whose major
-// is above the driver's is refused: it cannot start. Nothing of the library is called before
+// is above the driver's is refused: it cannot start. With the simulated driver only its own CUPTI
+// is taken, whatever the process has loaded. Nothing of the library is called before
 // cuptiSubscribe has succeeded, cuptiGetVersion and cuptiGetTimestamp neither, since a 13.2 that
 // cannot start calls itself until the program crashes; the major is read from its name.
 #pragma once

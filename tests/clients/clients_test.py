@@ -177,6 +177,21 @@ class Tinygrad(Client):
             "backward": inputs * outputs * (2 * rows + 16), "optimizer": 2 * inputs * outputs})
 
 
+class Taichi(Client):
+    packages = ("taichi",)
+    STEPS, SIZE = 20, 48
+
+    def test_a_membrane_relaxes(self):
+        printed, (worst,), report = self.run_it(
+            "taichi_relaxation.py", self.STEPS, self.SIZE,
+            options=["--phase=relax=relax", "--phase=take=take"])
+        self.assertLess(worst, 1e-6, printed)
+        # Three sums and a product of each inner point.
+        phases = {row["phase"]: row["flop"] for row in report["phases"]}
+        self.assertEqual((phases["relax"], phases["take"]),
+                         (self.STEPS * 4 * (self.SIZE - 2) ** 2, 0))
+
+
 class FatBinaries(Client):
     """Of nvcc: what of them can be read, and what is said of the rest."""
     LOAD = """

@@ -7,9 +7,11 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import unittest
+from pathlib import Path
 
 import harness
 from harness import CLIENTS, FLOPINJ, TRAINER, injected_environment, run
@@ -64,6 +66,48 @@ class WaysIn(harness.TestCase):
         done = run([LAUNCH, "same_grid"], injected_environment(self.trace, FLOPINJ_MODE="off"))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertFalse(self.trace.exists())
+
+
+class AnotherCupti(harness.TestCase):
+    """Programs that load a CUPTI of their own, as PyTorch does, on the simulated driver: only the
+    simulated CUPTI works with that one."""
+    STRANGE = CLIENTS / "strange/libcupti.so.13"
+    NVIDIAS = sorted(Path(sys.prefix).glob("lib/python*/site-packages/nvidia/**/libcupti.so.1*"))
+
+    def others(self):
+        self.assertTrue(self.NVIDIAS, "the tests' requirements bring NVIDIA's")
+        return [self.STRANGE, *self.NVIDIAS]
+
+    def test_the_simulated_one_is_used_whatever_is_loaded(self):
+        for other in self.others():
+            for chosen in ({}, {"FLOPINJ_CUPTI": harness.SIMGPU / "libcupti.so.13"}):
+                with self.subTest(other=other, chosen=bool(chosen)):
+                    done = run([LAUNCH, "same_grid"], injected_environment(
+                        self.trace, LD_PRELOAD=other, FLOPINJ_FORCE=1, **chosen))
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assert_all_counted(harness.reduce(self.trace), 60)
+
+    def test_the_simulated_one_is_found_beside_its_driver(self):
+        """Where the loader's path has another one first."""
+        for other in self.others():
+            if other.name != "libcupti.so.13":
+                continue
+            with self.subTest(other=other):
+                done = run([LAUNCH, "same_grid"], injected_environment(
+                    self.trace, LD_LIBRARY_PATH=f"{other.parent}:{harness.SIMGPU}",
+                    FLOPINJ_FORCE=1))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assert_all_counted(harness.reduce(self.trace), 60)
+
+    def test_another_one_that_was_asked_for_is_refused(self):
+        for other in self.others():
+            with self.subTest(other=other):
+                done = run([LAUNCH, "same_grid", "5"], injected_environment(
+                    self.trace, FLOPINJ_CUPTI=other))
+                self.assertEqual(done.returncode, 5)
+                self.assertRegex(done.stderr, r"\Aflopinj: .*is not the CUPTI of the simulated GPU"
+                                              r".*\n\Z")
+                self.assertFalse(self.trace.exists())
 
 
 class WaysOut(harness.TestCase):

@@ -144,6 +144,45 @@ class NothingRecorded(RunCase):
         self.assertEqual(len(self.ours(done.stderr)), 1, done.stderr)
         self.assertIn("nothing was recorded: no process of this run started CUDA", done.stderr)
 
+    def test_a_machine_without_a_driver_is_named_first(self):
+        env = harness.clean_environment()
+        if subprocess.run([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"],
+                          env=env, capture_output=True).returncode == 0:
+            self.skipTest("there is a driver here")
+        done = harness.run([FLOPINJ, "run", "--", "true"], env, cwd=self.folder)
+        self.assertRegex(done.stderr, r"\Aflopinj: no NVIDIA driver on this machine .*nothing was "
+                                      r"recorded.*flopinj run --simulate.*\n\Z")
+
+    # What the CUDA runtime does before all else: it asks for tables that only NVIDIA's driver has.
+    ASKS = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+if "starts" in sys.argv:
+    assert cuda.cuInit(0) == 0
+table = ctypes.c_void_p()
+assert cuda.cuGetExportTable(ctypes.byref(table), bytes(range(16))) != 0
+if "loads" in sys.argv:
+    context, module = ctypes.c_void_p(), ctypes.c_void_p()
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert cuda.cuCtxSetCurrent(context) == 0
+    text = b".version 8.0\\n.target sm_80\\n.address_size 64\\n.visible .entry k() { ret; }\\0"
+    assert cuda.cuModuleLoadData(ctypes.byref(module), text) == 0
+"""
+
+    def test_a_program_of_the_cuda_runtime_gets_one_line_with_the_cause(self):
+        for how in ([], ["starts"]):
+            with self.subTest(how):
+                done = self.flopinj_run("--simulate", "--", sys.executable, "-c", self.ASKS, *how)
+                self.assertRegex(done.stderr, r"\Asimgpu: this program uses the CUDA runtime.*"
+                                              r"machine code: it needs a GPU.*PTX.*Numba.*\n\Z")
+        alone = harness.run([sys.executable, "-c", self.ASKS, "starts"], harness.library_path())
+        self.assertEqual(alone.stderr, done.stderr)
+
+    def test_one_that_has_ptx_all_the_same_is_like_any_other(self):
+        done = self.flopinj_run("--simulate", "--", sys.executable, "-c", self.ASKS, "starts",
+                                "loads")
+        self.assertRegex(done.stderr, r"\Aflopinj: recorded no kernel launch.*\n\Z")
+
     def test_mode_off(self):
         done = self.flopinj_run("--simulate", "--mode", "off", "--", LAUNCH, "same_grid")
         self.assertEqual(self.ours(done.stderr), ["flopinj: mode off: nothing is recorded"])

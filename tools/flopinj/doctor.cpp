@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "count.h"
+#include "driver.h"
 #include "permissions.h"
 #include "process.h"
 
@@ -70,11 +71,8 @@ Finding check_library() {
 }
 
 Finding check_driver() {
-  void* cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (cuda == nullptr)
-    return failed("libcuda.so.1 not found",
-                  "Install the NVIDIA driver; in a container, start it with the NVIDIA runtime "
-                  "(docker run --gpus all). Without a GPU: flopinj run --simulate.");
+  void* cuda = open_driver();
+  if (cuda == nullptr) return failed("libcuda.so.1 not found", kNoDriverAdvice);
   const std::string path = path_of(cuda);
   auto* init = symbol<int(unsigned)>(cuda, "cuInit");
   auto* get_version = symbol<int(int*)>(cuda, "cuDriverGetVersion");

@@ -128,16 +128,27 @@ void RunRecord::take(pid_t process, const RunNotice& notice) {
     if (trace.process == process && trace.name == notice.trace) trace.ended = true;
 }
 
+std::string RunRecord::why_nothing() const {
+  if (waited_)
+    return "nothing was recorded: nobody asked for it, or the time or range that was to be "
+           "recorded did not come";
+  if (simulated_)
+    return "nothing was recorded: no process of this run started CUDA on the simulated GPU. It "
+           "runs programs that give PTX to the driver (cuda-core, Numba, Taichi, tinygrad, "
+           "Triton's kernels); those of the CUDA runtime (PyTorch, JAX, CuPy) need a GPU";
+  if (!driver_())
+    return std::string(
+               "no NVIDIA driver on this machine (libcuda.so.1 not found): nothing was "
+               "recorded. ") +
+           kNoDriverAdvice;
+  return "nothing was recorded: no process of this run started CUDA where the profiler could see "
+         "it. If the program uses a GPU, it may clear its environment (try --preload), or run it "
+         "in "
+         "a container or on another machine; flopinj doctor checks this one";
+}
+
 std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t), bool cut_too) const {
-  if (traces_.empty() && !refused_ && waited_)
-    return {
-        "nothing was recorded: nobody asked for it, or the time or range that was to be recorded "
-        "did not come"};
-  if (traces_.empty() && !refused_)
-    return {
-        "nothing was recorded: no process of this run started CUDA where the profiler could see "
-        "it. If the program uses a GPU, it may clear its environment (try --preload), or run it in "
-        "a container or on another machine; flopinj doctor checks this one"};
+  if (traces_.empty() && !refused_) return {why_nothing()};
   std::vector<std::string> cut, going_on, lines;
   for (const Trace& trace : traces_)
     if (!trace.ended) (runs(trace.process) ? going_on : cut).push_back(trace.name);
@@ -161,7 +172,7 @@ std::vector<std::string> RunRecord::traces(bool (*runs)(pid_t)) const {
   return names;
 }
 
-std::string start_watcher() {
+std::string start_watcher(bool simulated) {
   // Orphans are given to this process: the watcher would be the program's child, which waits for
   // the program's end where the program may wait for the end of all children.
   int adopts = 0;
@@ -174,7 +185,7 @@ std::string start_watcher() {
     if (::fork() != 0) ::_exit(0);
     const auto program_fd = static_cast<int>(::syscall(SYS_pidfd_open, program, 0));
     let_go_of_everything({socket.descriptor(), program_fd});
-    RunRecord record;
+    RunRecord record(simulated);
     socket.receive_to_the_end(program, program_fd, record);
     for (const std::string& line : record.last_words(process_runs)) say(line);
     ::_exit(0);

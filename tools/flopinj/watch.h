@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "driver.h"
 #include "run_notice.h"
 
 namespace flopinj {
@@ -19,6 +20,10 @@ namespace flopinj {
 // What the processes of a run have said.
 class RunRecord {
  public:
+  // `simulated`: they have the simulated GPU. `driver`: whether this machine has a driver; asked
+  // where nothing was recorded.
+  explicit RunRecord(bool simulated = false, bool (*driver)() = has_driver)
+      : simulated_(simulated), driver_(driver) {}
   void take(pid_t process, const RunNotice&);
   // The lines for the user when the program has ended. `alive`: whether a process still runs.
   // Without `cut` nothing of traces that were not closed.
@@ -32,6 +37,10 @@ class RunRecord {
     std::string name;
     bool ended;
   };
+  std::string why_nothing() const;
+
+  bool simulated_;
+  bool (*driver_)();
   std::vector<Trace> traces_;
   bool refused_ = false, waited_ = false;
 };
@@ -62,6 +71,6 @@ std::string names_text(const std::vector<std::string>& names);
 
 // Opens the socket, and starts the watcher of this process. The name of the socket; empty where
 // there is no watcher, and the program runs all the same.
-std::string start_watcher();
+std::string start_watcher(bool simulated);
 
 }  // namespace flopinj

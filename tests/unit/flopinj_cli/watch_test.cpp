@@ -28,6 +28,23 @@ TEST_CASE("Nothing recorded is said unless a process has said why") {
   CHECK(record.last_words(nobody).empty());
 }
 
+TEST_CASE("Without a driver the first words are that there is none") {
+  const auto none = [] { return false; };
+  const auto there = [] { return true; };
+  const auto first = [](const RunRecord& record) { return record.last_words(nobody).at(0); };
+  CHECK(first(RunRecord(false, none)).starts_with("no NVIDIA driver on this machine"));
+  CHECK(says(RunRecord(false, none).last_words(nobody), "flopinj run --simulate"));
+  CHECK(says(RunRecord(false, there).last_words(nobody), "may clear its environment"));
+  // The simulated GPU needs none, and no environment is to blame where PyTorch does not run on it.
+  for (const auto driver : {+none, +there}) {
+    CHECK(says(RunRecord(true, driver).last_words(nobody), "PyTorch, JAX, CuPy) need a GPU"));
+    CHECK(first(RunRecord(true, driver)).find("environment") == std::string::npos);
+  }
+  RunRecord said(false, none);
+  said.take(7, {RunEvent::kRefused, ""});
+  CHECK(said.last_words(nobody).empty());
+}
+
 TEST_CASE("A process that waited in vain is no process without CUDA") {
   RunRecord record;
   record.take(7, {RunEvent::kWaiting, ""});

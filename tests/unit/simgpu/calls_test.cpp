@@ -135,6 +135,74 @@ std::string gives(int number) {
 
 }  // namespace
 
+TEST_CASE("A large block begins at a page of the device, and all memory can be had") {
+  const Gpu gpu;
+  CUdeviceptr small = 0, large = 0, all = 0;
+  check(cuMemAlloc(&small, 1));
+  check(cuMemAlloc(&large, size_t{1} << 20));
+  CHECK(large % (size_t{1} << 21) == 0);
+  CUdeviceptr between = 0;  // what was skipped is not lost
+  check(cuMemAlloc(&between, 1));
+  CHECK(between == small + 512);
+  for (const CUdeviceptr one : {small, large, between}) check(cuMemFree(one));
+  size_t free = 0, total = 0;
+  check(cuMemGetInfo(&free, &total));
+  check(cuMemAlloc(&all, free));
+  check(cuMemFree(all));
+}
+
+TEST_CASE("Functions of what is not simulated are there, and say so") {
+  const Gpu gpu;
+  for (const char* const name : {"cuMemAllocManaged",
+                                 "cuArrayCreate",
+                                 "cuArray3DCreate",
+                                 "cuArray3DGetDescriptor",
+                                 "cuArrayDestroy",
+                                 "cuMipmappedArrayCreate",
+                                 "cuMipmappedArrayGetLevel",
+                                 "cuMipmappedArrayDestroy",
+                                 "cuTexObjectCreate",
+                                 "cuTexObjectDestroy",
+                                 "cuSurfObjectCreate",
+                                 "cuSurfObjectDestroy",
+                                 "cuImportExternalMemory",
+                                 "cuExternalMemoryGetMappedBuffer",
+                                 "cuExternalMemoryGetMappedMipmappedArray",
+                                 "cuDestroyExternalMemory",
+                                 "cuImportExternalSemaphore",
+                                 "cuSignalExternalSemaphoresAsync",
+                                 "cuWaitExternalSemaphoresAsync",
+                                 "cuDestroyExternalSemaphore",
+                                 "cuIpcGetMemHandle",
+                                 "cuIpcOpenMemHandle",
+                                 "cuIpcCloseMemHandle",
+                                 "cuIpcGetEventHandle",
+                                 "cuIpcOpenEventHandle"}) {
+    CAPTURE(name);
+    void* function = nullptr;
+    CHECK(cuGetProcAddress(name, &function, 13000, 0, nullptr) == CUDA_SUCCESS);
+    CHECK(function != nullptr);
+  }
+  CUdeviceptr managed = 0;
+  CHECK(cuMemAllocManaged(&managed, 16, CU_MEM_ATTACH_GLOBAL) == CUDA_ERROR_NOT_SUPPORTED);
+  int has_managed = -1;
+  check(cuDeviceGetAttribute(&has_managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, gpu.device));
+  CHECK(has_managed == 0);
+  CUtexObject texture = 0;
+  const CUDA_RESOURCE_DESC resource{};
+  const CUDA_TEXTURE_DESC sampling{};
+  CHECK(cuTexObjectCreate(&texture, &resource, &sampling, nullptr) == CUDA_ERROR_NOT_SUPPORTED);
+
+  // As before CUDA 4.0.
+  CUevent event = nullptr;
+  check(cuEventCreate(&event, CU_EVENT_DEFAULT));
+  void* old = nullptr;
+  check(cuGetProcAddress("cuEventDestroy", &old, 3000, 0, nullptr));
+  REQUIRE(old != nullptr);
+  CHECK(reinterpret_cast<CUresult (*)(CUevent)>(old)(event) == CUDA_SUCCESS);
+  CHECK(reinterpret_cast<CUresult (*)(CUevent)>(old)(event) == CUDA_ERROR_INVALID_HANDLE);
+}
+
 TEST_CASE("PTX of several modules is linked") {
   const Context context;
   CUlinkState link = nullptr;

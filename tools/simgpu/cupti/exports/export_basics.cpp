@@ -16,6 +16,11 @@ using namespace simgpu::cupti;
 
 extern "C" {
 
+// The real one has no such function: by it a tool knows whose CUPTI it is.
+CUPTIAPI __attribute__((visibility("default"))) const char* cuptiSimgpuVersion() {
+  return "simulated CUPTI";
+}
+
 CUptiResult CUPTIAPI cuptiGetVersion(uint32_t* version) {
   return entry([&] {
     if (version == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;

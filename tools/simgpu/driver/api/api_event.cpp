@@ -42,6 +42,8 @@ CUresult cuEventCreate(CUevent* phEvent, unsigned int Flags) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuEventDestroy(CUevent hEvent) { return api::cuEventDestroy_v2(hEvent); }
+
 CUresult cuEventDestroy_v2(CUevent hEvent) {
   return Runtime::get().events.erase(hEvent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }

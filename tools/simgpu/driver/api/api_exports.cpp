@@ -9,6 +9,7 @@
 #include "driver/execution/stream.h"
 #include "driver/modules/module.h"
 #include "driver/observer.h"
+#include "driver/refusals.h"
 
 // A call without parameters has no structure in CUPTI's headers.
 struct cuCtxSynchronize_params {};
@@ -90,4 +91,9 @@ CUresult report(uint32_t cbid, const char* name, const Params& params, Body body
 // What this library is, for programs that want to say so.
 extern "C" __attribute__((visibility("default"))) const char* simgpu_version() {
   return "simgpu " SIMGPU_VERSION " (simulated CUDA driver)";
+}
+
+// Why the process cannot run here, as the driver says at its end; null: it can, or did not try.
+extern "C" __attribute__((visibility("default"))) const char* simgpu_refusal() {
+  return simgpu::refusal();
 }

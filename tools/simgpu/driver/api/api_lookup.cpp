@@ -7,6 +7,7 @@
 #include "driver/execution/clock.h"
 #include "driver/graphs/graph_exec.h"
 #include "driver/hooks_table.h"
+#include "driver/refusals.h"
 
 namespace simgpu::api {
 namespace {
@@ -102,8 +103,10 @@ CUresult cuGetProcAddress(const char* symbol, void** pfn, int cudaVersion, cuuin
 CUresult cuGetExportTable(const void** ppExportTable, const CUuuid* pExportTableId) {
   if (ppExportTable == nullptr || pExportTableId == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *ppExportTable = nullptr;
-  if (std::memcmp(pExportTableId, &kHooksUuid, sizeof kHooksUuid) != 0)
+  if (std::memcmp(pExportTableId, &kHooksUuid, sizeof kHooksUuid) != 0) {
+    private_table_refused();
     return CUDA_ERROR_INVALID_VALUE;
+  }
   if (Runtime::get().settings().faults.no_export_table) return CUDA_ERROR_NOT_FOUND;
   *ppExportTable = hooks_table();
   return CUDA_SUCCESS;

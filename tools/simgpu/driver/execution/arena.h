@@ -25,7 +25,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  std::optional<uint64_t> allocate(uint64_t bytes);  // 512-byte aligned; nothing when full
+  // Aligned to 512 bytes, and from 1 MiB on to 2 MiB; nothing when full.
+  std::optional<uint64_t> allocate(uint64_t bytes);
   bool free(uint64_t address);  // false unless `address` is what allocate() gave
   // The live block around the address.
   std::optional<Block> find(uint64_t address) const;
@@ -42,6 +43,7 @@ class Arena {
 
  private:
   mutable std::mutex mutex_;
+  void* reserved_ = nullptr;
   uint64_t base_ = 0, bytes_ = 0;
   SectorChunk* chunks_ = nullptr;
   struct Used {

@@ -1,12 +1,10 @@
 #include "driver/modules/image.h"
 
-#include <unistd.h>
-
-#include <atomic>
 #include <cstring>
 #include <fstream>
 
 #include "driver/modules/fatbin.h"
+#include "driver/refusals.h"
 #include "driver/settings.h"
 #include "ptx/decode.h"
 
@@ -14,20 +12,6 @@ namespace simgpu {
 namespace {
 
 ImageResult refuse(CUresult error, const std::string& why) { return {error, nullptr, {}, {}, why}; }
-
-// Whether the process was refused machine code, and whether it has loaded anything.
-struct Loads {
-  std::atomic<pid_t> refused{0};
-  std::atomic<bool> any{false};
-  ~Loads() {
-    if (refused == getpid() && !any)
-      complain("this program carries machine code only: it needs a GPU");
-  }
-};
-Loads& loads() {
-  static Loads made;
-  return made;
-}
 
 // Code that cannot be run is found now, and not at the first launch.
 ImageResult read(std::string_view from, const ptx::Allocate& allocate) {
@@ -51,8 +35,8 @@ ImageResult load_image(const void* data, size_t bytes, const ptx::Allocate& allo
   if (found.error == CUDA_SUCCESS)
     result = read(found.text, allocate);
   else if (found.problem.empty())
-    loads().refused = getpid();
-  if (result.error == CUDA_SUCCESS) loads().any = true;
+    machine_code_refused();
+  if (result.error == CUDA_SUCCESS) module_loaded();
   if (!result.problem.empty()) complain("cannot load module: " + result.problem);
   return result;
 }
