@@ -121,7 +121,7 @@ class Numba(Client):
             "optimizer": 2 * (inputs * hidden + hidden * outputs)})
 
     def test_its_own_reductions(self):
-        rounds, sizes = 5, (1, 31, 100, 129, 5000)
+        rounds, sizes = 40, (1, 31, 100, 129, 5000)
         printed, (worst,), report = self.run_it("numba_reduce.py", rounds, *sizes, options=[
             f"--phase={phase}={phase}" for phase in ("sum", "largest", "count")])
         self.assertLess(worst, 1e-6, printed)
