@@ -41,6 +41,9 @@ void apply_setting(Settings& settings, std::string_view entry, std::vector<std::
   if (known == nullptr)
     problems.push_back("unknown variable " + shown(name) + " is ignored: did you mean " +
                        std::string(nearest(name)) + "?");
+  else if (value.find('\n') != value.npos)  // one that is asked how far it is says a setting a line
+    problems.push_back(std::string(name) + "=" + shown(value) +
+                       " is ignored: it has a line break in it");
   else if (!known->read(settings, value))
     problems.push_back(std::string(name) + "=" + shown(value) + " is ignored: it takes " +
                        std::string(known->takes));

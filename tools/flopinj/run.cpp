@@ -16,6 +16,7 @@
 #include "commands.h"
 #include "output.h"
 #include "parent.h"
+#include "printable_text.h"
 #include "process.h"
 #include "reducer.h"
 #include "run_notice.h"
@@ -295,6 +296,10 @@ std::vector<std::pair<std::string, std::string>> recording_variables(const Optio
                (option.variable == kFindings && !value.empty())) {
       value = (fs::current_path() / value).string();  // a CUPTI else for the dynamic loader
     }
+    // Answers of the library about itself have a setting a line.
+    if (value.find('\n') != value.npos)
+      throw std::invalid_argument(std::string(option.option.substr(option.option.find(',') + 1)) +
+                                  ": '" + printable(value) + "' has a line break in it");
     if (!value.empty()) variables.emplace_back(option.variable, value);
   }
   return variables;

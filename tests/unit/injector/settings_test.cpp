@@ -129,6 +129,18 @@ TEST_CASE("a value that is not understood is named with what would be, and the d
   }
 }
 
+TEST_CASE("no setting has a line break in it") {
+  for (const RecordingOption& option : recording_options()) {
+    const std::string entry = std::string(option.variable) + "=a\nb";
+    const auto [settings, problems] = read({entry.c_str()});
+    CAPTURE(entry);
+    REQUIRE(problems.size() == 1);
+    CHECK(mentions(problems[0], "has a line break in it"));
+    CHECK_FALSE(mentions(problems[0], "\n"));
+    CHECK(settings.output == Settings().output);
+  }
+}
+
 TEST_CASE("a request sets what loads no code and changes no file, and nothing else") {
   const std::vector<std::string_view> start_only{
       "FLOPINJ_FORCE",      "FLOPINJ_QUIET",         "FLOPINJ_DORMANT", "FLOPINJ_START_AFTER",
