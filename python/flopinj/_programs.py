@@ -29,6 +29,14 @@ class Error(RuntimeError):
         self.exit_code = exit_code
 
 
+def say(text: str) -> None:
+    """A line for people, where stderr takes one: no failure of ours is the program's."""
+    try:
+        print(f"flopinj: {text}", file=sys.stderr, flush=True)
+    except Exception:
+        pass
+
+
 def needed(module: str, instead: str = "") -> Any:
     """A module of a package that only a part of flopinj needs. `instead`: what there is without."""
     import importlib
@@ -49,7 +57,8 @@ def path(name: str) -> str:
     program = TREE / "bin" / name
     if not program.is_file():
         raise FileNotFoundError(
-            f"{program} is missing: install the package with pip (its sources have no programs)"
+            f"{program} is missing, since the sources of the package have no programs: from a "
+            "clone of flopinj, pip install ."
         )
     return str(program)
 
@@ -99,12 +108,13 @@ def environment(**given: Option) -> dict[str, str]:
     >>> settings["FLOPINJ_OUTPUT"], settings["FLOPINJ_BUDGET"]
     ('/tmp/t-%p.pb', 'none')
     """
+    import re
     import subprocess
 
     exports = run("flopinj", "run", "--print-env", *options(given))
     # A shell reads what is written for a shell.
     after = subprocess.run(["sh", "-c", exports + "\nenv -0"], stdout=subprocess.PIPE, check=True)
-    names = {line.split("=")[0].split()[1] for line in exports.splitlines() if "=" in line}
+    names = set(re.findall(r"^export (\w+)=", exports, re.MULTILINE))
     pairs = (pair.partition("=") for pair in os.fsdecode(after.stdout).split("\0"))
     return {name: value for name, _, value in pairs if name in names}
 

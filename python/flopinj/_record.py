@@ -13,12 +13,13 @@ import glob
 import os
 import re
 import shlex
+import shutil
 import tempfile
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from flopinj import _control, _marks
-from flopinj._programs import LIBRARY, TREE, Error, environment
+from flopinj._programs import LIBRARY, TREE, Error, environment, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
     from flopinj._programs import Option
     from flopinj._report import Report
 
-_NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
 _PLAN_WAIT_MS = 10_000
 #: Options of `flopinj run` that are for programs that it starts.
 _OF_PROGRAMS = ("dormant", "no_control", "preload", "report", "summary", "torch")
 
-_open: Recording | None = None
+#: By process: what goes on in a process that has forked is nothing of its child's.
+_open: dict[int, Recording] = {}
+_folders: dict[int, str] = {}
 
 
 class Recording:
@@ -45,17 +47,35 @@ class Recording:
                             "starts", 2)
         self._output = output
         self._settings = settings
+        self._process: int | None = None  # in which it has begun
+        self._before: dict[str, str | None] = {}
         self._traces: list[Path] | None = None
+        self._failed: Error | None = None
 
     def __enter__(self) -> Recording:
-        global _open
-        if _open is not None:
-            raise Error(f"{_open} has not ended: a process has one recording at a time", 1)
-        if self._traces is not None:
-            raise Error(f"{self} has ended: flopinj.record() begins another", 1)
+        if self._process is not None:
+            raise Error(f"{self} has begun before: flopinj.record() begins another", 2)
+        self._process = os.getpid()
+        try:
+            # One step, so that of two threads one has it.
+            other = _open.setdefault(self._process, self)
+            if other is not self:
+                raise Error(f"{other} has not ended: a process has one recording at a time", 1)
+            self._begin()
+        except BaseException as error:
+            self._restore()
+            if isinstance(error, Error) and error.exit_code == 2:  # the call itself is wrong
+                raise
+            if not isinstance(error, Exception):
+                raise
+            self._fail(error)
+            say(f"{self._failed}; the program runs unprofiled")
+        return self
+
+    def _begin(self) -> None:
         if self._settings.get("simulate"):
             _simulate()
-        begun = _driver() is not None
+        begun = _control.driver() is not None
         if (not begun and os.environ.get("CUDA_INJECTION64_PATH")
                 and os.environ.get("FLOPINJ_DORMANT") != "1"):
             raise Error("this process is profiled from its start (CUDA_INJECTION64_PATH): start it "
@@ -65,37 +85,39 @@ class Recording:
         variables = environment(**{"plan_wait_ms": wait, **self._settings, "output": output,
                                    "quiet": True})
         variables["FLOPINJ_DORMANT"] = "0"
-        self._process = os.getpid()
         self._name = variables["FLOPINJ_OUTPUT"]
         self._there = self._files()
-        self._before = {name: os.environ.get(name) for name in variables}
-        os.environ.update(variables)
+        # Those that have the library loaded come last, and go first.
+        for name in sorted(variables, key=lambda name: name.endswith("_INJECTION64_PATH")):
+            self._before[name] = os.environ.get(name)
+            os.environ[name] = variables[name]
         _marks._nvtx.cache_clear()  # of ranges that were made before, where nothing was injected
-        try:
-            self._recordings = _recordings()
-            if begun:
-                _start()
-        except BaseException:
-            self._restore()
-            raise
-        _open = self
-        return self
+        self._recordings = _recordings()
+        if begun:
+            _start()
 
     def __exit__(self, kind: object, *_: object) -> None:
-        global _open
-        _open = None
         if os.getpid() != self._process:  # a forked child: the recording is its parent's
+            self._restore()
+            return
+        if _open.get(self._process) is not self:
             return
         try:
             self._end()
-        except Error:
-            if kind is None:  # else it would hide the program's own error
-                raise
+        except Exception as error:
+            self._fail(error)
+            if kind is None:  # else the program has an error of its own to say
+                say(str(self._failed))
         finally:
             self._restore()
 
+    def _fail(self, error: Exception) -> None:
+        """The program goes on, and who asks for the report is told why there is none."""
+        self._failed = (error if isinstance(error, Error)
+                        else Error(f"nothing was recorded: {error!r}", 1))
+
     def _end(self) -> None:
-        own = {self._own()} if _driver() is not None else set()
+        own = {self._own()} if _control.driver() is not None else set()
         traces = own | (self._files() - self._there)
         if not traces:
             raise Error("nothing was recorded: neither this process nor one that it started has "
@@ -106,17 +128,14 @@ class Recording:
         """The trace of this process, which has ended."""
         if _recordings() == self._recordings:
             _start()  # which says why it could not begin
-            _control.stop()
+            _control.end()
             raise Error("nothing was recorded: a line on stderr says why", 1)
-        if driver := _driver():
+        if driver := _control.driver():
             driver.cuCtxSynchronize()  # what was launched inside has its time
-        try:
-            return Path(str(_control.stop()))
-        except Error:
-            status = _control.status() or {}
-            if status["state"] != "dormant":
-                raise
-            return Path(str(status["output"]))  # it has ended itself, as by launch_count=
+        trace = _control.end()
+        if trace is None:
+            raise Error("libflopinj.so in this process does not listen any more", 1)
+        return Path(trace)
 
     def _files(self) -> set[Path]:
         """With names such as those of this recording's traces, which processes that are started
@@ -126,29 +145,37 @@ class Recording:
         return set(map(Path, glob.glob("*".join(parts) + glob.escape(suffix))))
 
     def _restore(self) -> None:
-        for name, value in self._before.items():
+        for name, value in reversed(self._before.items()):
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+        self._before = {}
+        if _open.get(os.getpid()) is self:  # the next one may change the environment
+            del _open[os.getpid()]
 
     @property
     def traces(self) -> list[Path]:
         """Files for flopreduce: one of this process, and one of each that it started inside of the
-        recording. Without a name of your own they go as this process ends."""
+        recording. Without a name of your own they go as this process ends. Raises Error where
+        there is none, with the reason."""
+        if self._failed is not None:
+            raise Error(str(self._failed), self._failed.exit_code)
         if self._traces is None:
             raise Error("the recording has no trace before its `with` has ended", 1)
         return self._traces
 
     @cached_property
     def report(self) -> Report:
+        """Of the traces. Raises Error where there is none, with the reason."""
         from flopinj._report import reduce
 
         return reduce(self.traces)
 
     def __repr__(self) -> str:
-        traces = ", ".join(map(str, self._traces or ()))
-        return f"<flopinj.Recording: {traces or ('going on' if _open is self else 'no trace')}>"
+        traces = ", ".join(map(str, self._traces or ())) or str(self._failed or "no trace")
+        going_on = _open.get(os.getpid()) is self
+        return f"<flopinj.Recording: {'going on' if going_on else traces}>"
 
 
 def record(output: str | os.PathLike[str] | None = None, **settings: Option) -> Recording:
@@ -157,8 +184,12 @@ def record(output: str | os.PathLike[str] | None = None, **settings: Option) -> 
     launch waits until counters can be read, 10 s at most, unless `plan_wait_ms` says otherwise. No
     CUDA graph may be under capture at the beginning or the end.
 
-    >>> with record():  # doctest: +ELLIPSIS
+    An option that is wrong raises Error at the beginning. Where nothing can be recorded, a line on
+    stderr says so, the program goes on, and `report` raises Error with the reason.
+
+    >>> with record() as run:
     ...     pass
+    >>> run.report  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     flopinj._programs.Error: nothing was recorded: ...
     """
@@ -167,48 +198,41 @@ def record(output: str | os.PathLike[str] | None = None, **settings: Option) -> 
 
 def _start() -> None:
     """Of a process in which CUDA has begun."""
-    if _control.status() is None:
+    if _control.ask("status") is None:
         ctypes.CDLL(str(LIBRARY)).flopinj_listen()
-    if _control._ask("start_from_inside") is None:
+    if _control.ask("start_from_inside") is None:
         raise Error("this process cannot be recorded: it was started with FLOPINJ_MODE=off or "
                     "--no-control, or its parent is recorded", 1)
 
 
-def _recordings() -> object:
-    status = _control.status()
-    return status["recordings"] if status else 0
-
-
-def _loaded_driver() -> ctypes.CDLL | None:
-    try:
-        return ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
-    except OSError:
-        return None
-
-
-def _driver() -> ctypes.CDLL | None:
-    """CUDA's, once it has begun in this process."""
-    driver = _loaded_driver()
-    if driver is None:
-        return None
-    begun = driver.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) != _NOT_INITIALIZED
-    return driver if begun else None
+def _recordings() -> str:
+    """How many this process has begun."""
+    return (_control.ask("status") or {}).get("recordings", "0")
 
 
 def _simulate() -> None:
     """The simulated GPU in the place of CUDA's driver, for all who load that later."""
     simulated = TREE / "lib" / "flopinj" / "simgpu" / "libcuda.so.1"
-    driver = _loaded_driver() or ctypes.CDLL(str(simulated))
+    driver = _control.loaded_driver() or ctypes.CDLL(str(simulated))
     if not hasattr(driver, "simgpu_version"):
         raise Error("simulate: this process has loaded NVIDIA's driver already", 1)
 
 
-@lru_cache(maxsize=None)
 def _folder() -> str:
-    """Of traces without a name of their own."""
-    folder = tempfile.TemporaryDirectory(prefix="flopinj-")
-    atexit.register(folder.cleanup)
-    return folder.name
+    """Of this process's traces without a name of their own."""
+    process = os.getpid()
+    if process not in _folders:
+        _folders[process] = tempfile.mkdtemp(prefix="flopinj-")
+        atexit.register(_remove_folder, process)
+    return _folders[process]
+
+
+def _remove_folder(process: int) -> None:
+    if os.getpid() != process:  # a forked child
+        return
+    if process in _open:  # its `with` is never left
+        _open[process].__exit__(SystemExit)
+    shutil.rmtree(_folders.pop(process), ignore_errors=True)
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -229,9 +253,15 @@ def load_ipython_extension(shell: Any) -> None:
         try:
             with record(**options) as run:
                 done = shell.run_cell(cell)
-            shell.push(dict.fromkeys(names, run))
-            return run.report if done.success else None
         except Error as error:
             raise UsageError(str(error)) from None
+        shell.push(dict.fromkeys(names, run))
+        if not done.success or run._failed is not None:  # which a line has said
+            return None
+        try:
+            return run.report
+        except Exception as error:
+            say(str(error))
+            return None
 
     shell.register_magic_function(magic, "cell", "flopinj")

@@ -16,7 +16,6 @@ the program.
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -165,8 +164,7 @@ class Log:
             except Exception as error:  # the tracker's, whatever it is
                 self.sinks.remove(sink)
                 name = getattr(sink, "__qualname__", repr(sink)).split(".")[0]
-                with suppress(Exception):
-                    print(f"flopinj: {name} gets no more figures: {error}", file=sys.stderr)
+                _programs.say(f"{name} gets no more figures: {error}")
 
 
 def tensorboard(writer: Any) -> Sink:

@@ -392,17 +392,15 @@ print(flopinj.status())
 print(flopinj.start(sys.argv[2], level='tally'))
 launches(7)
 print(flopinj.status())
-try:
-    flopinj.start('other.pb')
-except flopinj.Error as error:
-    print('refused:', error)
+print(flopinj.start('other.pb'))
 print(flopinj.stop())
 launches(5)
+print(flopinj.stop())
 """
-# argv: the kernels, when CUDA begins, options, a trace.
+# argv: the kernels, when CUDA begins, a trace, options.
 INSIDE = DRIVER + """
 import json, os
-when, options = sys.argv[2], json.loads(sys.argv[3])
+when, trace, options = sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 
 def recorded(n, output=None, **more):
     with flopinj.record(output, **options, **more) as run:
@@ -421,8 +419,8 @@ variables = dict(os.environ)
 print(recorded(20).report.flop)
 assert os.environ == variables
 launch(1000)
-run = recorded(30, sys.argv[4], launch_count=20)
-assert [str(trace) for trace in run.traces] == [sys.argv[4]], run
+run = recorded(30, trace, launch_count=20)
+assert list(map(str, run.traces)) == [trace], run
 print(run.report.flop)
 print({row['range']: row['launches'] for row in run.report['ranges']})
 print(run.report['numbers'][0]['number'], run.report['numbers'][0]['total'])
@@ -436,17 +434,116 @@ try:
     with flopinj.record(**options) as run:
         if when == 'inside':
             begin()
+        elif when == 'no GPU':
+            print(driver.cuInit(0)[0].name)
         elif when == 'nested':
-            with flopinj.record():
-                pass
+            with flopinj.record() as inner:
+                print('inner')
+            inner.report
         elif when == 'early':
             run.report
         elif when == 'error':
             raise flopinj.Error("the program's own", 1)
-    with run:
-        pass
+    print('went on')
+    if when == 'again':
+        with run:
+            print('never')
+    run.report
 except flopinj.Error as error:
     print(error)
+"""
+# argv: the kernels, options, a folder that is empty. Each thread records as often as there are
+# rounds; of those that begin at once one does.
+THREADS = DRIVER + """
+import json, os, threading
+options, rounds = json.loads(sys.argv[2]), 5
+begin()
+launch(100)
+variables = dict(os.environ)
+barrier = threading.Barrier(3)
+runs = []
+
+def trains():
+    for _ in range(rounds):
+        barrier.wait()
+        with flopinj.record(**options) as run:
+            barrier.wait()  # both have begun
+            runs.append(run)
+
+threads = [threading.Thread(target=trains) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(rounds):
+    barrier.wait()
+    barrier.wait()
+    launch(100)
+for thread in threads:
+    thread.join()
+assert os.environ == variables, set(os.environ) ^ set(variables)
+whole = refused = 0
+for run in runs:
+    try:
+        whole += run.report.launches in (0, 1)  # which may come before or behind the end
+    except flopinj.Error as error:
+        refused += 'has not ended' in str(error)
+print(whole, refused, os.listdir())
+"""
+# A child that is forked inside ends as a process does that nobody made by multiprocessing.
+FORKED = DRIVER + """
+import json, os
+when, where, options = sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
+variables = dict(os.environ)
+
+def child():
+    if os.fork() == 0:
+        sys.exit(0)
+    assert os.wait()[1] == 0
+
+if when == 'before':
+    begin()
+with flopinj.record(**options) as run:
+    if when == 'inside':
+        begin()
+    launch(100)
+    if where == 'inside':
+        child()
+if where == 'behind':
+    child()
+if where == 'recording':  # the child records, too
+    if os.fork() == 0:
+        with flopinj.record(**options) as own:
+            pass
+        assert os.environ == variables
+        sys.exit(0)
+    assert os.wait()[1] == 0
+print(run.report.launches)
+"""
+# Entered, and never left.
+LEFT_OPEN = DRIVER + """
+import json
+run = flopinj.record(**json.loads(sys.argv[2]))
+run.__enter__()
+begin()
+launch(100)
+sys.exit(0)
+"""
+# Between simgpu's CUPTI and the library. Says each time that CUPTI is given back.
+FINALIZING = """
+#include <dlfcn.h>
+#include <unistd.h>
+int cuptiFinalize(void) {
+  const int result = ((int (*)(void))dlsym(RTLD_NEXT, "cuptiFinalize"))();
+  (void)!write(1, "finalized\\n", 10);
+  return result;
+}
+"""
+ENDING = DRIVER + """
+import json
+begin()
+for _ in range(3):
+    with flopinj.record(**json.loads(sys.argv[2])) as run:
+        launch(100)
+    print(run.report.launches, flush=True)
 """
 # A notebook's shell. argv: the kernels, then cells.
 CELLS = """
@@ -464,14 +561,15 @@ for cell in ('%load_ext flopinj', *sys.argv[2:]):
 @has("cuda.bindings")
 class Programs(harness.TestCase):
 
-    def client(self, code, *arguments, injected=True, environment=None, **settings):
+    def client(self, code, *arguments, injected=True, environment=None, folder=None, **settings):
         env = injected_environment(self.trace, **settings) if injected else clean_environment()
         env["LD_LIBRARY_PATH"] = str(harness.SIMGPU)
         env["PYTHONPATH"] = STAGE.name
         env.update({name: str(value) for name, value in (environment or {}).items()})
         done = harness.run([sys.executable, "-c", code, CLIENTS / "client_kernels.ptx",
-                            *arguments], env, cwd=self.folder)
+                            *arguments], env, cwd=folder or self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.said = done.stderr
         return done.stdout.splitlines()
 
     def test_ranges_of_the_program(self):
@@ -539,25 +637,25 @@ ok(driver.cuCtxSynchronize())
 
     def test_nothing_happens_where_nothing_is_injected(self):
         self.client(MARKING, injected=False)
-        lines = self.client(CONTROLLING.replace("flopinj.start('other.pb')", "pass"), "now.pb",
-                            injected=False)
-        self.assertEqual(lines, ["None"] * 4)
+        lines = self.client(CONTROLLING, "now.pb", injected=False)
+        self.assertEqual(lines, ["None"] * 6)
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_a_program_begins_and_ends_its_own_recording(self):
-        first, name, second, refused, stopped = self.client(CONTROLLING, self.trace,
-                                                            FLOPINJ_DORMANT=1)
+        first, name, second, refused, stopped, again = self.client(CONTROLLING, self.trace,
+                                                                   FLOPINJ_DORMANT=1)
         self.assertIn("'state': 'dormant'", first)
         self.assertEqual(name, str(self.trace))
         self.assertIn("'state': 'recording'", second)
-        self.assertRegex(refused, "refused: .*record")
-        self.assertEqual(stopped, name)
+        self.assertEqual(refused, "None")
+        self.assertRegex(self.said, "(?m)^flopinj: it records already, to")
+        self.assertEqual((stopped, again), (name, name))
         self.assertEqual(harness.reduce(self.trace)["figures"]["launches"], 7)
 
-    def inside(self, code, when, *arguments, injected=False, environment=None, **options):
+    def inside(self, code, *arguments, injected=False, environment=None, folder=None, **options):
         options = {"budget": "100", "plan_wait_ms": 60000, **options}
-        return self.client(code, when, json.dumps(options), *arguments, injected=injected,
-                           environment=environment)
+        return self.client(code, *arguments, json.dumps(options), injected=injected,
+                           environment=environment, folder=folder)
 
     def test_recordings_from_inside(self):
         for when in ("inside", "before"):
@@ -574,29 +672,90 @@ ok(driver.cuCtxSynchronize())
                         environment={"FLOPINJ_DORMANT": 1})[:1], [str(20 * 2 * 100)])
 
     def test_a_recording_from_inside_that_cannot_be(self):
+        """The program goes on, and who asks for the report is told why there is none."""
+        for when, reason, options, environment in (
+                ("never", "nothing was recorded: neither this process nor", {}, {}),
+                ("before", "FLOPINJ_CUPTI=/none cannot be loaded", {"cupti": "/none"}, {}),
+                ("inside", "FLOPINJ_CUPTI=/none cannot be loaded", {"cupti": "/none"}, {}),
+                ("no GPU", "nothing was recorded|there is no GPU here", {}, {"SIMGPU_DEVICES": 0}),
+                ("before", "no-such-folder", {"output": "no-such-folder/t.pb"}, {}),
+                ("never", "nothing was recorded: FileNotFoundError", {}, {"PATH": ""})):
+            with self.subTest(cuda_begins=when, options=options):
+                *before, line = self.inside(REFUSED, when, environment=environment, **options)
+                no_gpu = ["CUDA_ERROR_NO_DEVICE"] if when == "no GPU" else []
+                self.assertEqual(before, [*no_gpu, "went on"])
+                self.assertRegex(line, reason)
+
+    def test_a_recording_from_inside_that_is_asked_for_wrongly(self):
         """Each is one line."""
         for when, reason, options in (
-                ("never", "nothing was recorded: neither this process nor", {}),
-                ("before", "FLOPINJ_CUPTI=/none cannot be loaded", {"cupti": "/none"}),
-                ("inside", "FLOPINJ_CUPTI=/none cannot be loaded", {"cupti": "/none"}),
                 ("nested", "has not ended: a process has one recording at a time", {}),
                 ("early", "no trace before its `with` has ended", {}),
                 ("error", "the program's own", {}),
-                ("inside", "has ended: flopinj.record[(][)] begins another", {}),
+                ("again", "has begun before: flopinj.record[(][)] begins another", {}),
                 ("never", "unknown option --bugdet: did you mean --budget", {"bugdet": 3}),
                 ("never", "torch: only `flopinj run` can", {"torch": True})):
             with self.subTest(cuda_begins=when, options=options):
-                (line,) = self.inside(REFUSED, when, **options)
+                *before, line = self.inside(REFUSED, when, **options)
+                self.assertEqual(before, {"nested": ["inner"], "again": ["went on"]}.get(when, []))
                 self.assertRegex(line, reason)
 
     def test_another_profiler(self):
         for when in ("before", "inside"):
-            (line,) = self.inside(REFUSED, when, environment={"SIMGPU_FAULT": "second_subscriber"})
+            _, line = self.inside(REFUSED, when, environment={"SIMGPU_FAULT": "second_subscriber"})
             self.assertIn("another CUPTI client is in this process", line)
         for when, reason in (("before", "it records already, to"),
                              ("inside", "this process is profiled from its start")):
-            (line,) = self.inside(REFUSED, when, injected=True)
+            _, line = self.inside(REFUSED, when, injected=True)
             self.assertIn(reason, line)
+
+    def test_a_line_break_in_a_setting_breaks_no_later_recording(self):
+        code = DRIVER + """
+import json
+options = json.loads(sys.argv[2])
+begin()
+for wrong in ({'output': 'a\\nb.pb'}, {'output': 'a\\nb=c.pb'}, {'job': 'a\\nexport b=c'}):
+    try:
+        with flopinj.record(**{**options, **wrong}):
+            print('never')
+    except flopinj.Error as error:
+        print(error.exit_code, error)
+with flopinj.record(**options) as run:
+    launch(100)
+print(run.report.launches, sorted(flopinj.status()))
+"""
+        *refused, last = self.inside(code)
+        self.assertEqual(len(refused), 3)
+        for line in refused:
+            self.assertRegex(line, r"^2 --(output|job): .*\\x0A.* has a line break in it")
+        self.assertRegex(last, r"^1 .*'recordings', 'recordings_kept', 'seconds', 'state'")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_recordings_that_threads_begin_at_once(self):
+        folder = self.folder / "current"
+        folder.mkdir()
+        (line,) = self.inside(THREADS, folder=folder)
+        self.assertEqual(line, "5 5 []")
+
+    def test_what_a_forked_child_does_leaves_the_recording_alone(self):
+        for when, where in (("before", "inside"), ("inside", "inside"), ("before", "behind"),
+                            ("inside", "behind"), ("before", "recording")):
+            with self.subTest(cuda_begins=when, fork=where):
+                self.assertEqual(self.inside(FORKED, when, where), ["1"])
+
+    def test_a_recording_that_is_never_left(self):
+        self.assertEqual(self.inside(LEFT_OPEN), [])
+        self.assertEqual(self.said, "")
+
+    def test_the_end_does_not_wait_for_a_call_of_the_programs(self):
+        library = self.folder / "libcupti.so.13"
+        source = self.folder / "finalizing.c"
+        source.write_text(FINALIZING)
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, source,
+                        "-Wl,-soname,finalizing.so,--no-as-needed",
+                        harness.SIMGPU / "libcupti.so.13", f"-Wl,-rpath,{harness.SIMGPU}"],
+                       check=True)
+        self.assertEqual(self.inside(ENDING, cupti=str(library)), ["finalized", "1"] * 3)
 
     def test_a_simulated_gpu_and_programs_that_are_started(self):
         code = """
@@ -622,7 +781,8 @@ print(run.report.flop)
             environment={"IPYTHONDIR": self.folder}))
         loaded, nothing, shown, failed, wrong, named = text.split("CELL\n")[1:]
         self.assertEqual(loaded, "")
-        self.assertIn("UsageError: nothing was recorded", nothing)
+        self.assertIn("flopinj: nothing was recorded", nothing)
+        self.assertNotIn("Error", nothing)
         self.assertRegex(shown, r"^Out.*: <flopinj.Report: 4,000 FLOP in 20 launches, simulated>$")
         self.assertIn("ZeroDivisionError", failed)
         self.assertNotIn("Report", failed)

@@ -9,10 +9,10 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+from flopinj import _programs
 from flopinj._programs import TREE
 
 _SOURCE = Path(__file__).with_name("observer.cpp")
@@ -28,7 +28,7 @@ class Unavailable(Exception):
 def say(text: str) -> None:
     """A line for people, of one process of a job."""
     if os.environ.get("LOCAL_RANK", "0") == "0":
-        print(f"flopinj: {text}", file=sys.stderr)
+        _programs.say(text)
 
 
 class Observer:
