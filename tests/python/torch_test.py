@@ -104,6 +104,146 @@ if log:
     ctypes.CDLL(log).nvtx_log_flush()
 """
 
+# Each way to call a network, by its name.
+PASSES = """
+import ctypes, os
+import torch
+import flopinj.torch
+from torch.utils.checkpoint import checkpoint
+
+torch.cuda.synchronize = lambda *_: None  # there is no GPU
+log = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
+network = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
+x = torch.ones(2, 4, requires_grad=True)
+
+def train():
+    network(x).sum().backward()
+
+def cached():  # GradCache: gradients of the outputs first
+    with torch.no_grad():
+        out = network(x)
+    network(x).backward(torch.ones_like(out))
+
+def self_taught():
+    out = network(x)
+    with torch.no_grad():
+        wanted = network(x)
+    (out - wanted).square().sum().backward()
+
+def validate():
+    with torch.no_grad():
+        network(x)
+
+def infer():
+    with torch.inference_mode():
+        network(x)
+        with torch.enable_grad():  # changes nothing
+            network(x)
+
+def checkpointed(reentrant):
+    checkpoint(network, x, use_reentrant=reentrant).sum().backward()
+
+def validate_checkpointed():
+    with torch.no_grad():
+        checkpoint(network, x, use_reentrant=True)
+
+annotation = flopinj.torch.annotate(network, steps=None)
+for name, mode, call in (
+        ("train", True, train), ("train in eval", False, train), ("validate", False, validate),
+        ("roll out in train", True, validate), ("infer", False, infer), ("cached", True, cached),
+        ("self-taught", True, self_taught), ("reentrant", True, lambda: checkpointed(True)),
+        ("not reentrant", True, lambda: checkpointed(False)),
+        ("validate checkpointed", False, validate_checkpointed)):
+    network.train(mode)
+    log.nvtx_log_note(name.encode())
+    call()
+log.nvtx_log_note(b"end")
+annotation.close()
+log.nvtx_log_flush()
+"""
+
+# A network whose own forward() is never called. argv: how it is trained.
+BY_OTHER_WAYS = """
+import ctypes, os, sys
+import torch
+import flopinj.torch
+
+torch.cuda.synchronize = lambda *_: None  # there is no GPU
+log = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
+
+class Network(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
+
+    def training_step(self, x):
+        return self.net(x).sum()
+
+    def loss(self, x):  # calls no module
+        return torch.nn.functional.linear(x, self.net[0].weight).sum()
+
+network = Network()
+optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+annotation = flopinj.torch.annotate(network, steps=2)
+for step in range(4):
+    log.nvtx_log_note(f"step {step}".encode())
+    getattr(network, sys.argv[1])(torch.ones(2, 4)).backward()
+    optimizer.step()
+log.nvtx_log_note(b"end")
+print(annotation.active, annotation.steps_done)
+log.nvtx_log_flush()
+"""
+
+# A teacher is called before the network that trains. argv: what becomes of it.
+TAUGHT = """
+import ctypes, os, sys
+import torch
+
+how = sys.argv[1]
+torch.cuda.synchronize = lambda *_: None  # there is no GPU
+log = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
+
+def network(name):
+    made = torch.nn.Sequential()
+    made.add_module(name, torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()))
+    return made
+
+teacher, student = network("teacher"), network("student")
+x = torch.ones(2, 4)
+if how == "frozen":
+    teacher.requires_grad_(False)
+if how in ("in eval", "copies"):
+    teacher.eval()
+if how == "both in eval":
+    teacher.eval(), student.eval()
+weights = list(student.parameters())
+if how == "copies":
+    weights = [torch.nn.Parameter(weight.detach().clone()) for weight in weights]
+optimizer = torch.optim.SGD(weights, lr=0.1)
+for step in range(4):
+    log.nvtx_log_note(f"step {step}".encode())
+    with torch.set_grad_enabled(how != "no_grad"):
+        wanted = teacher(x).detach()
+    (student(x) - wanted).square().sum().backward()
+    for weight, own in zip(weights, student.parameters()):
+        weight.grad = own.grad
+    optimizer.step()
+    optimizer.zero_grad()
+    for weight, own in zip(weights, student.parameters()):
+        own.data = weight.data
+log.nvtx_log_flush()
+"""
+
+# emit_nvtx waits for the GPU where it begins, and there is none.
+WITHOUT_GPU = """
+import torch
+import flopinj.torch
+network = torch.nn.Linear(4, 2)
+with flopinj.torch.annotate(network) as annotation:
+    network(torch.ones(2, 4)).sum().backward()
+print(annotation, len(network._forward_pre_hooks), len(network._forward_hooks))
+"""
+
 CONV = "Conv2d(3, 8, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1))"
 POOL = "AvgPool2d(kernel_size=2, stride=2, padding=0)"
 
@@ -274,9 +414,16 @@ class Network(lightning.LightningModule):
         super().__init__()
         self.net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
 
+    def forward(self, batch):
+        return self.net(batch)
+
     def training_step(self, batch, index):
         log.nvtx_log_note(f"step {index}".encode())
         return self.net(batch).sum()
+
+    def validation_step(self, batch, index):
+        log.nvtx_log_note(b"sanity" if self.trainer.sanity_checking else b"validation")
+        self(batch)
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
@@ -286,8 +433,8 @@ with tempfile.TemporaryDirectory() as folder:
     logger = CSVLogger(folder)
     lightning.Trainer(max_epochs=1, accelerator="cpu", logger=logger, enable_checkpointing=False,
                       enable_progress_bar=False, enable_model_summary=False,
-                      callbacks=[flopinj.callbacks.lightning(steps=2, log=tracking.Log())]
-                      ).fit(Network(), data)
+                      callbacks=[flopinj.callbacks.lightning(steps=2, log=tracking.Log())],
+                      num_sanity_val_steps=1, val_check_interval=2).fit(Network(), data, data)
     logger.save()
     *_, last = csv.DictReader(open(logger.log_dir + "/metrics.csv"))
 print(last["step"], last["flopinj/hfu"])
@@ -499,7 +646,8 @@ class Recorded(unittest.TestCase):
         """Ranges of modules, and how many of each."""
         return Counter(name for step, word, name in calls
                        if word == "push" and step in steps and
-                       (name in ("forward", CONV, POOL) or name.startswith("layer:")))
+                       (name in ("forward", "evaluation", CONV, POOL)
+                        or name.startswith("layer:")))
 
 
 class Logged(unittest.TestCase):
@@ -593,6 +741,64 @@ class Annotated(Recorded):
         without, _ = self.train(program=UNCHANGED, before=hook, injected=False)
         self.assertEqual(printed, without)
         self.assertTrue(printed.endswith("True\n"), printed)  # Python's own sitecustomize has run
+
+
+    def test_a_pass_without_gradients_is_no_forward_pass(self):
+        _, calls = self.train(program=PASSES)
+        for name, forward, evaluation in (
+                ("train", 1, 0), ("train in eval", 1, 0), ("validate", 0, 1),
+                ("roll out in train", 0, 1), ("infer", 0, 2), ("cached", 1, 1),
+                ("self-taught", 1, 1), ("reentrant", 2, 0), ("not reentrant", 2, 0),
+                ("validate checkpointed", 0, 1)):
+            with self.subTest(name):
+                layers = dict.fromkeys(("layer:0", "layer:1"), forward + evaluation)
+                self.assertEqual(self.ranges(calls, name), +Counter(
+                    {"forward": forward, "evaluation": evaluation, **layers}))
+
+    def test_names_end_where_the_networks_own_forward_is_not_called(self):
+        for how in ("training_step", "loss"):
+            if how == "loss" and not self.observed:
+                continue  # emit_nvtx cannot end inside of the optimizer's step
+            with self.subTest(how):
+                printed, calls = self.train(how, program=BY_OTHER_WAYS)
+                self.assertEqual(printed.split(), ["False", "2"])
+                layers = ("layer:net", "layer:net.0", "layer:net.1")
+                for step in ("step 0", "step 1"):
+                    self.assertEqual(self.ranges(calls, step),
+                                     Counter(layers if how == "training_step" else ()))
+                    self.assertTrue(any(at == step and name.startswith("aten::linear, ")
+                                        for at, _, name in calls))
+                late = [name for at, _, name in calls if at in ("step 2", "step 3", "end") and name]
+                self.assertEqual([name for name in late if name.startswith("aten::linear")], [])
+                # emit_nvtx goes before the next module, and has named the data.
+                self.assertEqual(bool(late), not self.observed)
+                self.assertEqual([call for call in calls if call[0] in ("step 3", "end")], [])
+
+    def test_a_teacher_is_not_the_network_that_trains(self):
+        hook = f"{BUILD}/lib/flopinj/torch:"
+        inner = ["", ".0", ".1"]
+        for how in ("detached", "frozen", "no_grad", "in eval", "both in eval", "copies"):
+            with self.subTest(how):
+                _, calls = self.train(how, program=TAUGHT, before=hook)
+                layers = Counter(f"layer:student{name}" for name in inner)
+                # Of an optimizer that has copies of the weights its first step is waited for.
+                first = Counter() if how == "copies" else layers
+                self.assertEqual(self.ranges(calls, "step 0"), first)
+                second = layers if how == "copies" else layers + Counter(["forward"])
+                self.assertEqual(self.ranges(calls, "step 1"), second)
+
+    def test_where_names_cannot_be_the_program_goes_on(self):
+        env = os.environ | {"PYTHONPATH": str(self.folder / "package"), "PATH": "", "CXX": "",
+                            "XDG_CACHE_HOME": str(self.folder / "empty"),
+                            "CUDA_VISIBLE_DEVICES": "",
+                            "NVTX_INJECTION64_PATH": str(self.recorder)}
+        done = subprocess.run([sys.executable, "-c", WITHOUT_GPU], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout,
+                         "<flopinj.torch.Annotation: none, after 0 steps> 0 0\n")
+        self.assertRegex(done.stderr,
+                         "(?m)^flopinj: no names for modules and operators: .*(GPU|CUDA|driver)")
 
 
 class AnnotatedWithoutCompiler(Annotated):
@@ -696,10 +902,14 @@ class Callbacks(Recorded):
         self.assertEqual(self.ranges(calls, "step 2", "step 3", "end"), Counter())
         self.assertEqual([name for _, word, name in calls if name == "step"], ["step"] * 4)
         self.assertTrue(any(name.startswith("aten::linear, ") for _, _, name in calls))
+        return calls
 
     @has("lightning")
     def test_of_lightning(self):
-        self.check(LIGHTNING)
+        calls = self.check(LIGHTNING)
+        ranges = self.ranges(calls, "sanity")
+        self.assertEqual((ranges["evaluation"], ranges["forward"]), (1, 0))
+        self.assertEqual(self.ranges(calls, "validation")["forward"], 0)
 
     @has("transformers")
     def test_of_hugging_face(self):

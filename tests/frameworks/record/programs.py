@@ -2,6 +2,8 @@
 what is particular."""
 
 import contextlib
+import sys
+from pathlib import Path
 
 import networks
 import torch
@@ -516,3 +518,111 @@ def lightning(recorder):
                                 profiler=PyTorchProfiler(emit_nvtx=True, record_shapes=True))
     with recorder.observing():
         trainer.fit(Module(), torch.utils.data.DataLoader(data, batch_size=4))
+
+
+# --- Names of modules by flopinj.torch.annotate() --------------------------------------------------
+
+
+@contextlib.contextmanager
+def annotated(recorder, model):
+    """The model's modules have flopinj.torch's ranges, its operators those of emit_nvtx."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))
+    import flopinj.torch as names
+
+    nvtx = torch.cuda.nvtx
+    names._nvtx = lambda: (lambda name: nvtx.range_push(name.decode()), nvtx.range_pop, None)
+    with recorder.recording(), names.annotate(model, steps=None, operators=False):
+        yield torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
+
+
+def updated(recorder, optimizer, loss):
+    """A step; `loss` is a function that runs the forward pass."""
+    optimizer.zero_grad()
+    with recorder.phase("forward"):
+        value = loss()
+    value.backward()
+    optimizer.step()
+
+
+@program
+def annotated_evaluation(recorder):
+    """Validation without gradients, by no_grad and by inference_mode, between steps; the last one
+    trains in eval()."""
+    model, loss, images = small(), cross_entropy(), torch.randn(IMAGES)
+    with annotated(recorder, model) as optimizer:
+        updated(recorder, optimizer, lambda: loss(model(images)))
+        model.eval()
+        for off in (torch.no_grad, torch.inference_mode):
+            with off(), recorder.phase("evaluation"):
+                loss(model(images))
+        updated(recorder, optimizer, lambda: loss(model(images)))
+
+
+@program
+def annotated_ppo(recorder):
+    """PPO: actions and values of a rollout without gradients, then two epochs of updates."""
+    model, x = perceptron(), torch.randn(16, 32)
+    with annotated(recorder, model) as optimizer:
+        with torch.no_grad(), recorder.phase("evaluation"):
+            before = torch.cat([model(x[i:i + 4]).log_softmax(1) for i in range(0, 16, 4)])
+
+        def loss():
+            ratio = (model(x).log_softmax(1) - before).exp()
+            return -torch.min(ratio, ratio.clamp(0.8, 1.2)).mean()
+
+        for _ in range(2):
+            updated(recorder, optimizer, loss)
+
+
+@program
+def annotated_grpo(recorder):
+    """GRPO: tokens are drawn one after another, and a reference says how far the policy is."""
+    model, reference, x = perceptron(), frozen(perceptron()), torch.randn(8, 32)
+    with annotated(recorder, model) as optimizer:
+        for _ in range(2):
+            with torch.no_grad(), recorder.phase("evaluation"):
+                for _ in range(5):
+                    torch.multinomial(model(x).softmax(1), 1)
+                wanted = reference(x).log_softmax(1)
+
+            def loss(wanted=wanted):
+                said = model(x).log_softmax(1)
+                return (said.exp() * (said - wanted)).sum(1).mean()
+
+            updated(recorder, optimizer, loss)
+
+
+@program
+def annotated_grad_cache(recorder):
+    """GradCache: all chunks without gradients, the gradient of the whole loss by their outputs,
+    then chunk by chunk with it."""
+    model, chunks = perceptron(), torch.randn(16, 32).chunk(2)
+    with annotated(recorder, model) as optimizer:
+        optimizer.zero_grad()
+        with torch.no_grad(), recorder.phase("evaluation"):
+            whole = torch.cat([model(chunk) for chunk in chunks])
+        with recorder.phase("forward"):
+            value = (whole.requires_grad_() @ whole.T).square().mean()
+        value.backward()
+        for chunk, gradient in zip(chunks, whole.grad.chunk(2)):
+            with recorder.phase("forward"):
+                out = model(chunk)
+            out.backward(gradient)
+        optimizer.step()
+
+
+@program
+def annotated_self_taught(recorder):
+    """The network is its own teacher, without gradients between the forward pass and the loss."""
+    model, x = perceptron(), torch.randn(16, 32)
+    with annotated(recorder, model) as optimizer:
+        for _ in range(2):
+            optimizer.zero_grad()
+            with recorder.phase("forward"):
+                out = model(x)
+            with torch.no_grad(), recorder.phase("evaluation"):
+                wanted = model(x + 0.1)
+            with recorder.phase("loss"):
+                value = functional.mse_loss(out, wanted)
+            value.backward()
+            optimizer.step()

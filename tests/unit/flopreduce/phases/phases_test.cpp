@@ -195,6 +195,20 @@ TEST_CASE("names of operators decide nothing by their words") {
   CHECK(phase_of({"FSDP::pre_forward"}) == "forward");
 }
 
+TEST_CASE("a network without gradients is in no phase of training") {
+  CHECK(phase_of({"evaluation"}) == "other");
+  for (const char* around : {"step", "forward", "Optimizer.step#SGD.step"})
+    CHECK(phase_of({around, "evaluation", "layer:net.0",
+                    "aten::linear, sizes = [[4, 8], [8, 8], [8]]"}) == "other");
+  for (const char* layer : {"layer:forward_net", "layer:criterion", "layer:head.loss"})
+    CHECK(phase_of({"evaluation", layer}) == "other");
+  CHECK(phase_of({"layer:head.loss"}) == "loss");
+  CHECK(phase_of({"forward", "layer:evaluation"}) == "forward");
+  PhaseRules rules;  // a user's rule goes first
+  REQUIRE_FALSE(rules.add_user_rule("evaluation=^evaluation$"));
+  CHECK(phase_of({"evaluation", "layer:net.0"}, "python", rules) == "evaluation");
+}
+
 TEST_CASE("a closure inside an optimizer's step") {
   // Lightning 2.6 with PyTorchProfiler(emit_nvtx=True).
   const std::vector<std::string> step = {"[pl][profile][LightningModule]Net.optimizer_step",
