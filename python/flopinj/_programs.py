@@ -37,6 +37,16 @@ def say(text: str) -> None:
         pass
 
 
+def install(*extras: str) -> str:
+    """How this package is installed. Its name is nobody's at PyPI, where anybody may take it.
+
+    >>> install("fleet", "ray")
+    "in a clone of flopinj, pip install '.[fleet,ray]'"
+    """
+    parts = f"'.[{','.join(extras)}]'" if extras else "."
+    return f"in a clone of flopinj, pip install {parts}"
+
+
 def needed(module: str, instead: str = "") -> Any:
     """A module of a package that only a part of flopinj needs. `instead`: what there is without."""
     import importlib
@@ -57,8 +67,7 @@ def path(name: str) -> str:
     program = TREE / "bin" / name
     if not program.is_file():
         raise FileNotFoundError(
-            f"{program} is missing, since the sources of the package have no programs: from a "
-            "clone of flopinj, pip install ."
+            f"{program} is missing, as the sources of the package have no programs: {install()}"
         )
     return str(program)
 
@@ -80,19 +89,21 @@ def options(given: dict[str, Option]) -> list[str]:
     return words
 
 
-def call(name: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def call(name: str, *arguments: str,
+         patience: float | None = None) -> subprocess.CompletedProcess[bytes]:
     import subprocess
 
     # This process may be under the profiler; the program is no part of what is recorded.
     variables = {k: v for k, v in os.environ.items() if not k.endswith("_INJECTION64_PATH")}
     return subprocess.run([path(name), *arguments], env=variables, stdin=subprocess.DEVNULL,
-                          capture_output=True)
+                          capture_output=True, timeout=patience)
 
 
-def run(name: str, *arguments: str, fine: tuple[int, ...] = (0,)) -> str:
+def run(name: str, *arguments: str, fine: tuple[int, ...] = (0,),
+        patience: float | None = None) -> str:
     """What the program prints. Raises Error with its own sentence where its exit code is not fine,
-    or where it printed nothing."""
-    done = call(name, *arguments)
+    or where it printed nothing, and subprocess.TimeoutExpired after so many seconds."""
+    done = call(name, *arguments, patience=patience)
     if done.returncode in fine and (done.returncode == 0 or done.stdout):
         return done.stdout.decode(errors="replace")
     said = done.stderr.decode(errors="replace").strip()

@@ -59,7 +59,8 @@ def _package():
     try:
         return import_module("flopinj.torch")
     except ModuleNotFoundError as error:
-        raise RuntimeError("this Python has no package flopinj; pip install it") from error
+        raise RuntimeError("this Python has no package flopinj: in a clone of flopinj, pip "
+                           "install .") from error
 
 
 def _give_way():

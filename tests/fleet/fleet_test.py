@@ -1448,7 +1448,8 @@ class CommandLine(Folder):
         done = subprocess.run([BUILD / "bin/flopinj", "fleet", "jobs", "--lake", "x"], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual((done.returncode, done.stdout), (125, ""))
-        self.assertRegex(done.stderr, r"^flopinj: fleet .*pip install 'flopinj\[fleet\]'.*\n$")
+        self.assertRegex(done.stderr, "^flopinj: fleet .*in a clone of flopinj, pip install "
+                                      r"'\.\[fleet\]'.*\n$")
 
 
 class Importing(unittest.TestCase):

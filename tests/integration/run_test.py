@@ -78,7 +78,7 @@ class Torch(RunCase):
                                 PYTHONPATH=str(self.folder))
         self.assertEqual(done.stdout.split(), ["imported", "torch"])
         self.assertRegex(done.stderr, "^flopinj: --torch: no names for modules and operators: .*"
-                                      "flopinj.*; pip install it\n$")
+                                      "flopinj: in a clone of flopinj, pip install [.]\n$")
 
 
 class Simulated(RunCase):

@@ -186,8 +186,8 @@ void add_fleet_options(CommandLine& fleet, Options&) {
 
 // The package's own flopinj does not come here (python/flopinj/_programs.py).
 int fleet(const Options&) {
-  std::cerr << "flopinj: fleet is a part of the Python package: pip install 'flopinj[fleet]', then "
-               "python -m flopinj.fleet\n";
+  std::cerr << "flopinj: fleet is a part of the Python package: in a clone of flopinj, pip "
+               "install '.[fleet]', then python -m flopinj.fleet\n";
   return flopinj::kExitCannotRun;
 }
 
@@ -268,8 +268,8 @@ const Command kCommands[] = {
     {"fleet",
      "many jobs at once (with the Python package)",
      "Puts the traces of many jobs into tables, which SQL can query. It is part of the Python "
-     "package: pip install 'flopinj[fleet]', then flopinj fleet --help or python -m flopinj.fleet "
-     "--help.",
+     "package: in a clone of flopinj, pip install '.[fleet]', then flopinj fleet --help or python "
+     "-m flopinj.fleet --help.",
      add_fleet_options,
      fleet,
      {{"flopinj fleet ingest runs/ --out lake", "take in all traces below runs/"},

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from flopinj._programs import Error
+from flopinj._programs import Error, install
 
 Task = Callable[[Any], Any]
 Run = Callable[[Task, Sequence[Any]], Iterable[Any]]
@@ -106,5 +106,5 @@ def start(name: str, workers: int | None, session: Any) -> AbstractContextManage
         raise Error(f"there is no engine '{name}': there are {', '.join(ENGINES)}", 2)
     package, engine = ENGINES[name]
     if package and importlib.util.find_spec(package) is None:
-        raise Error(f"the engine {name} needs {package}: pip install 'flopinj[fleet,{name}]'", 1)
+        raise Error(f"the engine {name} needs {package}: {install('fleet', name)}", 1)
     return engine(workers, session)

@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
-from flopinj._programs import Error
+from flopinj._programs import Error, install
 from flopinj.fleet import layout
 from flopinj.fleet.place import Place
 
@@ -85,7 +85,7 @@ class Lake:
         try:
             import duckdb
         except ImportError:
-            raise Error("needs duckdb: pip install 'flopinj[fleet]'", 1) from None
+            raise Error(f"needs duckdb: {install('fleet')}", 1) from None
         self._place, self._since = Place(url), since
         check(self._place)
         if not self._place.files("jobs"):

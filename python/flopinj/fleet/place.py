@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from flopinj._programs import Error
+from flopinj._programs import Error, install
 
 #: Names that lists and messages have as they are.
 _PLAIN = re.compile(r"[A-Za-z0-9_./+@=,-]+")
@@ -36,7 +36,7 @@ class Place:
         try:
             import fsspec
         except ImportError:
-            raise Error("needs fsspec: pip install 'flopinj[fleet]'", 1) from None
+            raise Error(f"needs fsspec: {install('fleet')}", 1) from None
         try:
             self.fs, root = fsspec.core.url_to_fs(os.fspath(url))
         except (ImportError, ValueError) as error:  # no such protocol, or its package is missing

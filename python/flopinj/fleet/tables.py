@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flopinj._programs import Error
+from flopinj._programs import Error, install
 from flopinj.fleet import layout
 from flopinj.fleet.layout import Taken
 from flopinj.fleet.place import Place
@@ -25,7 +25,7 @@ try:
     import pyarrow.csv
     import pyarrow.parquet
 except ImportError as missing:
-    raise Error(f"needs {missing.name}: pip install 'flopinj[fleet]'", 1) from None
+    raise Error(f"needs {missing.name}: {install('fleet')}", 1) from None
 
 #: Tables of flopreduce: as they are, and for the figures of a job.
 _COPIED = ("rows", "step_list", "processes", "paths")

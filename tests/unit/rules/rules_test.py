@@ -87,6 +87,26 @@ class Names(unittest.TestCase):
         self.assertEqual({name: files for name, files in places.items() if len(files) > 1}, {})
 
 
+class Advice(unittest.TestCase):
+    def test_nobody_is_told_to_install_a_name_of_pypi_that_is_not_ours(self):
+        # It is nobody's there, so anybody can give it to a package of his own.
+        told = re.compile(r"pip3?\s+install\s+(?:-\S+\s+)*(?:flopinj|it\b)|flopinj\[")
+        folders = ("collector", "common", "injector", "proto", "tools", "cmake", "examples",
+                   "python", "docs", "tests")
+        files = [*ROOT.glob("*.*"), *(path for folder in folders
+                                      for path in (ROOT / folder).rglob("*"))]
+        self.assertGreater(len(files), 1000)
+        found = []
+        for path in files:
+            if not path.is_file() or path == Path(__file__).resolve():
+                continue
+            text = path.read_bytes().decode(errors="replace")
+            # A literal may go on in another one, and quotes may be between the words.
+            text = re.sub(r"""["']\s*\n\s*[frb]?["']|["'`\\]""", "", text)
+            found += [f"{path.relative_to(ROOT)}: {said[0]}" for said in told.finditer(text)]
+        self.assertEqual(found, [])
+
+
 class Columns(unittest.TestCase):
     def test_columns_of_a_line(self):
         # A page's own text is no code: a tag of HTML cannot be broken anywhere.
