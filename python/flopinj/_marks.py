@@ -7,7 +7,7 @@ import functools
 import operator
 import os
 
-from flopinj._programs import TREE
+from flopinj._programs import TREE, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 @functools.lru_cache(maxsize=None)
 def _nvtx() -> tuple[Callable[[bytes], int], Callable[[], int], Callable[[bytes, int], None]]:
     """Push, pop, and a number of the range that is open."""
+    nothing = (lambda name: 0), (lambda: 0), (lambda name, number: None)
     if not os.environ.get("NVTX_INJECTION64_PATH"):
-        return (lambda name: 0), (lambda: 0), (lambda name, number: None)
+        return nothing
     import ctypes
 
-    library = ctypes.PyDLL(str(TREE / "lib" / "flopinj" / "libflopinj_nvtx.so"))
+    try:
+        library = ctypes.PyDLL(str(TREE / "lib" / "flopinj" / "libflopinj_nvtx.so"))
+    except OSError as error:
+        say(f"the program's ranges are not seen: {error}")
+        return nothing
     push, pop = library.flopinj_nvtx_push, library.flopinj_nvtx_pop
     push.argtypes = [ctypes.c_char_p]
     number = library.flopinj_nvtx_number
@@ -54,7 +59,9 @@ class range:  # noqa: A001  as NVTX names it
     __slots__ = ("_name", "_numbers")
 
     def __init__(self, name: str, **numbers: int) -> None:
-        self._name = name.encode()
+        if not isinstance(name, str):
+            raise TypeError("a range needs a name, as in @flopinj.range(\"layer:attention\")")
+        self._name = name.encode(errors="replace")
         self._numbers = [_whole(key, value) for key, value in numbers.items()]
 
     def __enter__(self) -> None:

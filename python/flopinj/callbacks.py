@@ -100,11 +100,14 @@ def hugging_face(steps: int | None = 20, log: Log | None = None) -> Any:
     training = _Training(steps, log)
     seen = 0
 
+    def tokens_of(state: Any) -> int:
+        return int(getattr(state, "num_input_tokens_seen", 0) or 0)  # older ones have none
+
     class Flopinj(TrainerCallback):  # type: ignore[misc]
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None,
                            **_: Any) -> None:
             nonlocal seen
-            seen = int(state.num_input_tokens_seen)
+            seen = tokens_of(state)
             training.begin(model)
 
         def on_step_begin(self, *_: Any, **__: Any) -> None:
@@ -112,7 +115,7 @@ def hugging_face(steps: int | None = 20, log: Log | None = None) -> Any:
 
         def on_step_end(self, args: Any, state: Any, *_: Any, **__: Any) -> None:
             nonlocal seen
-            now = int(state.num_input_tokens_seen)
+            now = tokens_of(state)
             if now > seen:
                 _marks.number(tokens=now - seen)
             seen = now

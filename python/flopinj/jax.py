@@ -19,6 +19,8 @@ import re
 import sys
 from pathlib import Path
 
+from flopinj._programs import say
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,12 +47,17 @@ _TRANSFORM = re.compile(r"(jvp|transpose|vmap)\((.*)\)$")
 
 
 def save_names(file: str | os.PathLike[str], *modules: Any) -> int:
-    """Writes the file for `flopreduce --names`, and returns how many names are in it.
+    """Writes the file for `flopreduce --names`, and returns how many names are in it. Where that
+    cannot be, a line on stderr says why, and the program goes on.
 
     A module is what `jax.jit(f).lower(...).compile()` returns, or XLA's text of one.
     """
     texts = (one if isinstance(one, str) else one.as_text() for one in modules)
-    return _write(file, (line for text in texts for line in _lines(text)))
+    try:
+        return _write(file, (line for text in texts for line in _lines(text)))
+    except Exception as error:  # of a module of another kind or version, or of the file
+        say(f"no names of XLA's kernels in {os.fspath(file)}: {error}")
+        return 0
 
 
 def _write(file: str | os.PathLike[str], lines: Iterable[str]) -> int:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     Sink = Callable[[Dict[str, float], int], None]
 
 
+_PATIENCE_S = 60  # with a trace that is read, as on a file system that does not answer
+
+
 class Figure(NamedTuple):
     key: str  # in `flopreduce --format json`
     instrument: str  # of OpenTelemetry, behind "flopinj."
@@ -60,7 +63,8 @@ def sample() -> dict[str, float]:
     # Tokens come to a trace once a second, later than launches do: then that is 1 % at most.
     late = status["state"] == "recording" and float(str(status["seconds"])) < 100
     text = _programs.run("flopreduce", "--quiet", "--jobs=1", "--format=json",
-                         "--table=figures,numbers", str(output), fine=(0, 3))
+                         "--table=figures,numbers", str(output), fine=(0, 3),
+                         patience=_PATIENCE_S)
     report = json.loads(text)
     figures = report["figures"]
     for row in report["numbers"]:
@@ -89,7 +93,10 @@ class Sampler:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="flopinj-tracking", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # the program has all threads that it may have: one sample, at the end
+            self._ended.set()
 
     @property
     def values(self) -> dict[str, float]:
@@ -106,7 +113,8 @@ class Sampler:
     def close(self) -> None:
         """Samples once more, and ends. May be called again."""
         self._ended.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         self._sample()
 
     def _sample(self) -> None:

@@ -1,9 +1,11 @@
 """The Python package against the programs of the build folder, on the simulated GPU."""
 
+import contextlib
 import doctest
 import html.parser
 import importlib
 import importlib.util
+import io
 import json
 import os
 import re
@@ -11,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import unittest.mock
 from pathlib import Path
@@ -88,6 +91,32 @@ class Examples(unittest.TestCase):
         self.assertEqual(f"flopinj: {caught.exception}", said.stderr.strip())
         self.assertIn("--budget", str(caught.exception))
         self.assertEqual(caught.exception.exit_code, said.returncode)
+
+
+class Failures(unittest.TestCase):
+    """Of ours, which are not the program's."""
+
+    def test_of_a_log_that_gets_no_thread(self):
+        from flopinj import tracking
+
+        seen = []
+        no_thread = RuntimeError("can't start new thread")
+        with unittest.mock.patch.object(threading.Thread, "start", side_effect=no_thread), \
+                unittest.mock.patch.object(tracking, "sample", return_value={"hfu": 0.5}):
+            with tracking.Log(lambda values, step: seen.append((step, values))) as log:
+                log.step(1)
+                log.step(2)
+        self.assertEqual(seen, [(2, {"flopinj/hfu": 0.5})])
+
+    def test_of_names_of_a_module_that_is_none(self):
+        import flopinj.jax
+
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(flopinj.jax.save_names(Path(STAGE.name) / "x.names", "no module"), 0)
+            self.assertEqual(flopinj.jax.save_names("/none/x.names", "HloModule a\n"), 0)
+        lines = said.getvalue().splitlines()
+        self.assertRegex(lines[0], "^flopinj: no names of XLA's kernels in .*: no module of XLA")
+        self.assertRegex(lines[1], "^flopinj: no names of XLA's kernels in /none/x.names: ")
 
 
 class Reports(unittest.TestCase):
@@ -629,11 +658,26 @@ ok(driver.cuCtxSynchronize())
         numbers = {n["number"]: n["total"] for n in harness.reduce(self.trace)["numbers"]}
         self.assertEqual(numbers, {"images": 15})
 
+    def test_ranges_that_cannot_be(self):
+        for wrong in (len, 5, None):
+            with self.assertRaisesRegex(TypeError, r'a range needs a name, as in @flopinj.range'):
+                flopinj.range(wrong)
+        self.assertEqual(repr(flopinj.range("a\udcff")), "<flopinj.range 'a?'>")
+
     def test_numbers_that_cannot_be(self):
         with self.assertRaisesRegex(ValueError, "tokens=-1: a range's numbers are from 0"):
             flopinj.range("data", tokens=-1)
         with self.assertRaises(TypeError):
             flopinj.range("data", tokens=0.5)
+
+    def test_ranges_without_their_library(self):
+        package = self.folder / "package"
+        (staged.stage(package, harness.BUILD) / "flopinj" / "_tree").unlink()
+        code = "import flopinj\nwith flopinj.step(), flopinj.range('a', n=1): print('went on')\n"
+        env = {**clean_environment(), "PYTHONPATH": str(package), "NVTX_INJECTION64_PATH": "x.so"}
+        done = harness.run([sys.executable, "-c", 2 * code], env)
+        self.assertEqual((done.returncode, done.stdout), (0, "went on\n" * 2), done.stderr)
+        self.assertRegex(done.stderr, "^flopinj: the program's ranges are not seen: .*\n$")
 
     def test_nothing_happens_where_nothing_is_injected(self):
         self.client(MARKING, injected=False)

@@ -8,10 +8,11 @@
 Layers get ranges from hooks of their modules; backward work is joined to them by autograd's
 sequence numbers, so backward hooks, which change the autograd graph, are not needed. The whole
 network's range is "forward" where gradients are on, in whatever mode the network is, and else
-"evaluation": validation, rollouts, passes that others are compared with. Operators get theirs from an observer (observer.py), with the sizes of their tensors and their
-settings, or else from PyTorch's emit_nvtx, which costs more and has no settings. After `steps`
-steps both are taken away, and the program runs as without them: every launch is counted as before.
-Where no tool is injected nothing is done at all.
+"evaluation": validation, rollouts, passes that others are compared with. Operators get theirs from
+an observer (observer.py), with the sizes of their tensors and their settings, or else from
+PyTorch's emit_nvtx, which costs more and has no settings. After `steps` steps both are taken away,
+and the program runs as without them: every launch is counted as before. Where no tool is injected
+nothing is done at all.
 """
 
 from __future__ import annotations

@@ -520,7 +520,7 @@ def lightning(recorder):
         trainer.fit(Module(), torch.utils.data.DataLoader(data, batch_size=4))
 
 
-# --- Names of modules by flopinj.torch.annotate() --------------------------------------------------
+# --- Names of modules by flopinj.torch.annotate() ------------------------------------------------
 
 
 @contextlib.contextmanager
