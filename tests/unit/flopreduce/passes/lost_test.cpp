@@ -408,6 +408,27 @@ TEST_CASE("lost: time in which copies ran and no kernel did") {
   CHECK(row_of(json_of(report), "lost", "line", "idle_copies")["ns"] == 1400);
 }
 
+// Times of other tools count from the first kernel: a copy before it begins below 0.
+TEST_CASE("lost: a copy that begins below 0 is damage, and those after it are not") {
+  Planted p(-1, "", true);
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  p.run({gemm, 1000, 2000});
+  p.run({gemm, 5000, 6000});
+  trace::TracePacket packet;
+  auto* c = packet.mutable_copies();
+  c->set_device(1);
+  c->set_first_start_ns(uint64_t{0} - 700);
+  for (const uint64_t gap : {uint64_t{0}, kStart + 700 - 500 + 3000}) c->add_gap_ns(gap);
+  for (const uint64_t length : {500, 400}) c->add_duration_ns(length);
+  p.trace().add(packet);
+  const std::string bytes = p.end(7000);
+  for (const bool merged : {false, true}) {
+    const Report report = reduce_bytes({merged ? merge_bytes({{"trace0", bytes}}).bytes : bytes});
+    CHECK(damage_of(report, Damage::kBadTime) == 1);
+  }
+  CHECK(lines(reduce({bytes}).lost.ns)[kIdleCopies] == 400);
+}
+
 TEST_CASE("lost: what copies take is what no other cause of idle time has") {
   Planted p(-1, "", true);
   const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
