@@ -12,13 +12,13 @@ import subprocess
 
 import harness
 
-# Arguments of the faults that take a number, such that a short run meets them.
-NUMBERS = {
+# Arguments of the faults that take one, such that a short run meets them.
+ARGUMENTS_OF_FAULTS = {
     "launch_failure": 200, "out_of_memory": 12, "instrumented_memory": 512,
     "instrumented_registers": 64, "drop_activity": 3, "repeat_activity": 3, "invalid_times": 20,
     "take_activity": 20, "keep_buffers": 2, "slow_enable": 300, "slow_host": 300,
-    "hardware_busy_for": 300, "taken_when_free": 300, "drop_ranges": 2,
-    "nvml_hang": 6, "nvml_slow": 300,
+    "hardware_busy_for": 300, "taken_when_free": 300, "drop_ranges": 2, "host_objects": 4,
+    "one_group_refused": "dram__", "nvml_hang": 6, "nvml_slow": 300,
 }
 # What a fault needs beside itself: environment, and arguments of the trainer.
 SETTINGS = {"instrumented_memory": {"SIMGPU_MEMORY": 64}}
@@ -35,7 +35,7 @@ SEED = int(os.environ.get("FLOPINJ_FAULT_SEED", 1))
 def all_faults():
     done = harness.run([harness.TRAINER, "--steps", 1], harness.library_path(SIMGPU_FAULT="list"))
     names = [line.split()[0].split("=") for line in done.stdout.splitlines()]
-    return [f"{name}={NUMBERS[name]}" if unit else name for name, *unit in names]
+    return [f"{name}={ARGUMENTS_OF_FAULTS[name]}" if unit else name for name, *unit in names]
 
 
 class Run:

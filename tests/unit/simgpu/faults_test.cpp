@@ -11,19 +11,23 @@ using simgpu::Faults;
 TEST_CASE("faults are a comma list, and each item that is none is reported") {
   std::vector<std::string> complaints;
   const Faults faults = simgpu::parse_faults(
-      "oom=3,no_privileges,drop_ranges=5,,drop_activity=x,no_device=1,slow_host", complaints);
+      "oom=3,no_privileges,drop_ranges=5,,drop_activity=x,no_device=1,slow_host,one_group_refused=",
+      complaints);
   CHECK(faults.no_privileges);
   CHECK(faults.drop_ranges == 5);
   CHECK(faults.drop_activity == 0);
   CHECK(faults.slow_host == 0);
   CHECK_FALSE(faults.no_device);
   CHECK_FALSE(faults.hardware_busy);
-  REQUIRE(complaints.size() == 4);
+  CHECK(faults.one_group_refused.empty());
+  REQUIRE(complaints.size() == 5);
   CHECK(complaints[0] == "SIMGPU_FAULT: 'oom=3' is not a fault; SIMGPU_FAULT=list prints them");
   CHECK(complaints[1] ==
         "SIMGPU_FAULT: 'drop_activity=x' needs a number from 1, as in drop_activity=3");
   CHECK(complaints[2] == "SIMGPU_FAULT: 'no_device=1' takes no number");
   CHECK(complaints[3] == "SIMGPU_FAULT: 'slow_host' needs a number from 1, as in slow_host=3");
+  CHECK(complaints[4] == "SIMGPU_FAULT: 'one_group_refused=' needs a METRIC");
+  CHECK(simgpu::parse_faults("one_group_refused=dram__", complaints).one_group_refused == "dram__");
 }
 
 TEST_CASE("the list has one fault a line, and the parser takes each of them") {

@@ -64,7 +64,21 @@ TEST_CASE("the fault of this run shows where it should and nowhere else") {
   CHECK(enabled == expected);
   if (enabled != CUPTI_SUCCESS) return;
   const HostPlan plan(kSassMetrics);
+  CUpti_Profiler_Host_Initialize_Params second{};
+  second.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE;
+  second.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+  second.pChipName = "GH100";
+  CHECK(cuptiProfilerHostInitialize(&second) ==
+        or_success("host_objects", CUPTI_ERROR_OUT_OF_MEMORY));
+  if (fault == "host_objects") return;
   REQUIRE(client.make_image(kSassMetrics, 20) == CUPTI_SUCCESS);
+  if (fault == "one_group_refused") {
+    CHECK(client.set_config(plan, 20) == CUPTI_ERROR_INVALID_PARAMETER);
+    const HostPlan other(kScreening);
+    REQUIRE(client.make_image(kScreening, 20) == CUPTI_SUCCESS);
+    CHECK(client.set_config(other, 20) == CUPTI_SUCCESS);
+    return;
+  }
   REQUIRE(client.set_config(plan, 20) == CUPTI_SUCCESS);
   REQUIRE(client.start() == CUPTI_SUCCESS);
   for (int i = 0; i < 9; ++i) FakeDriver::get().launch({});

@@ -10,13 +10,16 @@ struct Entry {
   std::string_view name, unit, effect;  // unit is empty for a flag
   bool Faults::*flag;
   uint64_t Faults::*number;
+  std::string Faults::*text;
 };
 constexpr Entry kEntries[] = {
-#define SIMGPU_FLAG(name, effect) {#name, "", effect, &Faults::name, nullptr},
-#define SIMGPU_NUMBER(name, unit, effect) {#name, unit, effect, nullptr, &Faults::name},
+#define SIMGPU_FLAG(name, effect) {#name, "", effect, &Faults::name, nullptr, nullptr},
+#define SIMGPU_NUMBER(name, unit, effect) {#name, unit, effect, nullptr, &Faults::name, nullptr},
+#define SIMGPU_TEXT(name, unit, effect) {#name, unit, effect, nullptr, nullptr, &Faults::name},
 #include "faults/faults.def"
 #undef SIMGPU_FLAG
 #undef SIMGPU_NUMBER
+#undef SIMGPU_TEXT
 };
 
 // From 1; 0 for text that is none.
@@ -38,6 +41,11 @@ std::string apply(std::string_view item, Faults& faults) {
       return {};
     }
     if (entry.flag != nullptr) return "'" + std::string(item) + "' takes no number";
+    if (entry.text != nullptr) {
+      faults.*entry.text = argument;
+      if (!argument.empty()) return {};
+      return "'" + std::string(item) + "' needs a " + std::string(entry.unit);
+    }
     faults.*entry.number = parse_number(argument);
     if (faults.*entry.number != 0) return {};
     return "'" + std::string(item) + "' needs a number from 1, as in " + std::string(name) + "=3";

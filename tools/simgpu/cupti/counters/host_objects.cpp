@@ -7,6 +7,11 @@ HostObjects& HostObjects::get() {
   return *objects;
 }
 
+size_t HostObjects::count() {
+  const std::scoped_lock lock(mutex_);
+  return objects_.size();
+}
+
 CUpti_Profiler_Host_Object* HostObjects::create(uint32_t chip) {
   const std::scoped_lock lock(mutex_);
   objects_.push_back(std::make_unique<HostObject>());

@@ -24,6 +24,7 @@ class HostObjects {
  public:
   static HostObjects& get();
 
+  size_t count();
   CUpti_Profiler_Host_Object* create(uint32_t chip);
   CUptiResult destroy(CUpti_Profiler_Host_Object* handle);
 

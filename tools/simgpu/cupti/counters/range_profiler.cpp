@@ -60,6 +60,8 @@ CUptiResult RangeProfiler::set_config(const CUpti_RangeProfiler_SetConfig_Params
       params.passIndex >= schedule->passes.size() || (kernel_replay && params.passIndex != 0))
     return CUPTI_ERROR_INVALID_PARAMETER;
 
+  if (refused(*schedule)) return CUPTI_ERROR_INVALID_PARAMETER;
+
   schedule_ = *schedule;
   image_ = memory;
   range_ = params.range;
@@ -75,6 +77,20 @@ CUptiResult RangeProfiler::set_config(const CUpti_RangeProfiler_SetConfig_Params
   next_name_ = 0;
   dropped_ = 0;
   return CUPTI_SUCCESS;
+}
+
+bool RangeProfiler::refused(const Schedule& schedule) const {
+  const std::string& text = environment_.faults.one_group_refused;
+  const auto is_of = [&](const MetricInfo& metric, Counter counter) {
+    return exists(metric, chip_) && std::string_view(metric.base).find(text) != text.npos &&
+           counter != Counter::kNone && std::ranges::count(metric.counters, counter) != 0;
+  };
+  if (text.empty()) return false;
+  for (const auto& pass : schedule.passes)
+    for (const Counter counter : pass)
+      for (const MetricInfo& metric : all_metrics())
+        if (is_of(metric, counter)) return true;
+  return false;
 }
 
 CUptiResult RangeProfiler::start() {

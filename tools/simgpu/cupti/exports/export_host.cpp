@@ -80,8 +80,10 @@ CUptiResult CUPTIAPI cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_
     if (!chip) return CUPTI_ERROR_INVALID_CHIP_NAME;
     // GV11B is listed and refused: it has no metrics of these names.
     if (!has_metrics(*chip)) return CUPTI_ERROR_NOT_SUPPORTED;
-    std::this_thread::sleep_for(
-        std::chrono::milliseconds(Process::get().environment.faults.slow_host));
+    const auto& faults = Process::get().environment.faults;
+    if (faults.host_objects != 0 && HostObjects::get().count() >= faults.host_objects)
+      return CUPTI_ERROR_OUT_OF_MEMORY;
+    std::this_thread::sleep_for(std::chrono::milliseconds(faults.slow_host));
     pParams->pHostObject = HostObjects::get().create(*chip);
     return CUPTI_SUCCESS;
   });
