@@ -66,8 +66,8 @@ struct SignatureFamily {
     uint64_t fingerprint = 0;         // of the first sample's values
   };
   uint32_t members = 0, repeated = 0;
-  GroupSet needed;
-  bool apart = false;  // samples disagree: the parameters matter
+  GroupSet needed, shown;  // as of a SampledSignature
+  bool apart = false;      // samples disagree: the parameters matter
   bool merged = false;
   std::vector<Group> groups;
 
@@ -101,7 +101,9 @@ struct SampledSignature {
   bool listed = false;    // among those that the scheduler has armed
   uint32_t rounds = 0;
   GroupSet needed;
-  GroupSet armed;  // of the armed round: still to be sampled
+  GroupSet shown;    // of needed: a sample has met a condition of theirs
+  GroupSet assumed;  // of needed: what would say whether they are cannot be read
+  GroupSet armed;    // of the armed round: still to be sampled
   uint64_t reserved_ns = 0;
   uint64_t launches = 0, last_seen_ns = 0;  // where windows are: not in graphs or green contexts
   uint64_t stretch_began = 0, stretch_launches = 0, next_at = 0, skip_below = kFirstStretch;

@@ -90,6 +90,8 @@ MeasurementScheduler::State::Plan* MeasurementScheduler::State::plan_for(
     if (told && g) added.always -= GroupSet(*g);
     added.lacks = added.lacks || (!told && !g && !group.needed_if.empty());
   }
+  for (const GroupCondition& condition : added.conditions)
+    added.answering |= GroupSet(condition.group);
   for (const auto& substitute : added.substitute)
     if (substitute) added.always -= GroupSet(*substitute);
   for (uint32_t g = 0; g < groups; ++g) {
@@ -138,30 +140,48 @@ void MeasurementScheduler::disable(DeviceId device) noexcept {
 
 void MeasurementScheduler::disable(DeviceId device, uint32_t group) noexcept {
   const MutexLock lock(state_->mutex);
-  State::Plan* const plan = state_->plan_of(device, group);
-  if (plan == nullptr) return;
-  state_->drop_bits(device, GroupSet(group).bits(plan->first_bit));
-  const auto substitute = plan->substitute[group];
-  if (!substitute || state_->enabled(*plan).contains(group)) return;
-  // On no device any more: from now on it is the substitute that every kernel needs.
-  plan->always -= GroupSet(group);
-  plan->always |= GroupSet(*substitute);
-  const uint64_t bits = (GroupSet(*substitute) & state_->enabled(*plan)).bits(plan->first_bit);
-  state_->wanted.fetch_or(bits, std::memory_order_relaxed);
-  state_->table.want_everywhere(bits);
-  for (auto& [id, s] : plan->signatures)
-    if (state_->need_substitute(*plan, s, group)) state_->need_no_more(s, group);
+  if (State::Plan* const plan = state_->plan_of(device, group)) state_->lose(*plan, device, group);
+}
+
+GroupSet MeasurementScheduler::State::read_as(const Plan& plan, uint32_t group) const {
+  return config.every_launch ? GroupSet::first(plan.groups) : GroupSet(group);
+}
+
+// Nothing on the device wants the group any more.
+void MeasurementScheduler::State::lose(Plan& plan, DeviceId device, uint32_t group) {
+  drop_bits(device, read_as(plan, group).bits(plan.first_bit));
+  const bool nowhere = !enabled(plan).contains(group);
+  const auto substitute = plan.substitute[group];
+  if (nowhere && substitute) {  // from now on it is the substitute that every kernel needs
+    plan.always -= GroupSet(group);
+    plan.always |= GroupSet(*substitute);
+    const uint64_t bits = (GroupSet(*substitute) & enabled(plan)).bits(plan.first_bit);
+    wanted.fetch_or(bits, std::memory_order_relaxed);
+    table.want_everywhere(bits);
+  }
+  const bool answers = plan.answering.contains(group);
+  if (nowhere && answers) plan.always -= GroupSet(group);
+  for (auto& [id, s] : plan.signatures) {
+    if (nowhere && substitute && need_substitute(plan, s, group)) need_no_more(s, group);
+    if (nowhere && answers && s.groups[group].samples == 0) need_no_more(s, group);
+    if (answers) assume(plan, s);
+  }
 }
 
 void MeasurementScheduler::State::set_paused(DeviceId device, uint32_t group, bool paused) {
   const MutexLock lock(mutex);
   Plan* const plan = plan_of(device, group);
   if (plan == nullptr) return;
-  const uint64_t bit = GroupSet(group).bits(plan->first_bit);
-  if (!paused) return void(paused_bits[device.value].fetch_and(~bit, std::memory_order_relaxed));
-  paused_bits[device.value].fetch_or(bit, std::memory_order_relaxed);
-  // A bound now is better than a count that may never come.
-  for (auto& [id, s] : plan->signatures) need_substitute(*plan, s, group);
+  const uint64_t bits = read_as(*plan, group).bits(plan->first_bit);
+  if (paused)
+    paused_bits[device.value].fetch_or(bits, std::memory_order_relaxed);
+  else
+    paused_bits[device.value].fetch_and(~bits, std::memory_order_relaxed);
+  for (auto& [id, s] : plan->signatures) {
+    // A bound now is better than a count that may never come.
+    if (paused) need_substitute(*plan, s, group);
+    if (plan->answering.contains(group)) assume(*plan, s);
+  }
 }
 void MeasurementScheduler::pause(DeviceId device, uint32_t group) noexcept {
   state_->set_paused(device, group, true);
@@ -202,7 +222,9 @@ SampledSignature& MeasurementScheduler::State::sampled(Plan& plan, const Signatu
   s.hopeless = plan.lacks;
   s.groups.resize(plan.groups);  // may throw: then there is none, not one without groups
   join_family(plan, s);
-  return plan.signatures.emplace(signature.id, std::move(s)).first->second;
+  SampledSignature& added = plan.signatures.emplace(signature.id, std::move(s)).first->second;
+  assume(plan, added);
+  return added;
 }
 
 void MeasurementScheduler::State::want(const Plan& plan, const SampledSignature& s,

@@ -47,6 +47,7 @@ void MeasurementScheduler::State::sample(Plan& plan, SampledSignature& s, uint32
   compare(plan, s, g, values);
   family_sample(plan, s, g, values);
   ++group.samples;
+  if (plan.answering.contains(g)) assume(plan, s);
   s.armed -= GroupSet(g);
   if (s.phase == SampledSignature::Phase::kArmed) want_not(plan, s, GroupSet(g));
   if (!s.complete && !s.hopeless && s.has_every_group()) set_complete(s, true);
@@ -108,10 +109,14 @@ void MeasurementScheduler::State::give_up(Plan& plan, SampledSignature& s, uint3
   GroupProgress& group = s.groups[g];
   group.given_up = true;
   if (group.samples == 0 && s.needed.contains(g)) {
-    if (need_substitute(plan, s, g))
+    if (need_substitute(plan, s, g)) {
       need_no_more(s, g);
-    else
+    } else if (plan.answering.contains(g)) {
+      need_no_more(s, g);
+      assume(plan, s);
+    } else {
       set_hopeless(s);
+    }
   }
   s.armed -= GroupSet(g);
   want_not(plan, s, GroupSet(g));
@@ -134,7 +139,7 @@ void MeasurementScheduler::window_failed(const MeasurementWindow& window) noexce
   if (plan == nullptr) return;
   if (window.rows.empty()) {
     if (++state.devices[window.device].empty_failures[window.group] >= state.config.max_failures)
-      state.drop_bits(window.device, GroupSet(window.group).bits(plan->first_bit));
+      state.lose(*plan, window.device, window.group);
     return;
   }
   for (size_t i = 0; i < window.rows.size(); ++i) {

@@ -74,7 +74,12 @@ void MeasurementScheduler::State::need(Plan& plan, SampledSignature& s,
     set_complete(s, false);
     return set_hopeless(s);
   }
-  const uint32_t g = *needed;
+  s.shown |= GroupSet(*needed);
+  if (s.family != nullptr) s.family->shown |= GroupSet(*needed);
+  need_group(plan, s, *needed);
+}
+
+void MeasurementScheduler::State::need_group(Plan& plan, SampledSignature& s, uint32_t g) {
   if (s.needed.contains(g)) return;
   const GroupSet group(g);
   s.needed |= group;
@@ -99,13 +104,47 @@ bool MeasurementScheduler::State::need_substitute(Plan& plan, SampledSignature& 
   if (!substitute || s.groups[of].samples != 0 || s.groups[*substitute].given_up ||
       !enabled(plan).contains(*substitute))
     return false;
-  need(plan, s, *substitute);
+  need_group(plan, s, *substitute);
   return true;
+}
+
+// Nothing reads the group of the signature, now or ever: it was given up, or a device that measures
+// has it paused or lost.
+bool MeasurementScheduler::State::is_silent(const Plan& plan, const SampledSignature& s,
+                                            uint32_t g) const {
+  if (s.groups[g].samples != 0) return false;
+  return s.groups[g].given_up || std::ranges::any_of(plan.devices, [&](DeviceId device) {
+           const GroupSet groups = enabled(plan, device);
+           return !groups.empty() && !(groups - paused(plan, device)).contains(g);
+         });
+}
+
+// What would say which groups the signature needs is silent: then it needs all of them, or their
+// work would be missing without a word. Those that were only needed so are not any more once it
+// speaks.
+void MeasurementScheduler::State::assume(Plan& plan, SampledSignature& s) {
+  if (config.every_launch) return;
+  GroupSet assumed;
+  for (const GroupCondition& condition : plan.conditions) {
+    if (!is_silent(plan, s, condition.group)) continue;
+    if (condition.needed)
+      assumed |= GroupSet(*condition.needed);
+    else if (s.groups[condition.group].given_up || !enabled(plan).contains(condition.group))
+      need(plan, s, {});
+  }
+  for (const uint32_t g : s.assumed - assumed) {
+    if (s.shown.contains(g)) continue;
+    need_no_more(s, g);
+    s.armed -= GroupSet(g);
+    want_not(plan, s, GroupSet(g));
+  }
+  s.assumed = assumed;
+  for (const uint32_t g : assumed) need_group(plan, s, g);
 }
 
 void MeasurementScheduler::State::need_no_more(SampledSignature& s, uint32_t g) {
   s.needed -= GroupSet(g);
-  if (s.family != nullptr) s.family->needed -= GroupSet(g);
+  if (s.family != nullptr && !s.family->shown.contains(g)) s.family->needed -= GroupSet(g);
 }
 
 // Looks whether the signature has what it was to be measured for.

@@ -35,6 +35,7 @@ struct MeasurementScheduler::State {
     GroupSet tells_work;               // their values depend only on the kernel's work
     std::vector<size_t> work_columns;  // by group: so many of its first metrics count work
     std::vector<GroupCondition> conditions;
+    GroupSet answering;  // groups whose values conditions look at
     bool lacks = false;  // nothing says which kernels need a group that cannot be measured here
     std::vector<std::optional<uint32_t>> substitute;  // by group: MetricGroupPlan::instead_of
     std::unordered_map<SignatureId, SampledSignature> signatures;
@@ -90,6 +91,9 @@ struct MeasurementScheduler::State {
   GroupSet enabled(const Plan&, DeviceId) const FLOPINJ_REQUIRES(mutex);
   GroupSet paused(const Plan&, DeviceId) const FLOPINJ_REQUIRES(mutex);
   void set_paused(DeviceId, uint32_t group, bool paused);
+  // `group` as the edge knows it: in mode full all groups are one.
+  GroupSet read_as(const Plan&, uint32_t group) const FLOPINJ_REQUIRES(mutex);
+  void lose(Plan&, DeviceId, uint32_t group) FLOPINJ_REQUIRES(mutex);
   SampledSignature& sampled(Plan&, const Signature&) FLOPINJ_REQUIRES(mutex);
   void want(const Plan&, const SampledSignature&, GroupSet groups) const FLOPINJ_REQUIRES(mutex);
   void want_not(const Plan&, const SampledSignature&, GroupSet groups) const
@@ -133,7 +137,11 @@ struct MeasurementScheduler::State {
       FLOPINJ_REQUIRES(mutex);
   // scheduler_rounds.cpp
   void need(Plan&, SampledSignature&, std::optional<uint32_t> group) FLOPINJ_REQUIRES(mutex);
+  void need_group(Plan&, SampledSignature&, uint32_t group) FLOPINJ_REQUIRES(mutex);
   bool need_substitute(Plan&, SampledSignature&, uint32_t of) FLOPINJ_REQUIRES(mutex);
+  bool is_silent(const Plan&, const SampledSignature&, uint32_t group) const
+      FLOPINJ_REQUIRES(mutex);
+  void assume(Plan&, SampledSignature&) FLOPINJ_REQUIRES(mutex);
   void need_no_more(SampledSignature&, uint32_t group) FLOPINJ_REQUIRES(mutex);
   void advance(Plan&, SampledSignature&) FLOPINJ_REQUIRES(mutex);
   void rest(Plan&, SampledSignature&) FLOPINJ_REQUIRES(mutex);

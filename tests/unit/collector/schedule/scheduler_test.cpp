@@ -464,6 +464,109 @@ TEST_CASE_METHOD(Fixture, "scheduler: a group that no device reads any more has 
   CHECK(wants(kGpu1, later) == std::nullopt);
 }
 
+namespace {
+
+// Screening reads three columns; `half` is part of `hmma`.
+constexpr uint32_t kFp16 = 1, kInt8 = 2, kLast = 3;
+std::vector<MetricGroupPlan> screened_groups() {
+  return {{"screening", {"hmma", "half", "imma"}},
+          {"fp16", {"f"}, false, false, {{"hmma", "half"}}},
+          {"int8", {"i"}, false, false, {{"imma", ""}}},
+          {"sass", {"a"}, true, true}};
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "scheduler: without screening every group with conditions is measured") {
+  scheduler.add_plan(kGpu0, "GH100", screened_groups());
+  const Signature &plain = signature("plain"), &gemm = signature("gemm"), &fresh = signature("f");
+  succeed(kGpu0, kScreening, {&plain, &gemm}, {0, 0, 0, 9, 0, 0});
+  scheduler.disable(kGpu0, kScreening);
+  const Signature& later = signature("later");
+  CHECK(wants(kGpu0, fresh) == kFp16);
+  CHECK(wants(kGpu0, later) == kFp16);
+  for (const Signature* s : {&fresh, &later}) CHECK(s->wanted_groups == 0b1110);
+  // What screening has said still holds.
+  CHECK(plain.wanted_groups == 0b1000);
+  CHECK(gemm.wanted_groups == 0b1010);
+
+  LaunchProgress seen{kGpu0, fresh.id, 10, 10};
+  scheduler.progress({&seen, 1}, 0, 0, 1);
+  for (const uint32_t group : {kFp16, kInt8, kLast}) {
+    CHECK(scheduler.coverage().covered_launches == 0);
+    succeed(kGpu0, group, {&fresh});
+  }
+  CHECK(scheduler.coverage().covered_launches == 10);
+}
+
+TEST_CASE_METHOD(Fixture, "scheduler: while screening is paused kernels are taken to need all") {
+  scheduler.add_plan(kGpu0, "GH100", screened_groups());
+  const Signature &before = signature("before"), &known = signature("known");
+  succeed(kGpu0, kScreening, {&known}, {0, 0, 1});
+  scheduler.pause(kGpu0, kScreening);
+  const Signature& meanwhile = signature("meanwhile");
+  CHECK(wants(kGpu0, before) == kFp16);
+  CHECK(wants(kGpu0, meanwhile) == kFp16);
+  CHECK(known.wanted_groups == 0b1101);  // as screening has said
+  succeed(kGpu0, kFp16, {&meanwhile});
+  scheduler.resume(kGpu0, kScreening);
+  CHECK(before.wanted_groups == 0b1001);
+  CHECK(wants(kGpu0, before) == kScreening);
+  succeed(kGpu0, kScreening, {&before, &meanwhile}, {9, 9, 0, 9, 0, 0});
+  CHECK(before.wanted_groups == 0b1001);     // no tensor work
+  CHECK(meanwhile.wanted_groups == 0b1011);  // it had been right to look
+}
+
+TEST_CASE_METHOD(Fixture, "scheduler: a kernel that cannot be screened needs every group") {
+  auto groups = screened_groups();
+  groups.push_back({"fp4", {"x"}, false, false, {{"hmma", ""}}});
+  groups.back().unavailable = "CUPTI does not know it";
+  scheduler.add_plan(kGpu0, "GH100", groups);
+  const Signature &odd = signature("odd"), &other = signature("other");
+  LaunchProgress seen{kGpu0, odd.id, 10, 10};
+  scheduler.progress({&seen, 1}, 0, 0, 1);
+  CHECK(scheduler.coverage().unmeasurable_launches == 0);
+  for (uint32_t i = 0; i < config.max_failures; ++i) fail(kGpu0, kScreening, {&odd});
+  CHECK(odd.wanted_groups == 0b1110);
+  CHECK(other.wanted_groups == 0b1001);
+  // It may need a group that cannot be measured here.
+  CHECK(scheduler.coverage().unmeasurable_launches == 10);
+}
+
+TEST_CASE_METHOD(Fixture, "scheduler: screening that one of two devices lacks is no answer there") {
+  scheduler.add_plan(kGpu0, "GH100", screened_groups());
+  scheduler.add_plan(kGpu1, "GH100", screened_groups());
+  const Signature& s = signature("s");
+  scheduler.disable(kGpu1, kScreening);
+  CHECK(wants(kGpu1, s) == kFp16);
+  CHECK(wants(kGpu0, s) == kScreening);
+  succeed(kGpu0, kScreening, {&s}, {0, 0, 0});
+  CHECK(wants(kGpu1, s) == kLast);
+  // A device that is not measured at all says nothing of others.
+  scheduler.disable(kGpu1);
+  const Signature& later = signature("later");
+  CHECK(wants(kGpu0, later) == kScreening);
+  CHECK(later.wanted_groups == 0b1001);
+}
+
+TEST_CASE("scheduler: in mode full a pause, and a refusal for good, are of all groups") {
+  SignatureTable table;
+  SchedulerConfig config;
+  config.every_launch = true;
+  MeasurementScheduler scheduler(config, table);
+  scheduler.add_plan(kGpu0, "GH100", screened_groups());
+  FunctionInfo info;
+  info.name = "f";
+  const Signature& s =
+      *table.intern_signature(*table.intern_function(info), {}, 0, scheduler.initial_wanted());
+  scheduler.pause(kGpu0, 0);
+  CHECK_FALSE(scheduler.may_want(kGpu0, s));
+  scheduler.resume(kGpu0, 0);
+  CHECK(scheduler.decide(kGpu0, s, nullptr, 0).open == 0);
+  scheduler.disable(kGpu0, 0);
+  CHECK_FALSE(scheduler.may_want(kGpu0, s));
+}
+
 TEST_CASE("scheduler: mode full measures every launch, all groups at once") {
   SignatureTable table;
   SchedulerConfig config;  // whatever the budget
