@@ -9,8 +9,7 @@ Refusals::Answer Refusals::refused(DeviceId device, uint32_t group, Kind kind, u
   State& state = groups_[{device.value, group}];
   ++state.attempts;
   state.until_ns = 0;
-  if (kind == Kind::kLasting || (kind == Kind::kPassing && state.attempts > kPauses.size()))
-    return {state.attempts, 0};
+  if (kind == Kind::kUnexplained && state.attempts > kPauses.size()) return {state.attempts, 0};
   const uint64_t pause = kPauses[std::min<size_t>(state.attempts, kPauses.size()) - 1];
   state.until_ns = now_ns + pause;
   return {state.attempts, pause};

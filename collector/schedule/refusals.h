@@ -1,8 +1,8 @@
 // CUPTI's refusals to measure, by device and metric group: which are tried again, and when.
 //
-// A refusal that cannot pass (no privileges, a chip or a mode without counters) ends the group at
-// once. After any other the group is tried again after kPauses, in turn, and ends after the last of
-// them. A shortage of device memory never ends a group: the program may free memory at any time.
+// A refused group is tried again after kPauses, in turn. A refusal that nothing explains ends the
+// group after the last of them. One that passes never does, and the last pause repeats: whoever
+// holds the counters may let go of them, and the program may free memory, at any time.
 //
 // Threads: any; all functions lock.
 #pragma once
@@ -21,7 +21,7 @@ class Refusals {
  public:
   static constexpr std::array<uint64_t, 3> kPauses{1'000'000'000, 10'000'000'000, 60'000'000'000};
 
-  enum class Kind : uint8_t { kLasting, kPassing, kShortage };
+  enum class Kind : uint8_t { kUnexplained, kPassing };
   struct Answer {
     uint32_t attempt = 0;   // refusals of this group in a row, this one included
     uint64_t pause_ns = 0;  // 0: the group is not tried again

@@ -29,42 +29,45 @@ constexpr std::array kNames{
 // clang-format on
 static_assert(kNames.size() == 48);
 
+enum class Lasts : uint8_t { kForGood, kForNow };
 struct Advice {
   CUptiResult result;
-  bool lasting;
+  Lasts lasts;
   const char* code;
   const char* text;
 };
 
 constexpr std::array kAdvice{
-    Advice{CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, true, "counters.privileges",
+    Advice{CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, Lasts::kForGood, "counters.privileges",
            "reading GPU counters is reserved for administrators here: run as root, with "
            "CAP_SYS_ADMIN or (driver R565 and later) CAP_PERFMON, or load the driver with "
            "NVreg_RestrictProfilingToAdminUsers=0"},
     Advice{
-        CUPTI_ERROR_HARDWARE_BUSY, false, kCountersBusy,
+        CUPTI_ERROR_HARDWARE_BUSY, Lasts::kForNow, "counters.busy",
         "another program holds the GPU's counters: end it if it is Nsight Compute, Nsight Systems "
         "or another profiler; on GPUs before Hopper it may be DCGM: run `dcgmi profile --pause`"},
-    Advice{CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, true, "cupti.subscriber",
+    Advice{CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, Lasts::kForGood, "cupti.subscriber",
            "another CUPTI client is in this process: torch.profiler (turn it off), Nsight Systems "
            "or Nsight Compute (run without), or cuda-gdb"},
-    Advice{CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, true, "counters.vgpu",
+    Advice{CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, Lasts::kForGood, "counters.vgpu",
            "the GPU is virtual (vGPU): ask its administrator to enable profiling"},
-    Advice{CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, true, "counters.vgpu",
+    Advice{CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, Lasts::kForGood, "counters.vgpu",
            "profiling is switched off for this virtual GPU: ask its administrator to enable it"},
-    Advice{CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, true, "counters.confidential",
+    Advice{CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, Lasts::kForGood,
+           "counters.confidential",
            "the GPU is in confidential-computing mode, where counters cannot be read"},
-    Advice{kMigNotSupported, true, "counters.mig",
+    Advice{kMigNotSupported, Lasts::kForGood, "counters.mig",
            "counters cannot be read on this MIG instance: use a whole GPU"},
-    Advice{kSliNotSupported, true, "counters.sli",
+    Advice{kSliNotSupported, Lasts::kForGood, "counters.sli",
            "counters cannot be read while SLI is on: switch it off"},
-    Advice{kWslNotSupported, true, "counters.wsl",
+    Advice{kWslNotSupported, Lasts::kForGood, "counters.wsl",
            "counters cannot be read in this WSL configuration"},
-    Advice{CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, true, "counters.cmp",
+    Advice{CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, Lasts::kForGood, "counters.cmp",
            "this is a mining processor (CMP), whose counters cannot be read"},
-    Advice{CUPTI_ERROR_INVALID_METRIC_NAME, true, "counters.metric",
+    Advice{CUPTI_ERROR_INVALID_METRIC_NAME, Lasts::kForGood, "counters.metric",
            "this CUPTI does not know a metric of the plan"},
-    Advice{CUPTI_ERROR_OUT_OF_MEMORY, false, "counters.memory", "there is not enough memory"},
+    Advice{CUPTI_ERROR_OUT_OF_MEMORY, Lasts::kForNow, "counters.memory",
+           "there is not enough memory"},
 };
 
 }  // namespace
@@ -83,12 +86,13 @@ std::string describe(CUptiResult result) {
 bool check(CUptiResult result, const char* call, Problem& problem) {
   if (result == CUPTI_SUCCESS) return true;
   problem.code = "counters.failed";
-  problem.lasting = false;
+  problem.lasting = problem.passing = false;
   problem.line = std::string(call) + " failed with " + describe(result);
   for (const Advice& advice : kAdvice)
     if (advice.result == result) {
       problem.code = advice.code;
-      problem.lasting = advice.lasting;
+      problem.lasting = advice.lasts == Lasts::kForGood;
+      problem.passing = advice.lasts == Lasts::kForNow;
       problem.line = std::string(advice.text) + " (" + problem.line + ")";
     }
   return false;

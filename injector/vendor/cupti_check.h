@@ -11,15 +11,13 @@ inline constexpr auto kMigNotSupported = static_cast<CUptiResult>(43);
 inline constexpr auto kSliNotSupported = static_cast<CUptiResult>(44);
 inline constexpr auto kWslNotSupported = static_cast<CUptiResult>(45);
 
-// The code of Problem where another program holds the counters.
-inline constexpr auto kCountersBusy = "counters.busy";
-
 // Why something cannot be done: a stable code for the trace, and one line for the user that says
 // what to do.
 struct Problem {
   std::string code;
   std::string line;
   bool lasting = false;  // trying again in this process is of no use
+  bool passing = false;  // another program holds what is needed, or there is too little of it
 };
 
 // For messages: "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)".

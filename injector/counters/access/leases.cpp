@@ -256,7 +256,7 @@ bool Leases::try_enable(Context& context, uint64_t now_ns) {
 // Others have the counters, or this is not the thread for it: then a launching thread tries, and
 // what it is answered counts.
 void Leases::enable_refused(Context& context, const Problem& problem, uint64_t now_ns) {
-  if (problem.code != kCountersBusy) {
+  if (!problem.passing) {
     by_planner_.store(false, std::memory_order_relaxed);
     return log::debug(problem.line + " on a thread of ours: launching threads enable them");
   }

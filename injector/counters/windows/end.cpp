@@ -99,8 +99,8 @@ bool Windows::has_memory(const Context& context, const DevicePlan& plan, uint32_
           {"counters.device_memory",
            "less than " + std::to_string(kReservedBytes >> 20) +
                " MiB of device memory is free, or the driver does not say how much: kernels are "
-               "not instrumented meanwhile"},
-          Refusals::Kind::kShortage);
+               "not instrumented meanwhile",
+           false, true});
   return false;
 }
 
@@ -242,9 +242,11 @@ Context::State Windows::discard(Context& context, std::unique_ptr<OpenWindow> wi
     return State::kHeld;
   }
   std::string news;
-  const Verdict verdict = mismatch
-                              ? policy_.disagreed(cause, measured.rows.size(), closed.ranges, news)
-                              : policy_.refused(cause, news);
+  Verdict verdict = Verdict::kBlame;
+  if (mismatch)
+    verdict = policy_.disagreed(cause, measured.rows.size(), closed.ranges, news);
+  else if (!problem.passing)  // else no other site would help
+    verdict = policy_.refused(cause, news);
   if (!news.empty())
     edge_.collector->diagnostic(Severity::kWarning, "counters.windows", problem.line + ". " + news);
   const bool elsewhere = verdict == Verdict::kLeftOpen || verdict == Verdict::kAgain;
@@ -311,9 +313,10 @@ void Windows::deliver(const OpenWindow& window, uint32_t number, uint32_t group,
 
 // CUPTI refused to open a window of the group, to close one, or to evaluate its counters.
 void Windows::refused(DeviceId device, const DevicePlan& plan, uint32_t group,
-                      const Problem& problem, Refusals::Kind kind) {
+                      const Problem& problem) {
   if (problem.lasting) return give_up(device, problem);
   const std::string name = plan.together != nullptr ? "all groups" : plan.groups[group]->plan.name;
+  const auto kind = problem.passing ? Refusals::Kind::kPassing : Refusals::Kind::kUnexplained;
   const auto answer = refusals_.refused(device, group, kind, monotonic_ns());
   const std::string where =
       "metric group " + name + " on device " + std::to_string(ordinal_of(device));

@@ -147,8 +147,7 @@ class Windows {
   bool resume_paused();
   Context::State discard(Context& context, std::unique_ptr<OpenWindow>, RangeProfiler::Closed,
                          CloseCause, Problem&) FLOPINJ_REQUIRES(context.lock);
-  void refused(DeviceId, const DevicePlan&, uint32_t group, const Problem&,
-               Refusals::Kind = Refusals::Kind::kPassing);
+  void refused(DeviceId, const DevicePlan&, uint32_t group, const Problem&);
   void give_up(DeviceId, const Problem&);
 
   Edge& edge_;
