@@ -111,6 +111,16 @@ class Cycles(Attach):
             self.assertEqual(harness.reasons(report, "dropped"), {})
             self.assertEqual([p["end"] for p in report["processes"]], ["detach"])
 
+    def test_every_recording_measures(self):
+        """CUPTI's profiler host objects end with a recording: here there may be those of one."""
+        client = self.endless(SIMGPU_FAULT="host_objects=12")
+        for _ in range(3):
+            output = ask(client.pid, "start")["output"]
+            self.wait_for(lambda: float(ask(client.pid, "status").get("covered", 0)) == 1)
+            ask(client.pid, "stop")
+            report = harness.reduce(output)
+            self.assert_all_counted(report, report["ledger"][-1]["launches"])
+
     def test_a_late_recording_measures(self):
         client = self.endless()
         output = ask(client.pid, "start")["output"]

@@ -4,27 +4,10 @@
 namespace flopinj {
 namespace {
 
-// Null with the reason.
-CUpti_Profiler_Host_Object* new_host(const CuptiApi& cupti, const std::string& chip,
-                                     Problem& problem) {
-  auto host = sized<CUpti_Profiler_Host_Initialize_Params>();
-  host.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-  host.pChipName = chip.c_str();
-  if (!check(cupti.ProfilerHostInitialize(&host), "cuptiProfilerHostInitialize", problem))
-    return nullptr;
-  return host.pHostObject;
-}
-
-void end_host(const CuptiApi& cupti, CUpti_Profiler_Host_Object* host) {
-  auto end = sized<CUpti_Profiler_Host_Deinitialize_Params>();
-  end.pHostObject = host;
-  cupti.ProfilerHostDeinitialize(&end);
-}
-
 // Configures the group's metrics on its host object. The passes they take; 0 with the reason.
 size_t configure(const CuptiApi& cupti, MetricGroup& group, Problem& problem) {
   auto add = sized<CUpti_Profiler_Host_ConfigAddMetrics_Params>();
-  add.pHostObject = group.host;
+  add.pHostObject = group.host.get();
   add.ppMetricNames = group.metrics.data();
   add.numMetrics = group.metrics.size();
   if (!check(cupti.ProfilerHostConfigAddMetrics(&add), "cuptiProfilerHostConfigAddMetrics",
@@ -32,14 +15,14 @@ size_t configure(const CuptiApi& cupti, MetricGroup& group, Problem& problem) {
     return 0;
 
   auto size = sized<CUpti_Profiler_Host_GetConfigImageSize_Params>();
-  size.pHostObject = group.host;
+  size.pHostObject = group.host.get();
   if (!check(cupti.ProfilerHostGetConfigImageSize(&size), "cuptiProfilerHostGetConfigImageSize",
              problem))
     return 0;
   group.config_image.resize(size.configImageSize);
 
   auto image = sized<CUpti_Profiler_Host_GetConfigImage_Params>();
-  image.pHostObject = group.host;
+  image.pHostObject = group.host.get();
   image.configImageSize = group.config_image.size();
   image.pConfigImage = group.config_image.data();
   if (!check(cupti.ProfilerHostGetConfigImage(&image), "cuptiProfilerHostGetConfigImage", problem))
@@ -53,28 +36,36 @@ size_t configure(const CuptiApi& cupti, MetricGroup& group, Problem& problem) {
   return passes.numOfPasses;
 }
 
-void take_names(MetricGroup& group) {
-  for (const auto& metric : group.plan.metrics) group.metrics.push_back(metric.c_str());
-}
-
 std::unique_ptr<MetricGroup> prepare_as_named(const CuptiApi& cupti, const std::string& chip,
                                               const MetricGroupPlan& plan, Passes allowed,
                                               Problem& problem) {
-  auto group = std::make_unique<MetricGroup>();
-  group->plan = plan;
-  take_names(*group);
-  group->host = new_host(cupti, chip, problem);
-  if (group->host == nullptr) return nullptr;
+  auto group = std::make_unique<MetricGroup>(cupti, chip, plan, problem);
+  if (group->host.get() == nullptr) return nullptr;
   const size_t passes = configure(cupti, *group, problem);
   if (passes == 1 || (passes != 0 && allowed == Passes::kAny)) return group;
   if (passes != 0)
     problem = {"counters.passes",
                "it needs " + std::to_string(passes) + " passes, and kernels are not replayed"};
-  end_host(cupti, group->host);
   return nullptr;
 }
 
 }  // namespace
+
+HostObject::HostObject(const CuptiApi& cupti, const std::string& chip, Problem& problem)
+    : cupti_(cupti) {
+  auto p = sized<CUpti_Profiler_Host_Initialize_Params>();
+  p.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+  p.pChipName = chip.c_str();
+  if (check(cupti.ProfilerHostInitialize(&p), "cuptiProfilerHostInitialize", problem))
+    object_ = p.pHostObject;
+}
+
+HostObject::~HostObject() {
+  if (object_ == nullptr) return;
+  auto p = sized<CUpti_Profiler_Host_Deinitialize_Params>();
+  p.pHostObject = object_;
+  cupti_.ProfilerHostDeinitialize(&p);
+}
 
 std::unique_ptr<MetricGroup> prepare_group(const CuptiApi& cupti, const std::string& chip,
                                            const MetricGroupPlan& plan, Passes allowed,
@@ -89,29 +80,22 @@ std::unique_ptr<MetricGroup> prepare_group(const CuptiApi& cupti, const std::str
 std::vector<std::string> metrics_of_chip(const CuptiApi& cupti, const std::string& chip) {
   Problem problem;
   if (cupti.ProfilerHostGetBaseMetrics == nullptr) return {};
-  CUpti_Profiler_Host_Object* const host = new_host(cupti, chip, problem);
-  if (host == nullptr) return {};
+  const HostObject host(cupti, chip, problem);
+  if (host.get() == nullptr) return {};
   auto p = sized<CUpti_Profiler_Host_GetBaseMetrics_Params>();
-  p.pHostObject = host;
+  p.pHostObject = host.get();
   p.metricType = CUPTI_METRIC_TYPE_COUNTER;
-  std::vector<std::string> names;
-  if (cupti.ProfilerHostGetBaseMetrics(&p) == CUPTI_SUCCESS)
-    names.assign(p.ppMetricNames, p.ppMetricNames + p.numMetrics);
-  end_host(cupti, host);
-  return names;
+  if (cupti.ProfilerHostGetBaseMetrics(&p) != CUPTI_SUCCESS) return {};
+  return {p.ppMetricNames, p.ppMetricNames + p.numMetrics};
 }
 
 size_t passes_of(const CuptiApi& cupti, const std::string& chip,
                  const std::vector<std::string>& metrics) {
   Problem problem;
-  MetricGroup group;
-  group.plan.metrics = metrics;
-  take_names(group);
-  group.host = new_host(cupti, chip, problem);
-  if (group.host == nullptr) return 0;
-  const size_t passes = configure(cupti, group, problem);
-  end_host(cupti, group.host);
-  return passes;
+  MetricGroupPlan plan;
+  plan.metrics = metrics;
+  MetricGroup group(cupti, chip, std::move(plan), problem);
+  return group.host.get() == nullptr ? 0 : configure(cupti, group, problem);
 }
 
 }  // namespace flopinj

@@ -8,16 +8,39 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace flopinj {
 
+// CUPTI's knowledge of a chip, of which each object holds a megabyte and more: it ends with its
+// owner, also after cuptiFinalize (tests/cupti).
+class HostObject {
+ public:
+  HostObject(const CuptiApi&, const std::string& chip, Problem&);  // null with the reason
+  ~HostObject();
+  HostObject(const HostObject&) = delete;
+  HostObject& operator=(const HostObject&) = delete;
+
+  CUpti_Profiler_Host_Object* get() const { return object_; }
+
+ private:
+  const CuptiApi& cupti_;
+  CUpti_Profiler_Host_Object* object_ = nullptr;
+};
+
 // Shared by the contexts of a device. Only `evaluate` changes after preparation.
 struct MetricGroup {
-  MetricGroupPlan plan;
+  MetricGroup(const CuptiApi& cupti, const std::string& chip, MetricGroupPlan wanted,
+              Problem& problem)
+      : plan(std::move(wanted)), host(cupti, chip, problem) {
+    for (const auto& metric : plan.metrics) metrics.push_back(metric.c_str());
+  }
+
+  const MetricGroupPlan plan;
   std::vector<const char*> metrics;  // into plan
   std::vector<uint8_t> config_image;
-  CUpti_Profiler_Host_Object* host = nullptr;
+  const HostObject host;
   Mutex evaluate;  // the host object serves one evaluation at a time
 };
 

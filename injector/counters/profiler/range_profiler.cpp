@@ -124,7 +124,7 @@ bool evaluate_image(const CuptiApi& cupti, MetricGroup& group, const std::vector
   values.assign(ranges * group.metrics.size(), 0.0);
   for (size_t range = 0; range < ranges; ++range) {
     auto p = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>();
-    p.pHostObject = group.host;
+    p.pHostObject = group.host.get();
     p.pCounterDataImage = image.data();
     p.counterDataImageSize = image.size();
     p.rangeIndex = range;

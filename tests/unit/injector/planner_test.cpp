@@ -13,18 +13,21 @@ using test::PlayedGpu;
 
 namespace {
 
-std::atomic<uint32_t> g_host_objects{0};
+std::atomic<uint32_t> g_host_objects{0}, g_ended{0};
 std::atomic<bool> g_held_up{false};
 
 struct Scene {
   Scene() {
-    g_host_objects = 0;
+    g_host_objects = g_ended = 0;
     g_held_up = false;
     gpu.edge.cupti.ProfilerHostInitialize = [](CUpti_Profiler_Host_Initialize_Params* p) {
       ++g_host_objects;
       while (g_held_up) std::this_thread::sleep_for(1ms);
       p->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(uintptr_t{1});
       return CUPTI_SUCCESS;
+    };
+    gpu.edge.cupti.ProfilerHostDeinitialize = [](CUpti_Profiler_Host_Deinitialize_Params*) {
+      return ++g_ended, CUPTI_SUCCESS;
     };
   }
   ~Scene() { stopped = stopped || planner.stop(); }
@@ -78,6 +81,35 @@ TEST_CASE("groups of several passes are read only where kernels are replayed") {
   CHECK((scene.planner.plan(0) != nullptr) == replayed);
   scene.stopped = scene.planner.stop();
   CHECK((scene.gpu.trace().find("it needs 2 passes") == std::string::npos) == replayed);
+}
+
+TEST_CASE("every host object that a plan has made ends with it") {
+  const bool replayed = GENERATE(false, true), known = GENERATE(false, true);
+  CAPTURE(replayed, known);
+  {
+    Scene scene;
+    if (replayed) scene.gpu.edge.settings.mode = Mode::kFull;
+    if (!known) {  // its plan is worked out from the metrics that CUPTI names
+      scene.gpu.edge.cupti.DeviceGetChipName = [](CUpti_Device_GetChipName_Params* p) {
+        return p->pChipName = "GX999", CUPTI_SUCCESS;
+      };
+      scene.gpu.edge.cupti.ProfilerHostGetBaseMetrics =
+          [](CUpti_Profiler_Host_GetBaseMetrics_Params* p) {
+            static const char* names[] = {
+                "gpu__time_duration", "sm__inst_executed_pipe_tensor_op_hmma",
+                "sm__ops_path_tensor_src_bf16_dst_fp32", "sm__ops_path_tensor_src_fp16_dst_fp32"};
+            p->ppMetricNames = names;
+            return p->numMetrics = std::size(names), CUPTI_SUCCESS;
+          };
+    }
+    scene.planner.device_seen(0);
+    scene.planner.device_seen(1);
+    scene.planner.wait(0, 20'000);
+    scene.planner.wait(1, 20'000);
+    CHECK(scene.planner.plan(1) != nullptr);
+  }
+  CHECK(g_host_objects.load() > 0);
+  CHECK(g_ended.load() == g_host_objects.load());
 }
 
 TEST_CASE("waiting for a plan has a limit") {
