@@ -73,6 +73,15 @@ struct DeviceEnergy {
 };
 
 enum class Severity : uint8_t { kInfo, kWarning, kError };
+
+// All that was said by one code.
+struct Diagnostic {
+  Severity severity = Severity::kInfo;  // the worst
+  std::string code, message;            // the first one
+  uint64_t time_ns = 0, times = 1;
+  std::string last_message;  // empty: as the first
+  uint64_t last_time_ns = 0;
+};
 // As End.reason in the format.
 enum class EndReason : uint8_t { kExit = 0, kDetach = 1, kFailure = 2 };
 

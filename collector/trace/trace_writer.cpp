@@ -441,15 +441,19 @@ void TraceWriter::copy_sums(RevisedMessage& message, std::span<const CopySum> su
          [&](RevisedBuilder& r) { add_copy_sums(r, f::RevisedField::copy_sums, sums); });
 }
 
-void TraceWriter::diagnostic(Severity severity, std::string_view code, std::string_view message,
-                             uint64_t time_ns) {
+void TraceWriter::diagnostic(const Diagnostic& said) {
   using F = f::DiagnosticField;
   packet([&](PacketBuilder& p) {
     pbf_builder<F> d(p, f::TracePacketField::diagnostic);
-    d.add_enum(F::severity, static_cast<int32_t>(severity));
-    add_text(d, F::code, code);
-    add_text(d, F::message, message);
-    d.add_uint64(F::time_ns, time_ns);
+    d.add_enum(F::severity, static_cast<int32_t>(said.severity));
+    add_text(d, F::code, said.code);
+    add_text(d, F::message, said.message);
+    d.add_uint64(F::time_ns, said.time_ns);
+    if (said.times <= 1) return;
+    d.add_uint64(F::times, said.times);
+    if (said.last_message.empty()) return;
+    add_text(d, F::last_message, said.last_message);
+    d.add_uint64(F::last_time_ns, said.last_time_ns);
   });
 }
 

@@ -32,7 +32,7 @@
 namespace flopinj {
 
 inline constexpr uint32_t kFormatMajor = 1;
-inline constexpr uint32_t kFormatMinor = 13;
+inline constexpr uint32_t kFormatMinor = 14;
 inline constexpr size_t kMaxPacketBytes = 4U << 20;
 inline constexpr size_t kMaxGroupBytes = 8U << 20;
 inline constexpr size_t kMaxTallyRows = 32'768;  // of about 90 bytes at most
@@ -99,7 +99,7 @@ class TraceWriter {
   void copies(DeviceId, std::span<const CopyInterval>);
   void copy_sums(std::span<const CopySum>);
   void copy_sums(RevisedMessage&, std::span<const CopySum>);
-  void diagnostic(Severity, std::string_view code, std::string_view message, uint64_t time_ns);
+  void diagnostic(const Diagnostic&);
   void end(EndReason, uint64_t time_ns);
   bool flush();  // ok()
   bool close();  // flushes, then closes the sink; ok()

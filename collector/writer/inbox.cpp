@@ -27,33 +27,38 @@ void DiagnosticQueue::push(Severity severity, std::string_view code, std::string
     code = "diagnostics.more";
     message = "there are more kinds of diagnostics than are kept";
   }
-  auto at = entries_.find(code);
-  if (at == entries_.end()) {
-    at = entries_.try_emplace(std::string(code)).first;
-    at->second.severity = severity;
-    at->second.code = code;
-    at->second.message = message.substr(0, kMaxTextBytes);
-    at->second.time_ns = time_ns;
+  message = message.substr(0, kMaxTextBytes);
+  const auto [at, fresh] = entries_.try_emplace(std::string(code));
+  Entry& entry = at->second;
+  Diagnostic& said = entry.said;
+  said.severity = std::max(said.severity, severity);
+  if (fresh) {
+    said.code = code;
+    said.message = message;
+    said.time_ns = time_ns;
+    said.times = times;
+    return;
   }
-  at->second.count += times;
+  said.times += times;
+  if (message == (said.last_message.empty() ? said.message : said.last_message)) return;
+  said.last_message = message;
+  said.last_time_ns = time_ns;
+  entry.news = true;
 }
 
-std::vector<DiagnosticEntry> DiagnosticQueue::take_new() {
-  std::vector<DiagnosticEntry> result;
+std::vector<Diagnostic> DiagnosticQueue::take(uint64_t now_ns, bool last) {
+  std::vector<Diagnostic> result;
   const MutexLock lock(mutex_);
   for (auto& [code, entry] : entries_) {
-    if (entry.taken) continue;
-    result.push_back(entry);
-    entry.taken = true;
+    const Diagnostic& said = entry.said;
+    const bool due =
+        last ? entry.news || said.times > entry.taken_times : entry.news && now_ns >= entry.due_ns;
+    if (!due) continue;
+    result.push_back(said);
+    entry.news = false;
+    entry.taken_times = said.times;
+    entry.due_ns = now_ns + std::max(kLeastPauseNs, now_ns - std::min(now_ns, said.time_ns));
   }
-  return result;
-}
-
-std::vector<DiagnosticEntry> DiagnosticQueue::repeated() const {
-  std::vector<DiagnosticEntry> result;
-  const MutexLock lock(mutex_);
-  for (const auto& [code, entry] : entries_)
-    if (entry.count > 1) result.push_back(entry);
   return result;
 }
 

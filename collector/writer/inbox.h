@@ -67,25 +67,27 @@ class SampleQueue {
   size_t bytes_ FLOPINJ_GUARDED_BY(mutex_) = 0;
 };
 
-struct DiagnosticEntry {
-  Severity severity = Severity::kInfo;
-  std::string code, message;
-  uint64_t time_ns = 0, count = 0;
-  bool taken = false;
-};
-
-// The first of each code is written at the next flush; how often it came again, at the end. Past
-// kMaxDiagnosticCodes codes the rest have one in common, "diagnostics.more".
+// The first of each code is written at the next flush. Where another message follows, that is
+// written too, each time after a pause that is as long as all the time since the first: of a killed
+// process a message is not older than half of that, and one that runs for long writes few. The end
+// writes how often each came, and the last message. Past kMaxDiagnosticCodes codes the rest have
+// one in common, "diagnostics.more".
 class DiagnosticQueue {
  public:
   void push(Severity, std::string_view code, std::string_view message, uint64_t time_ns,
             uint64_t times = 1);
-  std::vector<DiagnosticEntry> take_new();
-  std::vector<DiagnosticEntry> repeated() const;
+  // `last`: all that has come since it was taken.
+  std::vector<Diagnostic> take(uint64_t now_ns, bool last);
 
  private:
+  static constexpr uint64_t kLeastPauseNs = 1'000'000'000;
+  struct Entry {
+    Diagnostic said;
+    uint64_t taken_times = 0, due_ns = 0;
+    bool news = true;  // its message was not taken
+  };
   mutable Mutex mutex_;
-  std::map<std::string, DiagnosticEntry, std::less<>> entries_ FLOPINJ_GUARDED_BY(mutex_);
+  std::map<std::string, Entry, std::less<>> entries_ FLOPINJ_GUARDED_BY(mutex_);
 };
 
 struct DescribedDevice {

@@ -162,12 +162,8 @@ void LedgerReport::report_losses(const LaunchMerger& merger) {
 }
 
 void LedgerReport::write_diagnostics(TraceWriter& writer, bool last) {
-  for (const DiagnosticEntry& e : state_.diagnostics.take_new())
-    writer.diagnostic(e.severity, e.code, e.message, e.time_ns);
-  if (!last) return;
-  for (const DiagnosticEntry& e : state_.diagnostics.repeated())
-    writer.diagnostic(e.severity, e.code, e.message + " (" + std::to_string(e.count) + " times)",
-                      e.time_ns);
+  for (const Diagnostic& said : state_.diagnostics.take(state_.now(), last))
+    writer.diagnostic(said);
 }
 
 }  // namespace flopinj

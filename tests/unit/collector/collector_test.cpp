@@ -1,4 +1,5 @@
 // The collector as the edge uses it, from launches to a trace that is read back.
+#include <collector/writer/inbox.h>
 #include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -413,7 +414,47 @@ TEST_CASE("diagnostics are written once and counted") {
   CHECK(all[1].code() == "often");
   CHECK(all[1].message() == "again");
   CHECK(all[2].code() == "often");
-  CHECK(all[2].message() == "again (5 times)");
+  CHECK(all[2].message() == "again");
+  CHECK(all[2].times() == 5);
+  CHECK(all[2].last_message().empty());
+}
+
+TEST_CASE("a diagnostic has the first message, the last one and the worst severity") {
+  Recording r;
+  r.start();
+  r.collector.diagnostic(Severity::kWarning, "refused", "tried again in 1 s");
+  r.collector.flush();
+  r.collector.diagnostic(Severity::kError, "refused", "not measured any more");
+  r.collector.diagnostic(Severity::kInfo, "refused", "the last word");
+  r.collector.close(EndReason::kExit);
+  const auto all = diagnostics(r.read());
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].severity() == pb::Diagnostic::WARNING);
+  CHECK(all[1].severity() == pb::Diagnostic::ERROR);
+  CHECK(all[1].message() == "tried again in 1 s");
+  CHECK(all[1].last_message() == "the last word");
+  CHECK(all[1].last_time_ns() >= all[1].time_ns());
+  CHECK(all[1].times() == 3);
+}
+
+TEST_CASE("news of a diagnostic are taken ever more rarely, and at the end whatever is new") {
+  DiagnosticQueue queue;
+  constexpr uint64_t kSecond = 1'000'000'000;
+  size_t written = 0;
+  std::string last;
+  for (uint64_t second = 1; second <= 3'600; ++second) {
+    queue.push(Severity::kWarning, "code", "refusal " + std::to_string(second), second * kSecond);
+    for (const Diagnostic& said : queue.take(second * kSecond, false)) {
+      ++written;
+      last = said.last_message;
+      CHECK(said.times == second);
+    }
+    // A process that is killed now leaves a message that is at most as old as half the time.
+    if (second > 2) CHECK(std::stoull(last.substr(last.find(' '))) * 2 + 1 >= second);
+  }
+  CHECK(written <= 13);  // 2^12 s and more
+  CHECK(queue.take(3'601 * kSecond, true).at(0).last_message == "refusal 3600");
+  CHECK(queue.take(3'602 * kSecond, true).empty());
 }
 
 TEST_CASE("our own cost is estimated from the callbacks that were timed") {

@@ -71,6 +71,7 @@ const std::map<std::string_view, Treatment>& treatments() {
       {"Revised.padding", {kPadding}},
       {"Diagnostic.code", {kOurs}},
       {"Diagnostic.message", {kLeftOut}},
+      {"Diagnostic.last_message", {kLeftOut}},
       {"Summary.Source.file", {kPseudonym, "file"}},
       {"Summary.Damage.kind", {kOurs}},
   };

@@ -46,6 +46,10 @@ class CoverageGrowth {
   std::vector<CoveragePoint> points_;
 };
 
+inline const std::string& last_word(const trace::Diagnostic& said) {
+  return said.last_message().empty() ? said.message() : said.last_message();
+}
+
 struct Recorded {
   bool has_header = false, has_end = false, has_ledger = false, has_overhead = false;
   trace::Header header;

@@ -69,7 +69,7 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 13);
+  CHECK(h.format_minor() == 14);
   CHECK(h.calls());
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
   CHECK((h.simulated_clock() && h.ptx_counts()));
@@ -458,7 +458,8 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   w.writer.self_overhead({11, 12, 13, 14, 15, 16, 17, 18, 19});
   w.writer.energy(std::vector<DeviceEnergy>{{DeviceId{1}, 21, 22, 23, 24, {}},
                                             {DeviceId{2}, 25, 26, 27, 28, "no counter"}});
-  w.writer.diagnostic(Severity::kError, "cupti.busy", "another profiler \xff", 99);
+  w.writer.diagnostic(
+      {Severity::kError, "cupti.busy", "another profiler \xff", 99, 4, "it is gone", 123});
   w.writer.end(EndReason::kFailure, 1234);
   const auto trace = w.read();
   REQUIRE(trace.packets.size() == 5);
@@ -497,6 +498,7 @@ TEST_CASE("ledger, self-overhead, diagnostic and end") {
   CHECK(d.code() == "cupti.busy");
   CHECK(d.message() == "another profiler ?");
   CHECK(d.time_ns() == 99);
+  CHECK((d.times() == 4 && d.last_message() == "it is gone" && d.last_time_ns() == 123));
   const auto& e = trace.packets[4].end();
   CHECK(e.time_ns() == 1234);
   CHECK(e.reason() == pb::End::FAILURE);

@@ -41,7 +41,7 @@ CounterReport counter_reading(const Recorded& trace, bool samples) {
     const bool known = meaning == CounterReading::kRefused || meaning == CounterReading::kBusy;
     const bool first = found.reading == CounterReading::kUnknown;
     if (meaning == CounterReading::kUnknown || (!first && !known)) continue;
-    found = {meaning, diagnostic.message()};
+    found = {meaning, last_word(diagnostic)};
     if (known) break;
   }
   if (found.reading == CounterReading::kRefused || found.reading == CounterReading::kBusy)
