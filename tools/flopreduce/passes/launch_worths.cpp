@@ -54,7 +54,7 @@ const LaunchWorths::Each& LaunchWorths::each_of(uint32_t signature, uint32_t chi
   if (!fresh) return each;
   const SignatureResult& result = work_.result(signature, chip);
   if (result.flop.status != FlopStatus::kMeasured) return each;
-  each.counted = true;
+  each.counted = !result.flop.unscreened;
   const uint64_t all = std::max<uint64_t>(1, result.counts.launches);
   const Flop flop = result.flop.of(0, all, all);
   const Roof roof = roofs_.of(Row{signature, chip, 0, 0, {}}, flop, all);

@@ -68,6 +68,8 @@ Launches::Share& Launches::share(const TimedLaunch& launch) {
 
 bool Launches::estimated(const TimedLaunch& launch) { return share(launch).result->estimated(); }
 
+bool Launches::at_least(const TimedLaunch& launch) { return share(launch).result->flop.unscreened; }
+
 const Flop* Launches::next_flop(const TimedLaunch& launch) {
   const Share& of = share(launch);
   const SignatureResult& result = *of.result;

@@ -49,8 +49,9 @@ class Launches {
   // For the launch at hand: its FLOP, or null where they are not known. Call once for each launch:
   // launches whose work is an estimate get shares that add up to those of the report.
   const Flop* next_flop(const TimedLaunch& launch);
-  // True where what next_flop() says is an estimate.
+  // True where what next_flop() says is an estimate, or a lower bound.
   bool estimated(const TimedLaunch& launch);
+  bool at_least(const TimedLaunch& launch);
 
   // The least time that the device's peaks allow for FLOP of the launch; nothing where no peak of a
   // precision is known.

@@ -36,6 +36,7 @@ void StepLaunches::value(uint32_t signature, uint32_t chip, const SignatureResul
   }
   if (result.flop.status != FlopStatus::kMeasured) return;
   each.flop_known = true;
+  each.unscreened = result.flop.unscreened;
   each.estimated = result.estimated();
   const uint64_t all = std::max<uint64_t>(1, result.counts.launches);
   // The mean, where launches differ.

@@ -15,7 +15,7 @@ namespace flopinj::reduce {
 // How a number is to be read.
 enum class Mark : uint8_t {
   kNone = 0,
-  kAtLeast = 1,   // ">=": launches are missing from it
+  kAtLeast = 1,   // ">=": launches are missing from it, or a part of their work
   kAtMost = 2,    // "<=": an upper bound
   kEstimate = 4,  // "~"
   kMoreThan = 8,  // ">": of a time that was taken while counters were read; the true one is shorter

@@ -81,8 +81,8 @@ struct Roof {
   }
 };
 
-// A set of launches. `flop` holds the measured and extrapolated ones: with unmeasured launches it
-// is a lower bound.
+// A set of launches. `flop` holds the measured and extrapolated ones: with unmeasured or unscreened
+// launches it is a lower bound.
 struct Work {
   uint64_t launches = 0;
   uint64_t unmeasured = 0;
@@ -117,7 +117,8 @@ struct Work {
   // What may be no arithmetic reaches the fourth digit: the figure is an upper bound.
   bool flop_at_most() const { return doubtful > flop / 2000; }
   void add(const Work& o);
-  bool flop_complete() const { return unmeasured == 0; }
+  uint64_t incomplete() const { return unmeasured + unscreened; }  // launches
+  bool flop_complete() const { return incomplete() == 0; }
   // Every launch was measured.
   bool flop_exact() const {
     return flop_complete() && varying == 0 && agreeing == 0 && doubtful == 0;
@@ -126,7 +127,7 @@ struct Work {
   bool time_known() const { return launches == 0 || time.unknown < launches; }
 };
 
-Mark missing_mark(const Work& work);  // where launches are unmeasured
+Mark missing_mark(const Work& work);  // where launches are missing, or a part of their work
 Mark flop_mark(const Work& work);
 Figure flop_of(const Work& work);      // of its launches with a count; marked where some have none
 Figure gpu_time_of(const Work& work);  // ns
@@ -202,7 +203,7 @@ struct SignatureReport : Signature {
   uint64_t graph_samples = 0;                    // of them: read in graph launches
   bool varying = false;                          // samples disagree, or are not exact integers
   bool rounded = false;                          // only the latter: rounded by the counter
-  std::optional<u128> flop_per_launch;           // where all samples agree
+  std::optional<u128> flop_per_launch;           // where all samples agree, and nothing is missing
   uint64_t windows = 0;                          // with samples, of the group that has fewest
   std::optional<double> flop_mean, flop_spread;  // of one launch, where it is an estimate
   Work work;
@@ -481,7 +482,7 @@ struct FactReport : Counts {
   uint32_t thread_name = 0;         // Report::thread_names
   uint32_t path = 0;                // Report::paths
   uint32_t signature = 0;           // Report::signatures
-  uint64_t unmeasured = 0;
+  uint64_t unmeasured = 0, unscreened = 0;
   GpuTime time;
   u128 flop = 0;
   bool varying = false, at_most = false;  // as in Work
@@ -490,7 +491,8 @@ struct FactReport : Counts {
   static auto packed(Self& of) {
     return std::tuple_cat(
         std::tie(of.trace, of.device, of.chip, of.thread, of.stream, of.thread_name, of.path,
-                 of.signature, of.unmeasured, of.time, of.flop, of.varying, of.at_most),
+                 of.signature, of.unmeasured, of.unscreened, of.time, of.flop, of.varying,
+                 of.at_most),
         std::tie(of.launches, of.timed, of.time_ns, of.windowed, of.windowed_timed,
                  of.windowed_time_ns, of.graph, of.green, of.calls));
   }

@@ -20,7 +20,8 @@ struct Report;
 
 // What one launch of a kernel counts as.
 struct StepLaunch {
-  bool known = false, flop_known = false, estimated = false, time_known = false, peak_known = true;
+  bool known = false, flop_known = false, unscreened = false, estimated = false;
+  bool time_known = false, peak_known = true;
   u128 flop = 0;      // the mean, where launches differ
   u128 least_fs = 0;  // at peak
   u128 mean_ns = 0;   // of those that were timed outside of windows
@@ -28,7 +29,8 @@ struct StepLaunch {
 
 // The launches of one step, or of several.
 struct StepWork {
-  uint64_t launches = 0, unmeasured = 0, estimated = 0;  // the latter two: of them
+  uint64_t launches = 0, unmeasured = 0;   // the latter: of them
+  uint64_t unscreened = 0, estimated = 0;  // of the measured ones, as in Work
   uint64_t no_peak = 0;  // of the measured ones: of a precision without a known peak
   uint64_t untimed = 0;  // not in gpu_ns
   u128 flop = 0;         // of the measured ones; means of their kernels where they are estimates
@@ -37,9 +39,10 @@ struct StepWork {
 
   template <typename Self>
   static auto packed(Self& of) {
-    return std::tie(of.launches, of.unmeasured, of.estimated, of.no_peak, of.untimed, of.flop,
-                    of.least_fs, of.gpu_ns);
+    return std::tie(of.launches, of.unmeasured, of.unscreened, of.estimated, of.no_peak, of.untimed,
+                    of.flop, of.least_fs, of.gpu_ns);
   }
+  bool flop_complete() const { return unmeasured + unscreened == 0; }
   void add_launches(uint64_t count, const StepLaunch& each);
   void add_untimed(uint64_t count, const StepLaunch& each);  // of those, without their time
   void add(const StepWork& o);
@@ -102,7 +105,9 @@ struct StepsReport {
   double window_ns = 0;         // the longest
   double device_window_ns = 0;  // times the process's devices, summed
   Figure hfu, mfu;              // over that time x peak
-  uint64_t unmeasured = 0;      // launches of these steps: missing from the FLOP of `hfu`
+  // Launches of these steps that are missing from the FLOP of `hfu`, and those that a part of their
+  // work may be missing of.
+  uint64_t unmeasured = 0, unscreened = 0;
   std::optional<double> tokens_per_s;
   std::optional<double> tokens;  // of a step of all processes, as given
   // Where there are no such figures: why, and what to do.

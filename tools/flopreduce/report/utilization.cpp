@@ -115,14 +115,16 @@ std::optional<double> flop_by_6nd(const UtilizationOptions& options, const Repor
 struct Covered {
   u128 formula = 0;  // of them, as it counts for MFU
   u128 flop = 0;     // executed
-  uint64_t unmeasured = 0;
+  uint64_t incomplete = 0;
   void add(const OperatorReport& place) {
     if (!place.formula_flop || place.cause == kComplexNumbers) return;
     add_saturating(formula, *place.model_flop);
     add_saturating(flop, place.work.flop);
-    add_saturating(unmeasured, place.work.unmeasured);
+    add_saturating(incomplete, place.work.incomplete());
   }
-  bool all_of(const Work& work) const { return flop == work.flop && unmeasured == work.unmeasured; }
+  bool all_of(const Work& work) const {
+    return flop == work.flop && incomplete == work.incomplete();
+  }
 };
 
 // "87 %": never 100 of what is not all.
@@ -142,7 +144,7 @@ Figure hfu_of(const Report& report, const TraceReport& trace) {
 }
 
 // What the FLOP of operators' formulas take at peak, each operator in the precisions it ran in. Of
-// one with unmeasured launches these are not known: at the fastest peak it is no less than that.
+// one whose launches were not all counted these are not known: at the fastest peak it is no less than that.
 double formula_least_ns(const Report& report) {
   const Work& all = report.total;
   double fastest = 0;
@@ -151,7 +153,7 @@ double formula_least_ns(const Report& report) {
   double ns = 0;
   for (const OperatorReport& place : report.operators.places) {
     if (!place.counts_for_model()) continue;
-    if (place.work.unmeasured > 0 && fastest > 0) {
+    if (!place.work.flop_complete() && fastest > 0) {
       ns += static_cast<double>(*place.model_flop) / fastest;
       continue;
     }

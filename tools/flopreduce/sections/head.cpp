@@ -101,7 +101,9 @@ void add_caveats(const Report& report, std::vector<Line>& lines) {
       " launches are of kernels that cannot be instrumented: their tensor FLOP are counted, all "
       "others have an upper bound.");
   say(total.unscreened,
-      " launches have counts of instructions only: it is not known whether they do tensor work.");
+      " launches have counts of instructions only: it is not known whether they do tensor work "
+      "(>=).",
+      Tone::kWarn);
   say(total.unmeasured, (" launches have no FLOP count: " + unmeasured_cause(report)).c_str(),
       Tone::kWarn);
   say(total.time.estimated,

@@ -10,7 +10,7 @@ Figure sum_figure(u128 operations, u128 doubtful, bool estimated, const Work& of
   Work work;
   work.flop = operations;
   work.doubtful = doubtful;
-  work.unmeasured = of.unmeasured;
+  work.unmeasured = of.incomplete();
   work.varying = estimated ? 1 : 0;
   return flop_of(work);
 }

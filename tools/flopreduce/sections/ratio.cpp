@@ -54,7 +54,7 @@ std::optional<std::string> verdict_word(RatioVerdict verdict) {
 }
 
 std::string uncounted(const Work& work, const char* phase) {
-  return to_grouped(work.unmeasured) + " of " + to_grouped(work.launches) + " " + phase +
+  return to_grouped(work.incomplete()) + " of " + to_grouped(work.launches) + " " + phase +
          " launches";
 }
 
@@ -158,7 +158,8 @@ std::string ratio_missing(const Report& report) {
   if (!forward.flop_complete()) text += uncounted(forward, "forward");
   if (!forward.flop_complete() && !backward.flop_complete()) text += " and ";
   if (!backward.flop_complete()) text += uncounted(backward, "backward");
-  text += " have no FLOP count";
+  text += forward.unmeasured + backward.unmeasured > 0 ? " have no FLOP count"
+                                                       : " were not screened for tensor work";
   if (report.ratio.ratio_partial)
     text += " (of the measured launches: " + fixed(*report.ratio.ratio_partial, 4) + ")";
   return text;

@@ -89,7 +89,8 @@ Columns<StepsReport> step_summary_columns() {
   c.figure(
       "flop_mean", "mean", Kind::kFlop,
       [](const StepsReport& steps) { return of_steps(steps.mean_flop, steps); },
-      "of a step of one process; null where a launch is unmeasured");
+      "of a step of one process; null where a launch is unmeasured, or not "
+      "screened for tensor work");
   c.figure("flop_max", "most FLOP", Kind::kFlop, flop(&Spread::max));
   c.figure(
       "flop_of_all_processes", "FLOP of the job", Kind::kFlop,
@@ -148,7 +149,8 @@ Columns<StepsReport::Listed> step_columns() {
   c.count(said::kLaunches, through(&Step::work, &StepWork::launches));
   c.figure(said::kFlop, [](const Step& step) {
     const bool measured = step.work_known && step.work.unmeasured == 0;
-    return measured ? Figure(step.work.flop, mark_if(step.work.estimated > 0, Mark::kEstimate))
+    return measured ? Figure(step.work.flop, mark_if(step.work.unscreened > 0, Mark::kAtLeast) |
+                                                 mark_if(step.work.estimated > 0, Mark::kEstimate))
                     : Figure();
   });
   c.figure(
@@ -185,9 +187,11 @@ std::string flop_words(const StepsReport& steps) {
   const std::string mark = steps.flop_estimated ? "~ " : "";
   if (steps.exact_flop)
     return to_human(*steps.exact_flop, "FLOP") + ", " + to_grouped(*steps.exact_flop) + " each";
-  if (!steps.mean_flop)
-    return steps.unmeasured > 0 ? "-, " + to_grouped(steps.unmeasured) + " launches are unmeasured"
-                                : std::string("-, no launches");
+  if (!steps.mean_flop && steps.unmeasured > 0)
+    return "-, " + to_grouped(steps.unmeasured) + " launches are unmeasured";
+  if (!steps.mean_flop && steps.unscreened > 0)
+    return "-, " + to_grouped(steps.unscreened) + " launches were not screened for tensor work";
+  if (!steps.mean_flop) return "-, no launches";
   std::string text = mark + to_human(static_cast<u128>(*steps.mean_flop), "FLOP") + " on average";
   if (steps.flop)
     text += ", " + to_human(static_cast<u128>(steps.flop->min), "FLOP") + " to " +

@@ -347,7 +347,7 @@ class Writer {
                               << R"(,"cname":")" << colour_of(launches_.phase(launch))
                               << R"(","args":{)";
     const Flop* flop = launches_.next_flop(launch);
-    if (flop == nullptr) unmeasured_.insert(device);
+    if (flop == nullptr || launches_.at_least(launch)) unmeasured_.insert(device);
     arguments(launch, flop);
     out_ << "}}";
     ++written_;
@@ -373,6 +373,7 @@ class Writer {
                << exact_number(flop->by_precision[i]);
       out_ << '}';
       if (launches_.estimated(launch)) out_ << R"(,"estimate":true)";
+      if (launches_.at_least(launch)) out_ << R"(,"at_least":true)";
     }
     if (launch.path != PathTable::kRoot)
       out_ << R"(,"range":)" << paths_.of(launch.path, [&](uint32_t path) {

@@ -209,7 +209,7 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
   out.unmeasured_reason = reason_of(tables_, work_, row.signature, row.chip);
   out.varying = flop.varying || flop.inexact;
   out.rounded = flop.inexact && !flop.varying;
-  if (flop.status == FlopStatus::kMeasured && !out.varying)
+  if (flop.status == FlopStatus::kMeasured && !flop.unscreened && !out.varying)
     out.flop_per_launch = flop.of(0, 1, 1).total;
   const SignatureResult& result = work_.result(row.signature, row.chip);
   if (out.varying && result.counts.launches > 0) {

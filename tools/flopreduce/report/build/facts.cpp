@@ -73,6 +73,7 @@ void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable&
     fact.signature = signature->second;
     static_cast<Counts&>(fact) = row.counts;
     fact.unmeasured = did.unmeasured;
+    fact.unscreened = did.unscreened;
     fact.time = did.time;
     fact.flop = did.flop;
     fact.varying = did.varying > 0;

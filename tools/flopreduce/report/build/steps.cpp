@@ -113,7 +113,7 @@ Figure least_time(const StepWork& kept, const Report& report) {
   if (kept.unmeasured == kept.launches) return Figure::unknown("FLOP not measured");
   if (kept.no_peak > 0) return Figure::unknown("no peak known");
   return {static_cast<double>(kept.least_fs) / 1e6,
-          mark_if(kept.unmeasured > 0, Mark::kAtLeast) |
+          mark_if(!kept.flop_complete(), Mark::kAtLeast) |
               mark_if(report.total.flop_at_most(), Mark::kAtMost) |
               mark_if(kept.estimated > 0, Mark::kEstimate)};
 }
@@ -151,6 +151,7 @@ void StepWork::add_launches(uint64_t count, const StepLaunch& each) {
     unmeasured += count;
     return;
   }
+  if (each.unscreened) unscreened += count;
   if (each.estimated) estimated += count;
   if (!each.peak_known) no_peak += count;
   add_saturating(flop, each.flop * count);
@@ -167,6 +168,7 @@ void StepWork::add_untimed(uint64_t count, const StepLaunch& each) {
 void StepWork::add(const StepWork& o) {
   launches += o.launches;
   unmeasured += o.unmeasured;
+  unscreened += o.unscreened;
   estimated += o.estimated;
   no_peak += o.no_peak;
   untimed += o.untimed;
@@ -247,7 +249,7 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
   }
   if (out.count == 0) return;
   const auto count = static_cast<double>(out.count);
-  if (kept.unmeasured == 0 && kept.launches > 0) {
+  if (kept.flop_complete() && kept.launches > 0) {
     out.mean_flop = static_cast<double>(kept.flop) / count;
     out.job_flop = 0;
     for (size_t t = 0; t < of_trace.size(); ++t)
@@ -257,6 +259,7 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
   }
   out.flop_estimated = kept.estimated > 0;
   out.unmeasured = kept.unmeasured;
+  out.unscreened = kept.unscreened;
   if (kept.untimed == 0 && kept.launches > 0)
     out.mean_gpu_ns = static_cast<double>(kept.gpu_ns) / count;
   if (!out.single) return;

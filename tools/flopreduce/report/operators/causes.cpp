@@ -232,10 +232,12 @@ Cause cause_of(const OperatorFacts& facts) {
   if (!facts.formula.flop) return {"no formula", facts.formula.why_not};
   Cause cause;
   const u128 formula = facts.formula_flop();
-  if (work.unmeasured > 0) {
-    cause = {"no hardware count", std::to_string(work.unmeasured) + " of " +
-                                      std::to_string(work.launches) +
-                                      " launches: " + facts.unmeasured_reason};
+  if (!work.flop_complete()) {
+    cause = {"no hardware count",
+             std::to_string(work.incomplete()) + " of " + std::to_string(work.launches) +
+                 " launches: " +
+                 (work.unmeasured > 0 ? facts.unmeasured_reason
+                                      : std::string("not screened for tensor work"))};
   } else if (work.flop != formula &&
              (formula == 0 || std::abs(quotient(work.flop, formula) - 1) > kAgrees)) {
     cause = explain(facts, formula);

@@ -17,7 +17,7 @@ Figure gpu_time_of(const GpuTime& time, uint64_t launches) {
 Figure flop_share(const Work& part, const Work& whole) {
   if (!part.flop_known() || whole.flop == 0) return {};
   // Nothing is nothing of whatever the rest did.
-  const bool bound = whole.unmeasured > part.unmeasured && part.flop > 0;
+  const bool bound = whole.incomplete() > part.incomplete() && part.flop > 0;
   return {static_cast<double>(part.flop) / static_cast<double>(whole.flop),
           missing_mark(part) | mark_if(bound, Mark::kAtMost)};
 }

@@ -97,7 +97,8 @@ void add_work_details(Columns<Row>& c, W work) {
           "measured launches of kernels that cannot be instrumented: tensor FLOP are counted, and "
           "others have an upper bound, the instructions of their pipes");
   c.count("unscreened_launches", "unscreened", get(&Work::unscreened),
-          "in flop with their instructions; whether they do tensor work too is not known");
+          "in flop with their instructions; whether they do tensor work too is not known, so flop "
+          "is at least so much");
   c.count("gpu_time_estimated_launches", "time estimated", get_time(&GpuTime::estimated),
           "launches that are in gpu_time_ns with their signature's mean");
   c.count("gpu_time_windowed_launches", "time too long", get_time(&GpuTime::windowed),

@@ -29,7 +29,7 @@ Columns<PathReport> path_columns() {
 
 Figure flop_of_fact(const FactReport& fact) {
   if (fact.launches > 0 && fact.unmeasured >= fact.launches) return {};
-  return {fact.flop, mark_if(fact.unmeasured > 0, Mark::kAtLeast) |
+  return {fact.flop, mark_if(fact.unmeasured + fact.unscreened > 0, Mark::kAtLeast) |
                          mark_if(fact.varying, Mark::kEstimate) |
                          mark_if(fact.at_most, Mark::kAtMost)};
 }

@@ -207,6 +207,12 @@ std::vector<ShownFigure> screen_figures(const Report& report) {
   if (const std::string cause = unmeasured_cause(report);
       !cause.empty() && !notice_of_no_counts(report))
     figures.insert(figures.end() - 1, ShownFigure{"", "", "unmeasured: " + cause});
+  if (report.total.unscreened > 0)
+    figures.insert(figures.end() - 1,
+                   ShownFigure{"", "",
+                               "of " + to_grouped(report.total.unscreened) +
+                                   " launches only instructions: tensor work was not looked for",
+                               Tone::kWarn});
   return figures;
 }
 

@@ -325,7 +325,7 @@ Json steps_json(const Report& report) {
     column.numbers.insert(step.number);
     column.wall_ns += step.wall_ns;
     column.flop += step.work.flop;
-    column.counted = column.counted && step.work.unmeasured == 0 && step.work.launches > 0;
+    column.counted = column.counted && step.work.flop_complete() && step.work.launches > 0;
     column.devices += report.traces[step.trace].devices;
   }
   for (const LostReport::Step& step : lost.steps) {
