@@ -60,8 +60,8 @@ bool takes_next(const CLI::App& line, const std::string& option) {
 }
 
 // The command goes first, also where it was written behind options. `flopreduce TRACE` is
-// `flopreduce report TRACE`: a word is a trace where a file of that name is there, or where it
-// looks like a path; else it is a command, or a misspelt one.
+// `flopreduce report TRACE`: a word is a trace where something of that name is there, a link that
+// leads nowhere too, or where it looks like a path; else it is a command, or a misspelt one.
 void put_command_first(const CLI::App& line, std::vector<std::string>& arguments) {
   size_t at = 0;
   while (at < arguments.size() && arguments[at].starts_with("-") && arguments[at] != "--")
@@ -74,7 +74,10 @@ void put_command_first(const CLI::App& line, std::vector<std::string>& arguments
     return;
   }
   std::error_code ignored;
-  const bool file = any && std::filesystem::exists(arguments[at], ignored);
+  using std::filesystem::file_type;
+  const file_type type =
+      any ? std::filesystem::symlink_status(arguments[at], ignored).type() : file_type::not_found;
+  const bool file = type != file_type::not_found && type != file_type::none;
   for (const manual::Entry& form : report_forms())
     if (any && at == 0 && !file && form.term == arguments[0])
       throw Failure("'" + form.term + "' is a form and no command: flopreduce --format " +
