@@ -219,6 +219,49 @@ class Commands(Attach):
         self.assertEqual(server.wait(PATIENCE_S), 0)
         self.assertFalse(file.exists())
 
+    def test_metrics_are_for_this_machine_only(self):
+        """A page of the web may have its name point here (DNS rebinding): its browser says so."""
+        client = self.endless()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        server = subprocess.Popen([str(harness.FLOPINJ), "metrics", "--port", str(port),
+                                   str(client.pid)])
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+
+        def answer(*parts):
+            with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as asking:
+                for part in parts:
+                    asking.sendall(part.encode())
+                    time.sleep(0.05)
+                return b"".join(iter(lambda: asking.recv(4096), b"")).decode()
+
+        def is_listening():
+            try:
+                return answer("GET / HTTP/1.0\r\n\r\n")
+            except ConnectionRefusedError:
+                return None
+
+        self.assertIn("flopinj_up", self.wait_for(is_listening))
+        for host in (f"localhost:{port}", "LOCALHOST", f"127.0.0.1:{port}", "127.0.0.1",
+                     f"[::1]:{port}", "[::1]"):
+            with self.subTest(host):
+                said = answer(f"GET / HTTP/1.1\r\nhost:\t{host}\r\n\r\n")
+                self.assertTrue(said.startswith("HTTP/1.0 200 "), said)
+        request = "GET / HTTP/1.1\r\n"
+        for what, parts in {
+                "another name": [f"{request}Host: attacker.example:{port}\r\n\r\n"],
+                "a name like ours": [f"{request}Host: localhost.attacker.example\r\n\r\n"],
+                "two names": [f"{request}Host: localhost\r\nHost: attacker.example\r\n\r\n"],
+                "no name": [f"{request}\r\n"],
+                "a name that comes late": [request, "Host: attacker.example\r\n", "\r\n"],
+                "too much before a name": [f"{request}X: {'x' * 16_400}\r\n"]}.items():
+            with self.subTest(what):
+                said = answer(*parts)
+                self.assertTrue(said.startswith("HTTP/1.0 403 "), said)
+                self.assertNotIn("flopinj_up", said)
+
     def test_metrics_do_not_write_to_a_file_of_others(self):
         """In a folder that others write to, the name of the file beside can be guessed."""
         theirs = self.folder / "theirs"

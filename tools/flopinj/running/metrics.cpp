@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -15,6 +17,9 @@
 #include <cstring>
 #include <iostream>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "metrics_text.h"
 #include "process.h"
@@ -116,26 +121,52 @@ int listening_on(unsigned port) {
   return fd;
 }
 
-// One answer to whatever is asked: there is one page.
-void answer_http(int connection, const std::string& text) {
-  const timeval patience{1, 0};
-  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  char request[4'096];
-  if (recv(connection, request, sizeof request, MSG_DONTWAIT) > 0) {
-    const std::string answer =
-        "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: " +
-        std::to_string(text.size()) + "\r\n\r\n" + text;
-    [[maybe_unused]] const ssize_t sent =
-        send(connection, answer.data(), answer.size(), MSG_NOSIGNAL);
-  }
-  close(connection);
+bool same_word(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-// A socket that listens, or -1, and the connections that have asked nothing yet, the oldest first:
+// Of a page in a browser whose name was given this machine's address (DNS rebinding) the request has
+// that name. A client of HTTP/1.0 may say none.
+bool is_for_this_machine(std::string_view request) {
+  constexpr std::string_view kNames[] = {"localhost", "127.0.0.1", "[::1]"}, kHost = "host:";
+  size_t named = 0;
+  for (size_t at = request.find('\n'); at != request.npos; at = request.find('\n', at)) {
+    std::string_view line = request.substr(++at);
+    line = line.substr(0, line.find_first_of("\r\n"));
+    if (line.empty()) break;
+    if (!same_word(line.substr(0, kHost.size()), kHost)) continue;
+    line.remove_prefix(kHost.size());
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    const std::string_view name =
+        line.substr(0, line.find_first_of(": \t", line.starts_with('[') ? line.find(']') : 0));
+    if (++named > 1 || std::ranges::none_of(
+                           kNames, [&](std::string_view known) { return same_word(name, known); }))
+      return false;
+  }
+  return named == 1 ||
+         request.substr(0, request.find_first_of("\r\n")).find("HTTP/1.1") == request.npos;
+}
+
+// One answer to whatever is asked: there is one page.
+void answer_http(int connection, std::string_view request, const std::string& page) {
+  const timeval patience{1, 0};
+  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  const bool here = is_for_this_machine(request);
+  const std::string text =
+      here ? page : "flopinj metrics answers requests for localhost and 127.0.0.1 only\n";
+  const std::string answer = std::string(here ? "HTTP/1.0 200 OK" : "HTTP/1.0 403 Forbidden") +
+                             "\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: " +
+                             std::to_string(text.size()) + "\r\n\r\n" + text;
+  [[maybe_unused]] const ssize_t sent =
+      send(connection, answer.data(), answer.size(), MSG_NOSIGNAL);
+}
+
+// A socket that listens, or -1, and the connections that have not asked all yet, the oldest first:
 // they keep no other waiting.
 class Page {
  public:
-  explicit Page(int listening) : polled_{{listening, POLLIN, 0}} {}
+  explicit Page(int listening) : polled_{{listening, POLLIN, 0}}, requests_(1) {}
   ~Page() {
     for (const pollfd& one : polled_)
       if (one.fd >= 0) close(one.fd);
@@ -148,21 +179,37 @@ class Page {
     if (poll(polled_.data(), polled_.size(), at_most_ms) <= 0) return;
     const bool asked = polled_.front().revents != 0;
     for (size_t i = polled_.size(); i-- > 1;) {
-      if (polled_[i].revents == 0) continue;
-      answer_http(polled_[i].fd, text);
-      polled_.erase(polled_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (polled_[i].revents == 0 || !has_asked(i)) continue;
+      if (!requests_[i].empty()) answer_http(polled_[i].fd, requests_[i], text);
+      drop(i);
     }
     const int fd = asked ? accept4(polled_.front().fd, nullptr, nullptr, SOCK_CLOEXEC) : -1;
     if (fd < 0) return;
-    if (polled_.size() > kMostConnections) {
-      close(polled_[1].fd);
-      polled_.erase(polled_.begin() + 1);
-    }
+    if (polled_.size() > kMostConnections) drop(1);
     polled_.push_back({fd, POLLIN, 0});
+    requests_.emplace_back();
   }
 
  private:
+  // All that is to be answered has come: the request's head, its end, or too much of it.
+  bool has_asked(size_t i) {
+    constexpr size_t kMostBytes = 16'384;
+    std::string& request = requests_[i];
+    std::array<char, 4'096> bytes;
+    const ssize_t count = recv(polled_[i].fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (count < 0) return errno != EAGAIN && errno != EINTR;
+    request.append(bytes.data(), static_cast<size_t>(count));
+    return count == 0 || request.size() > kMostBytes || request.find("\r\n\r\n") != request.npos ||
+           request.find("\n\n") != request.npos;
+  }
+  void drop(size_t i) {
+    close(polled_[i].fd);
+    polled_.erase(polled_.begin() + static_cast<std::ptrdiff_t>(i));
+    requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+
   std::vector<pollfd> polled_;
+  std::vector<std::string> requests_;  // what has come of each; of the first nothing
 };
 
 volatile sig_atomic_t asked_to_end = 0;
