@@ -117,7 +117,7 @@ class Places(Entering):
     def test_each_kind_of_wait_goes_on(self):
         for case in ("poll_for_ever", "poll_for_a_while", "ppoll_for_ever", "select_for_a_while",
                      "sleep_for_a_while", "sleep_until_a_time", "condition_for_ever",
-                     "condition_for_a_while", "semaphore", "registers"):
+                     "condition_for_a_while", "semaphore", "registers", "pending_error"):
             with self.subTest(case):
                 program = self.client(case)
                 self.assert_attached(self.attach(program))
@@ -125,10 +125,10 @@ class Places(Entering):
                 self.assert_right(program)
 
     def test_no_place_that_is_not_safe_is_entered(self):
-        """On a small stack, in a signal handler, or where a filter ends the thread: the command
-        waits until the first thread sleeps in an ordinary place."""
+        """On a small stack or deep in a large one, in a signal handler, or where a filter ends the
+        thread: the command waits until the first thread sleeps in an ordinary place."""
         for case in ("alternate_stack", "alternate_stack_on_stack", "handler", "small_thread",
-                     "filtered_thread", "epoll"):
+                     "deep_thread", "filtered_thread", "epoll"):
             with self.subTest(case):
                 program = self.client(case)
                 command = Command(program.pid, self.folder)
@@ -171,6 +171,24 @@ class States(Entering):
         program.send_signal(signal.SIGCONT)
         self.assert_attached(self.attach(program))
         self.assert_right(program, signals=1)  # SIGCONT itself
+
+    @unittest.skipUnless(harness.works("unshare", "-n"), "no network namespaces can be made")
+    def test_another_network_is_seen_before_anything_is_done(self):
+        new_network = 0x40000000  # CLONE_NEWNET
+        program = self.client("sleep", before=lambda: ctypes.CDLL(None).unshare(new_network))
+        threads = sorted(os.listdir(f"/proc/{program.pid}/task"))
+        self.assert_refused(program.pid, f"nsenter -t {program.pid} -n flopinj")
+        self.assertNotIn("libflopinj", Path(f"/proc/{program.pid}/maps").read_text())
+        self.assertEqual(sorted(os.listdir(f"/proc/{program.pid}/task")), threads)
+        self.assert_right(program)
+
+    def test_what_a_program_says_of_its_libraries_has_a_limit(self):
+        """One has 8 GiB of code, and the command a quarter of a GiB of memory."""
+        program = self.client("forged_library")
+        command = Command(program.pid, self.folder, before=lambda: resource.setrlimit(
+            resource.RLIMIT_AS, (256 << 20, 256 << 20)))
+        self.assert_attached(command.end())
+        self.assert_right(program)
 
     SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # of ptrace
 

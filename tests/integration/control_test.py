@@ -17,7 +17,7 @@ from pathlib import Path
 
 import harness
 from attaching import PATIENCE_S, Attach, Refused, ask, connected_to, connection, mark
-from harness import CLIENTS
+from harness import CLIENTS, works
 
 USER, STRANGER = 1000, 2000
 LAUNCHES = (CLIENTS / "launch_client", "endless")
@@ -40,11 +40,6 @@ def as_user(user, action):
 
 def setpriv(user, *options):
     return ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *options)
-
-
-def works(*command):
-    return shutil.which(command[0]) and subprocess.run(
-        [*command, "true"], capture_output=True, check=False).returncode == 0
 
 
 def answers(address, secrets):

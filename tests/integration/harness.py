@@ -3,6 +3,7 @@ build folder."""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +32,12 @@ INJECTION = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "LD_PRELOAD")
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
+
+
+def works(*command):
+    """Whether a program can be run by way of this one, such as unshare, here."""
+    return shutil.which(command[0]) and subprocess.run(
+        [*command, "true"], capture_output=True, check=False).returncode == 0
 
 
 def clean_environment():

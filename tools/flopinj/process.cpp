@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 #include "printable_text.h"
@@ -17,9 +16,12 @@
 namespace flopinj {
 
 std::string file_text(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  std::array<char, 16'384> bytes;
+  while (text.size() < kMostTextBytes && file.read(bytes.data(), bytes.size()).gcount() > 0)
+    text.append(bytes.data(), static_cast<size_t>(file.gcount()));
+  return text;
 }
 
 std::string proc_path(pid_t pid, std::string_view file) {

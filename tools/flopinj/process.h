@@ -8,6 +8,9 @@
 
 namespace flopinj {
 
+// No more of a text is read: a process may make those that are of its own memory of any size.
+inline constexpr size_t kMostTextBytes = size_t{4} << 20;
+
 // The text is empty where it cannot be read. "/proc/PID/FILE": `file` may be "task/TID/status".
 std::string file_text(const std::string& path);
 std::string proc_path(pid_t, std::string_view file);

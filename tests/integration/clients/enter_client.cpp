@@ -2,7 +2,11 @@
 // again in the way that the case names, and looks at what has become of the wait. A second thread
 // does what lines on stdin say; it is in no place to be entered in. At the end of stdin the program
 // prints "right", or what was wrong, and the number of signals that it was given.
+#include <alloca.h>
 #include <cuda.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -11,6 +15,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
@@ -331,6 +336,83 @@ void loader() {
   sleep_once();
 }
 
+// A stack that is used so far that nobody can look through it.
+void deep_thread() {
+  static const pthread_t thread = [] {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, size_t{256} << 20);
+    pthread_t made{};
+    pthread_create(
+        &made, &attributes,
+        [](void*) -> void* {
+          auto* const frame = static_cast<volatile char*>(alloca(size_t{128} << 20));
+          frame[0] = 'x';
+          while (!g_leaves_handler) sleep_once();
+          expect(frame[0] == 'x', "a frame has changed");
+          return nullptr;
+        },
+        nullptr);
+    return made;
+  }();
+  (void)thread;
+  while (!g_leaves_handler) sched_yield();
+  sleep_once();
+}
+
+// --- What is there to be read --------------------------------------------------------------------
+
+// Before the C library, in the order of addresses, there is a file of its name with 8 GiB of code,
+// whose table of symbols has a chain without end.
+void forged_library() {
+  static const bool once = [] {
+    struct Image {
+      Elf64_Ehdr header;
+      Elf64_Phdr part;
+      Elf64_Dyn dynamic[4];
+      struct {
+        uint32_t buckets, first_symbol, bloom_words, bloom_shift, bloom[2], bucket[1], chain[1];
+      } hash;
+    } image{};
+    std::memcpy(image.header.e_ident, ELFMAG, SELFMAG);
+    image.header.e_phnum = 1;
+    image.header.e_phoff = offsetof(Image, part);
+    image.part.p_type = PT_DYNAMIC;
+    image.part.p_vaddr = offsetof(Image, dynamic);
+    const Elf64_Dyn entries[] = {{DT_SYMTAB, {sizeof image}},
+                                 {DT_STRTAB, {sizeof image}},
+                                 {DT_GNU_HASH, {offsetof(Image, hash)}}};
+    std::memcpy(image.dynamic, entries, sizeof entries);
+    image.hash.buckets = image.hash.bloom_words = 1;
+    char folder[] = "/tmp/enter_client-XXXXXX";
+    if (mkdtemp(folder) == nullptr) std::exit(3);
+    const std::string file = std::string(folder) + "/libc.so.6";
+    const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    constexpr size_t kSize = size_t{8} << 30;
+    const bool there = write(fd, &image, sizeof image) == sizeof image && ftruncate(fd, kSize) == 0;
+    const void* const code = mmap(nullptr, kSize, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+    if (!there || code == MAP_FAILED || code > reinterpret_cast<void*>(&std::puts)) std::exit(3);
+    unlink(file.c_str());
+    rmdir(folder);
+    return true;
+  }();
+  (void)once;
+  sleep_once();
+}
+
+// An error that the program has not asked about yet.
+void pending_error() {
+  static const bool once = [] {
+    dlopen("/nowhere/that.so", RTLD_NOW);
+    return true;
+  }();
+  (void)once;
+  poll_for_ever();
+  const char* const error = dlerror();
+  expect(error != nullptr && std::strstr(error, "/nowhere/that.so") != nullptr,
+         "the thread's error of the loader is lost");
+}
+
 // --- Processes -----------------------------------------------------------------------------------
 
 void vforks() {
@@ -392,6 +474,9 @@ const std::map<std::string, void (*)()> kCases{
     {"handler", handler},
     {"small_thread", small_thread},
     {"filtered_thread", filtered_thread},
+    {"deep_thread", deep_thread},
+    {"forged_library", forged_library},
+    {"pending_error", pending_error},
     {"filtered", filtered},
     {"loader", loader},
     {"vforks", vforks},

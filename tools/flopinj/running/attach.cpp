@@ -111,6 +111,7 @@ void check(pid_t pid, const std::string& library) {
     refuse(pid, "is linked statically, or with another C library than glibc" + kInstead);
   if (machine_of(proc_path(pid, "exe")) != machine_of("/proc/self/exe"))
     refuse(pid, "is of another architecture than this flopinj");
+  refuse_other_network(pid);  // nobody could ask the library for anything
   if (!fs::exists(proc_path(pid, "root") + library))
     refuse(pid, "is in a container that does not see " + library +
                     ": install flopinj there, and attach from inside");
@@ -281,8 +282,8 @@ class Calls {
       case 0:
         // Of the C library from version 2.34 on, and of one of its own before.
         for (const char* file : {"libc.so.6", "libc-2", "libdl"})
-          if (const Mapping* const mapping = mapping_of(mappings, file))
-            if (const auto open = function_of(pid_, mappings, mapping->name, "dlopen"))
+          for (const std::string& library : libraries_of(mappings, file))
+            if (const auto open = function_of(pid_, mappings, library, "dlopen"))
               return RemoteCall{open->begin, library_, 0, kNow};
         return std::nullopt;
       case 1:
@@ -314,6 +315,7 @@ void enter(pid_t pid, const std::string& library, const std::function<bool()>& g
   while (Clock::now() < give_up && goes_on()) {
     check_state(pid);
     for (const WaitingThread& thread : waiting_threads(pid)) {
+      if (Clock::now() > give_up) break;
       if (is_filtered(pid, proc_text(pid, "task/" + std::to_string(thread.tid) + "/status")))
         continue;
       Calls calls(pid, library);

@@ -58,6 +58,7 @@ ino_t inode_of(const fs::path& path) {
 
 // The process's marks among its open files. Links to a file's name are longer than a mark.
 std::vector<ControlMark> marks_of(pid_t pid, Clock::time_point give_up) {
+  constexpr size_t kMostMarks = 64;  // of a process there is one, and of its children's files more
   std::vector<ControlMark> marks;
   std::error_code error;
   fs::directory_iterator file(proc_path(pid, "fd"), error);
@@ -66,8 +67,9 @@ std::vector<ControlMark> marks_of(pid_t pid, Clock::time_point give_up) {
     const ssize_t size = readlink(file->path().c_str(), text, sizeof text);
     if (size < 0 && (errno == EACCES || errno == EPERM)) refuse_reading(pid);
     if (size <= 0) continue;  // closed by now
-    if (auto mark = ControlMark::parse({text, static_cast<size_t>(size)}))
+    if (auto mark = ControlMark::parse({text, static_cast<size_t>(size)}); mark)
       marks.push_back(*std::move(mark));
+    if (marks.size() == kMostMarks) break;
     if (Clock::now() > give_up) refuse_waiting(pid);
   }
   if (error == std::errc::permission_denied || error == std::errc::operation_not_permitted)
@@ -105,11 +107,7 @@ std::string connect_to(Socket& connection, pid_t pid, Clock::time_point give_up)
              std::string("has a libflopinj.so of ") +
                  (mark.version > kControlVersion ? "a newer" : "an older") +
                  " flopinj than this one: ask it with the flopinj that belongs to that library");
-  if (!marks.empty() && inode_of(proc_path(pid, "ns/net")) != inode_of("/proc/self/ns/net"))
-    refuse(pid,
-           "is in a network namespace of its own (a container): run flopinj inside of it, or as "
-           "root: nsenter -t " +
-               std::to_string(pid) + " -n flopinj ...");
+  if (!marks.empty()) refuse_other_network(pid);
   throw NotListening(
       process_name(pid) +
       " does not listen: it was not started with flopinj (flopinj run, or flopinj run --dormant), "
@@ -194,6 +192,14 @@ std::vector<pid_t> listening_processes() {
   }
   std::ranges::sort(found, std::greater<>());
   return found;
+}
+
+void refuse_other_network(pid_t pid) {
+  if (inode_of(proc_path(pid, "ns/net")) == inode_of("/proc/self/ns/net")) return;
+  refuse(pid,
+         "is in a network namespace of its own (a container): run flopinj inside of it, or as "
+         "root: nsenter -t " +
+             std::to_string(pid) + " -n flopinj ...");
 }
 
 std::string shown(const Json& answer, const char* key) {

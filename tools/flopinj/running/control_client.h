@@ -25,6 +25,10 @@ nlohmann::json ask(pid_t, const std::vector<std::string>& request);
 // read is left out.
 std::vector<pid_t> listening_processes();
 
+// Throws std::runtime_error, with what to do, where it is in another network namespace than we are:
+// its socket is not to be reached from here.
+void refuse_other_network(pid_t);
+
 // A text of an answer, fit to be shown: the process may be hostile. Empty where it is not there.
 std::string shown(const nlohmann::json& answer, const char* key);
 

@@ -1,4 +1,5 @@
-// What can be read of another process: its mappings, its memory, the functions of its libraries.
+// What can be read of another process: its mappings, its memory, the functions of its libraries. It
+// may be anybody's, and its libraries any bytes: what it says of sizes and lengths has a limit here.
 #pragma once
 #include <sys/types.h>
 
@@ -20,7 +21,8 @@ struct Mapping {
   std::string_view file() const { return std::string_view(name).substr(name.rfind('/') + 1); }
 };
 
-// In the order of addresses. Empty where they cannot be read.
+// In the order of addresses, up to 2^17, which is twice what Linux lets a process have by default.
+// Empty where they cannot be read.
 std::vector<Mapping> mappings_of(pid_t);
 
 // nullptr: in none.
@@ -46,9 +48,18 @@ struct Symbol {
   bool holds(uint64_t address) const { return begin <= address && address - begin < size; }
 };
 
+// The files of executable mappings whose names, without their folders, begin so: at most eight.
+std::vector<std::string> libraries_of(const std::vector<Mapping>&, std::string_view file);
+
 // An exported function of the library whose mappings have this name, from its image in memory: the
 // file may have been replaced since. Nothing: the library has no such function.
 std::optional<Symbol> function_of(pid_t, const std::vector<Mapping>&, const std::string& library,
                                   std::string_view function);
+
+// Where a variable of the library's that each thread has, and that the library is linked to by its
+// name, is in the thread with this thread pointer. x86-64 only. Nothing: there is none.
+std::optional<uint64_t> thread_variable(pid_t, const std::vector<Mapping>&,
+                                        const std::string& library, std::string_view variable,
+                                        uint64_t thread_pointer);
 
 }  // namespace flopinj

@@ -297,10 +297,16 @@ bool is_c_library(const Mapping* mapping) {
 
 std::optional<Place> place_of(pid_t pid) {
   constexpr std::array<unsigned char, 9> kReturn{0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+  // The code of a C library is 2 MiB, in one mapping or two.
+  constexpr uint64_t kMostCode = uint64_t{16} << 20;
+  constexpr int kMostSearched = 8;
   Place place;
   place.mappings = mappings_of(pid);
+  int searched = 0;
   for (const Mapping& mapping : place.mappings) {
     if (!mapping.executable || !is_c_library(&mapping)) continue;
+    if (mapping.end - mapping.begin > kMostCode) continue;  // no C library, whatever its name
+    if (++searched > kMostSearched) break;
     std::vector<std::byte> code(mapping.end - mapping.begin);
     if (!read_memory(pid, mapping.begin, code)) continue;
     const auto wanted = std::as_bytes(std::span(kReturn));
@@ -358,7 +364,11 @@ bool is_ordinary_stack(pid_t pid, const Place& place, const user_regs_struct& re
                        mapping_at(place.mappings, registers.rsp)->name == "[stack]";
   const auto stack =
       is_main ? main_stack(pid, place, registers.rsp) : thread_stack(pid, place, registers.fs_base);
-  if (!stack || registers.rsp >= stack->high || registers.rsp < stack->low + kRoom) return false;
+  // More than most programs have of a stack, let alone use of it.
+  constexpr uint64_t kMostLooked = uint64_t{64} << 20;
+  if (!stack || registers.rsp >= stack->high || registers.rsp < stack->low + kRoom ||
+      stack->high - registers.rsp > kMostLooked)
+    return false;
   std::vector<uint64_t> words((stack->high - registers.rsp) / 8);
   if (!read_memory(pid, registers.rsp, std::as_writable_bytes(std::span(words)))) return false;
   return std::ranges::find_first_of(words, place.signal_returns) == words.end();
@@ -463,6 +473,33 @@ CallEnd do_call(pid_t pid, HeldThread& thread, const Place& place, const Entry& 
   }
 }
 
+// What dlerror() would next say to the thread, which dlopen() takes away. C libraries from 2.34 on
+// keep it behind one pointer: while that is null there is nothing to take.
+class PendingError {
+ public:
+  PendingError(pid_t pid, const Place& place, uint64_t thread_pointer) : pid_(pid) {
+    for (const std::string& library : libraries_of(place.mappings, "libc.so.6"))
+      if (!place_)
+        place_ =
+            thread_variable(pid, place.mappings, library, "__libc_dlerror_result", thread_pointer);
+    const auto pointer = place_ ? read_value<uint64_t>(pid, *place_) : std::nullopt;
+    if (pointer && *pointer != 0 && write(0)) pointer_ = *pointer;
+  }
+  // The thread is where it was.
+  void give_back() const {
+    if (pointer_ != 0) write(pointer_);
+  }
+
+ private:
+  bool write(uint64_t pointer) const {
+    return write_memory(pid_, *place_, std::as_bytes(std::span(&pointer, 1)));
+  }
+
+  pid_t pid_;
+  std::optional<uint64_t> place_;
+  uint64_t pointer_ = 0;
+};
+
 // Where a signal came meanwhile for which the program has a handler, its system call is to end.
 void give_state_back(HeldThread& thread, const Entry& entry, Moment until) {
   user_regs_struct now;
@@ -522,12 +559,14 @@ CallEnd call_in_thread(pid_t pid, WaitingThread waiting, Moment entered_by, Mome
   }
   uint64_t blocked = 0;
   if (!thread.read_blocked_signals(blocked)) return CallEnd::kNotNow;
+  const PendingError error(pid, *place, entry->was.fs_base);
   CallEnd end = CallEnd::kNotNow;
   while (const auto call = next()) {
     end = do_call(pid, thread, *place, *entry, blocked, *call, until);
-    if (end != CallEnd::kDone) return end;
+    if (end != CallEnd::kDone) break;
     entry->begins = false;
   }
+  if (end == CallEnd::kDone || end == CallEnd::kNotNow) error.give_back();
   if (end == CallEnd::kDone) give_state_back(thread, *entry, until);
   return end;
 }
