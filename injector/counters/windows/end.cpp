@@ -180,7 +180,8 @@ void Windows::read(UnreadWindow& unread) {
     evaluated = evaluate_image(edge_.cupti, window.plan->read_by(measured.group), unread.image,
                                measured.rows.size(), values, problem);
   } catch (const std::exception&) {
-    problem = {"counters.memory", "no memory for a window's counters: it was discarded"};
+    problem = {"counters.memory", "no memory for a window's counters: it was discarded", false,
+               true};
   }
   unread_.keep(std::move(unread.image));
   if (!evaluated) return refused(measured.device, *window.plan, measured.group, problem);

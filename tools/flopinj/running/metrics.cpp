@@ -126,8 +126,8 @@ bool same_word(std::string_view a, std::string_view b) {
       a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-// Of a page in a browser whose name was given this machine's address (DNS rebinding) the request has
-// that name. A client of HTTP/1.0 may say none.
+// Of a page in a browser whose name was given this machine's address (DNS rebinding) the request
+// has that name. A client of HTTP/1.0 may say none.
 bool is_for_this_machine(std::string_view request) {
   constexpr std::string_view kNames[] = {"localhost", "127.0.0.1", "[::1]"}, kHost = "host:";
   size_t named = 0;

@@ -1,5 +1,5 @@
 // What can be read of another process: its mappings, its memory, the functions of its libraries. It
-// may be anybody's, and its libraries any bytes: what it says of sizes and lengths has a limit here.
+// may be anybody's, and its libraries any bytes: what it says of sizes and lengths has a limit.
 #pragma once
 #include <sys/types.h>
 

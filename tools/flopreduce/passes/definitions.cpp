@@ -271,11 +271,12 @@ void DefinitionPass::ledger(trace::Ledger& ledger) {
   trace_->has_ledger = true;
 }
 
-// Written again, it is the same one with more to say. Before minor version 14 the number of times was
-// in the text of a second one.
+// Written again, it is the same one with more to say. Before minor version 14 the number of times
+// was in the text of a second one.
 void DefinitionPass::diagnostic(trace::Diagnostic& diagnostic) {
-  const auto known = std::ranges::find(trace_->diagnostics, diagnostic.code(),
-                                       [](const trace::Diagnostic& d) { return d.code(); });
+  const auto known =
+      std::ranges::find(trace_->diagnostics, diagnostic.code(),
+                        [](const auto& d) -> const std::string& { return d.code(); });
   if (diagnostic.times() > 1 && known != trace_->diagnostics.end())
     *known = std::move(diagnostic);
   else if (trace_->diagnostics.size() < kMaxDiagnostics)

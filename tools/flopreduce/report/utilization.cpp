@@ -144,7 +144,7 @@ Figure hfu_of(const Report& report, const TraceReport& trace) {
 }
 
 // What the FLOP of operators' formulas take at peak, each operator in the precisions it ran in. Of
-// one whose launches were not all counted these are not known: at the fastest peak it is no less than that.
+// one without all of its counts these are not known: at the fastest peak it is no less than that.
 double formula_least_ns(const Report& report) {
   const Work& all = report.total;
   double fastest = 0;

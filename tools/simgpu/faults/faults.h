@@ -18,8 +18,8 @@ struct Faults {
 #undef SIMGPU_TEXT
 };
 
-// An item that is no fault, or lacks its number from 1 or its text, is passed over and gets one line in
-// `complaints`.
+// An item that is no fault, or lacks its number from 1 or its text, is passed over and gets one
+// line in `complaints`.
 Faults parse_faults(std::string_view text, std::vector<std::string>& complaints);
 
 // Every fault and its effect, one a line.

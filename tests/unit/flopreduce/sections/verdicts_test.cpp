@@ -147,6 +147,40 @@ TEST_CASE("counters that were read are called read, whatever else went wrong") {
   CHECK(json_of(r)["notices"].empty());
 }
 
+TEST_CASE("a diagnostic that was written again has the last word") {
+  TraceBuilder t;
+  header(t);
+  step(t, false);
+  t.diagnostic("counters.busy", "tried again in 1 s");
+  trace::TracePacket p;
+  trace::Diagnostic& again = *p.mutable_diagnostic();
+  again.set_severity(trace::Diagnostic::ERROR);
+  again.set_code("counters.busy");
+  again.set_message("tried again in 1 s");
+  again.set_time_ns(5);
+  again.set_times(4);
+  again.set_last_message("tried again in 60 s");
+  again.set_last_time_ns(7);
+  t.add(p);
+  t.diagnostic("module.large", "once");
+  t.end();
+  for (const std::string& bytes : {t.bytes(), merge_bytes({{"a", t.bytes()}}).bytes}) {
+    const Report r = reduce_bytes({bytes});
+    CHECK(says(notices_of(r), "tried again in 60 s"));
+    const auto rows = json_of(r)["diagnostics"];
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[0]["severity"] == "error");
+    CHECK(rows[0]["message"] == "tried again in 1 s");
+    CHECK(rows[0]["times"] == 4);
+    CHECK(rows[0]["last_message"] == "tried again in 60 s");
+    CHECK(rows[0]["last_time_ns"] == 7);
+    CHECK(rows[1]["times"] == 1);
+    CHECK(rows[1]["last_message"].is_null());
+    CHECK(rows[1]["last_time_ns"].is_null());
+    CHECK(says(text_of(r), "tried again in 1 s (4 times; at last: tried again in 60 s)"));
+  }
+}
+
 TEST_CASE("kernels that ran only in CUDA graphs are the reason where nothing else went wrong") {
   TraceBuilder t;
   header(t);
