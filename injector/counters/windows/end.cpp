@@ -319,8 +319,9 @@ void Windows::refused(DeviceId device, const DevicePlan& plan, uint32_t group,
   const std::string name = plan.together != nullptr ? "all groups" : plan.groups[group]->plan.name;
   const auto kind = problem.passing ? Refusals::Kind::kPassing : Refusals::Kind::kUnexplained;
   const auto answer = refusals_.refused(device, group, kind, monotonic_ns());
-  const std::string where =
-      "metric group " + name + " on device " + std::to_string(ordinal_of(device));
+  // What passes is the device's matter, and each group meets it.
+  const std::string where = (problem.passing ? "" : "metric group " + name + " on ") + "device " +
+                            std::to_string(ordinal_of(device));
   if (answer.pause_ns == 0) {
     scheduler_.disable(device, group);
     const std::string line = problem.line + "; " + where + " is not measured any more after " +
