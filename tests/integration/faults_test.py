@@ -18,7 +18,7 @@ ARGUMENTS_OF_FAULTS = {
     "instrumented_registers": 64, "drop_activity": 3, "repeat_activity": 3, "invalid_times": 20,
     "take_activity": 20, "keep_buffers": 2, "slow_enable": 300, "slow_host": 300,
     "hardware_busy_for": 300, "taken_when_free": 300, "drop_ranges": 2, "host_objects": 4,
-    "one_group_refused": "dram__", "nvml_hang": 6, "nvml_slow": 300,
+    "one_group_refused": "dram__", "slow_windows": 100, "nvml_hang": 6, "nvml_slow": 300,
 }
 # What a fault needs beside itself: environment, and arguments of the trainer.
 SETTINGS = {"instrumented_memory": {"SIMGPU_MEMORY": 64}}

@@ -138,13 +138,15 @@ TEST_CASE("every thread of a three-dimensional launch runs once") {
       REQUIRE(result[block * 210 + thread] == block * 1000 + thread);
 }
 
-TEST_CASE("replays repeat a kernel on the memory it started from") {
+TEST_CASE("in a profiler's session a kernel runs once, and all of it is counted") {
   const Gpu gpu;
   const Array<int> x({20});
-  hooks().set_session(gpu.context, {1, 0, 0, 4});
+  hooks().set_session(gpu.context, {1, 1, 0});
   const auto once = run(gpu, "add_one", 1, 1, 0, x.address());
-  hooks().set_session(gpu.context, {0, 0, 0, 1});
-  CHECK(x.read()[0] == 21);
+  const auto next = run(gpu, "add_one", 1, 1, 0, x.address());
+  hooks().set_session(gpu.context, {0, 0, 0});
+  CHECK(x.read()[0] == 22);
+  CHECK(next.grid_id == once.grid_id + 1);
   CHECK(once.counts[Count::kThreads] == 1);
   CHECK(once.counts[Count::kDramReadBytes] == 32);
 }

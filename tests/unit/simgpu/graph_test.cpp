@@ -124,9 +124,9 @@ TEST_CASE("what cannot be captured spoils the capture") {
   SECTION("allocating") { result = cuMemAlloc(&p, 4); }
   SECTION("a profiler that synchronises") { result = hooks().synchronize_for_tool(gpu.context); }
   SECTION("capturing while a profiler serialises launches") {
-    hooks().set_session(gpu.context, {1, 0, 0, 1});
+    hooks().set_session(gpu.context, {1, 0, 0});
     result = Gpu::try_launch(gpu.function("nothing"), 1, 1, 0, blocking);
-    hooks().set_session(gpu.context, {0, 0, 0, 1});
+    hooks().set_session(gpu.context, {0, 0, 0});
   }
   SECTION("the legacy default stream") {
     expected = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;

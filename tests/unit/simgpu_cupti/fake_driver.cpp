@@ -8,10 +8,9 @@ FakeDriver& FakeDriver::get() {
   return driver;
 }
 
-uint32_t FakeDriver::replays(CUcontext context) {
+bool FakeDriver::in_session(CUcontext context) {
   const std::scoped_lock lock(mutex_);
-  const auto found = replays_.find(context);
-  return found == replays_.end() ? 1 : found->second;
+  return in_session_.contains(context);
 }
 
 uint32_t FakeDriver::launch(const Launch& launch) {
@@ -95,10 +94,13 @@ const simgpu::Driver* fake_driver_table() {
       [](const simgpu::Observer* observer) { FakeDriver::get().observer_ = observer; },
       [](CUcontext context, const simgpu::Session& session) {
         const std::scoped_lock lock(FakeDriver::get().mutex_);
-        FakeDriver::get().replays_[context] = session.replays;
+        if (session.open != 0)
+          FakeDriver::get().in_session_.insert(context);
+        else
+          FakeDriver::get().in_session_.erase(context);
       },
-      []() -> uint64_t { return 123456789; }, [] { return 13000; }, [] { return 1; },
-      [](int) { return "GH100"; },
+      []() -> uint64_t { return 123456789; }, [](uint64_t) {}, [] { return 13000; },
+      [] { return 1; }, [](int) { return "GH100"; },
       // Contexts 1 to 9 exist, and so do streams 1 to 9; 0 is the default stream, with id 7.
       [](CUcontext context) -> uint32_t {
         const auto number = reinterpret_cast<uintptr_t>(context);

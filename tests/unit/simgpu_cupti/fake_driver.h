@@ -9,8 +9,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 class FakeDriver {
@@ -41,7 +41,7 @@ class FakeDriver {
 
   // What CUPTI installed; null when nothing is wanted.
   const simgpu::Observer* observer() const { return observer_.load(); }
-  uint32_t replays(CUcontext context);  // as CUPTI asked for; 1 when it never did
+  bool in_session(CUcontext context);  // CUPTI has opened one, and not closed it
 
  private:
   friend const simgpu::Driver* fake_driver_table();
@@ -50,7 +50,7 @@ class FakeDriver {
 
   std::atomic<const simgpu::Observer*> observer_{nullptr};
   std::mutex mutex_;
-  std::map<CUcontext, uint32_t> replays_;
+  std::set<CUcontext> in_session_;
   std::atomic<uint32_t> next_correlation_{1};
   std::atomic<int64_t> next_grid_{1};
 };

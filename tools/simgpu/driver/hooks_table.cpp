@@ -33,6 +33,7 @@ constexpr Driver kTable = {
           if (const auto context = find_context(handle)) context->session = session;
         },
     .timestamp_ns = &now_ns,
+    .spend_ns = &spend_ns,
     .driver_version = &driver_version,
     .device_count = [] { return Runtime::get().device_count(); },
     .chip_name = [](int ordinal) -> const char* {

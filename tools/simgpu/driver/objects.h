@@ -84,7 +84,7 @@ struct Context {
   uint32_t id = 0;
   Device* device = nullptr;
   bool primary = false;
-  std::atomic<Session> session{Session{0, 0, 0, 1}};  // while one is open nothing can be captured
+  std::atomic<Session> session{Session{0, 0, 0}};  // while one is open nothing can be captured
   std::shared_ptr<Stream> legacy_stream;
   std::atomic<CUresult> failure{CUDA_SUCCESS};  // of asynchronous work; for good
   // By CUlimit: a thread's stack, what printf waits in, the heap of malloc.

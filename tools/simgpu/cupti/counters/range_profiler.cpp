@@ -189,10 +189,8 @@ bool RangeProfiler::instrumented() const {
 }
 
 Session RangeProfiler::session() const {
-  const size_t passes = replay_ == CUPTI_KernelReplay ? schedule_.passes.size() : 1;
   const bool crash = environment_.cupti_version < kCupti131;
-  return {1, static_cast<uint8_t>(instrumented()), static_cast<uint8_t>(crash),
-          static_cast<uint32_t>(passes)};
+  return {1, static_cast<uint8_t>(instrumented()), static_cast<uint8_t>(crash)};
 }
 
 void RangeProfiler::kernel(const KernelRun& run) {

@@ -7,7 +7,8 @@
 // CUPTI_ERROR_INVALID_PARAMETER.
 //
 // Auto range: every kernel is a range, named "0", "1", ... in execution order since set_config.
-// With kernel replay all passes are collected by running the kernel again. Every kernel node of a
+// With kernel replay all passes are collected of each kernel: from its one run, since the driver
+// observes all counters of it. Every kernel node of a
 // graph is one, as CUPTI's documents have it, and as no hardware has shown yet. User
 // range: ranges are pushed and popped; a kernel counts for every open range. Kernel replay is not
 // possible there. With user and application replay one window collects one pass; the client repeats

@@ -97,3 +97,9 @@ extern "C" __attribute__((visibility("default"))) const char* simgpu_version() {
 extern "C" __attribute__((visibility("default"))) const char* simgpu_refusal() {
   return simgpu::refusal();
 }
+
+// The clock that the program's calls and kernels take time on, and nothing else. For tools whose
+// decisions go by what the program takes. 0: there is none.
+extern "C" __attribute__((visibility("default"))) uint64_t simgpu_clock_ns() {
+  return simgpu::Runtime::get().settings().faults.no_clock ? 0 : simgpu::now_ns();
+}

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 namespace simgpu {
@@ -110,19 +109,6 @@ std::optional<Arena::Block> Arena::find(uint64_t address) const {
 uint64_t Arena::free_bytes() const {
   const std::lock_guard lock(mutex_);
   return free_bytes_;
-}
-
-std::map<uint64_t, std::string> Arena::save() const {
-  const std::lock_guard lock(mutex_);
-  std::map<uint64_t, std::string> saved;
-  for (const auto& [address, block] : used_)
-    saved.emplace(address, std::string(reinterpret_cast<const char*>(address), block.requested));
-  return saved;
-}
-
-void Arena::restore(const std::map<uint64_t, std::string>& saved) {
-  for (const auto& [address, bytes] : saved)
-    std::memcpy(reinterpret_cast<void*>(address), bytes.data(), bytes.size());
 }
 
 }  // namespace simgpu

@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <string>
 
 #include "ptx/sectors.h"
 
@@ -36,10 +35,6 @@ class Arena {
 
   // The sector map over this memory, for the launch with this number.
   SectorMap sectors(uint64_t launch) const { return {base_, bytes_, chunks_, launch}; }
-
-  // Copies of every live block, and their return: for kernel replay.
-  std::map<uint64_t, std::string> save() const;
-  static void restore(const std::map<uint64_t, std::string>& saved);
 
  private:
   mutable std::mutex mutex_;

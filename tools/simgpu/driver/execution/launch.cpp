@@ -114,7 +114,7 @@ struct Result {
   CUresult error = CUDA_SUCCESS;  // otherwise the kernel ended by a fault; one line is on stderr
 };
 
-Result run_once(Device& device, const LaunchWork& work, uint64_t number) {
+Result execute(Device& device, const LaunchWork& work, uint64_t number) {
   if (Runtime::get().settings().faults.launch_failure == number)
     return {{}, CUDA_ERROR_LAUNCH_FAILED};
   ptx::Launch launch;
@@ -142,21 +142,6 @@ Result run_once(Device& device, const LaunchWork& work, uint64_t number) {
     complain(fault.what());
     return {{}, fault.result};
   }
-}
-
-// With replays > 1, as under a profiler that needs several passes: memory is put back before every
-// further run.
-Result execute(Device& device, const LaunchWork& work, uint64_t number, uint32_t replays) {
-  if (replays <= 1) return run_once(device, work, number);
-  const auto saved = device.memory().save();
-  Result result = run_once(device, work, number);
-  for (uint32_t i = 1; i < replays; ++i) {
-    Arena::restore(saved);
-    // The sector map is keyed by launch number, and every run has to see it empty.
-    number = Runtime::get().launches.fetch_add(1) + 1;
-    result = run_once(device, work, number);
-  }
-  return result;
 }
 
 // Machine code has no fp8 products of a warp on compute capability 9.0 and 10.0: ptxas makes two of
@@ -259,12 +244,12 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
       if (o->kernel_begin) o->kernel_begin(o->self, &run);
     }
   }
-  Result result = execute(device, work, number, session.replays);
+  Result result = execute(device, work, number);
   make_fp8_fp16(device.chip(), result.counts);
   const uint64_t duration = kernel_duration_ns(device.chip(), result.counts);
-  const Interval interval = place(stream, duration * session.replays, issued);
+  const Interval interval = place(stream, duration, issued);
   run.start_ns = interval.start_ns;
-  run.end_ns = interval.start_ns + duration;
+  run.end_ns = interval.end_ns;
   run.cycles = cycles(device.chip(), duration);
   run.counts = result.counts;
   const ObserverGuard guard;

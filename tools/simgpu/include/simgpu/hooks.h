@@ -107,12 +107,11 @@ struct Observer {
                        CUstream);  // after a successful synchronize call; stream null: context
 };
 
-// What a profiler session asks of a context.
-struct Session {
+// What a profiler session asks of a context. Aligned so that it is read and written in one piece.
+struct alignas(uint32_t) Session {
   uint8_t open;                // 0: there is none
   uint8_t instrumented;        // the kernels' code is patched
   uint8_t conditionals_crash;  // graphs with conditional nodes end the process
-  uint32_t replays;            // runs of each kernel, memory restored between them; 1: no replay
 };
 
 // The driver's side.
@@ -124,6 +123,7 @@ struct Driver {
   // meanwhile is invalid.
   void (*set_session)(CUcontext, const Session&);
   uint64_t (*timestamp_ns)();  // the clock of KernelRun::start_ns
+  void (*spend_ns)(uint64_t);  // moves it: what CUPTI takes of the host's time
   int (*driver_version)();     // 12080
   int (*device_count)();
   const char* (*chip_name)(int device);  // "GH100"
@@ -135,6 +135,6 @@ struct Driver {
   // captures are invalidated and the driver's error comes back.
   CUresult (*synchronize_for_tool)(CUcontext);
 };
-inline constexpr uint32_t kAbiVersion = 8;
+inline constexpr uint32_t kAbiVersion = 9;
 
 }  // namespace simgpu
