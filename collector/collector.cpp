@@ -51,6 +51,9 @@ uint64_t CollectorState::now() const {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
+uint64_t CollectorState::program_now() const {
+  return hooks.program_ns ? hooks.program_ns() : real_now();
+}
 uint64_t CollectorState::real_now() const { return hooks.real_ns ? hooks.real_ns() : now(); }
 
 Collector::Collector(const CollectorConfig& config, CollectorHooks hooks)

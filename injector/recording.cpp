@@ -40,7 +40,7 @@ CollectorConfig config_for(const Settings& settings) {
   return config;
 }
 
-uint64_t simulated_ticks() noexcept {
+uint64_t trace_ticks() noexcept {
   const Edge* const edge = recording_edge();
   return edge != nullptr ? edge->now_ns() : 0;
 }
@@ -115,8 +115,9 @@ CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
   hooks.activity_lost = [this] { return activity_ ? activity_->lost() : 0; };
   hooks.now_ns = [this] { return edge_.now_ns(); };
   hooks.clock_error_ns = [this] {
-    return edge_.cuda.simulated ? uint64_t{0} : edge_.clock_error_ns;
+    return edge_.cuda.has_own_clock() ? uint64_t{0} : edge_.clock_error_ns;
   };
+  hooks.program_ns = [this] { return edge_.cuda.clock_ns(); };
   hooks.real_ns = monotonic_ns;
   hooks.thread_cpu_ns = thread_cpu_ns;
   hooks.thread_name = thread_name;
@@ -132,7 +133,8 @@ CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
 ProcessInfo Recording::describe() {
   const Settings& settings = edge_.settings;
   ProcessInfo process = describe_process();
-  process.simulated = process.simulated_clock = process.ptx_counts = edge_.cuda.simulated;
+  process.simulated = process.ptx_counts = edge_.cuda.simulated;
+  process.simulated_clock = edge_.cuda.has_own_clock();
   process.driver_version = driver_version(edge_.cuda);
   process.mode = name_of(settings.mode);
   process.counters = reads_counters(settings.mode);
@@ -235,8 +237,8 @@ bool Recording::connect(std::string& error) {
 bool Recording::open(std::string& error) {
   process_.cupti_version = edge_.cupti.version;
   edge_.set_clock();
-  edge_.simulated_clock.store(process_.simulated_clock, std::memory_order_release);
-  const HostTicks clock = process_.simulated_clock ? simulated_ticks : cpu_ticks;
+  edge_.own_clock.store(edge_.cuda.has_own_clock(), std::memory_order_release);
+  const HostTicks clock = edge_.cuda.has_own_clock() ? trace_ticks : cpu_ticks;
   host_clock.store(edge_.settings.host_times ? clock : nullptr, std::memory_order_relaxed);
   process_.clock_trace_ns = edge_.now_ns();
   // Before there is a trace: a CUPTI that never answers leaves no empty file.

@@ -125,11 +125,11 @@ struct EndOfCall {
 };
 
 // How long launch calls take outside of windows, of those whose ENTER was timed.
-static void note_call(const ThreadContext& thread) {
+static void note_call(const CudaApi& cuda, const ThreadContext& thread) {
   const LaunchInProgress& launch = thread.launch;
   if (thread.calls.in_window() || launch.timed_call_began_ns == 0) return;
   bump(thread.state->timed_calls);
-  bump(thread.state->timed_call_ns, monotonic_ns() - launch.timed_call_began_ns);
+  bump(thread.state->timed_call_ns, cuda.clock_ns() - launch.timed_call_began_ns);
 }
 
 void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
@@ -164,7 +164,7 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
   if (launch != nullptr && entering) {
     launches.enter(thread, *frame, *launch, data);
   } else if (launch != nullptr) {
-    if (frame->outermost) note_call(thread);
+    if (frame->outermost) note_call(edge.cuda, thread);
     launches.exit(thread, *frame, *launch, data);
   } else if (graph != nullptr) {
     graphs.call_enter(thread, *frame, *graph);
@@ -196,7 +196,7 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
   bump(state.timed_callbacks);
   bump(state.timed_callback_ns, ended - began);
   thread.timing_due = false;
-  if (entering && frame->outermost) thread.launch.timed_call_began_ns = ended;
+  if (entering && frame->outermost) thread.launch.timed_call_began_ns = edge.cuda.clock_ns();
 }
 
 void Tracer::State::wait_ended(Context& context, const WaitFunction& call,

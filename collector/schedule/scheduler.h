@@ -22,11 +22,12 @@
 // The launch path reads only Signature::wanted_groups; everything else here is reached only when
 // that is not zero. Threads: all functions may be called from any thread; they lock, except
 // may_want, stopped and close_before. Nothing throws: without memory a signature is not measured
-// any more. Times are CLOCK_MONOTONIC in nanoseconds.
+// any more. Times are nanoseconds of one clock, the program's (CollectorHooks::program_ns).
 #pragma once
 #include <collector/identity/ids.h>
 #include <collector/identity/recording.h>
 #include <collector/identity/signature_table.h>
+#include <collector/schedule/group_set.h>
 #include <collector/schedule/measuring_budget.h>
 #include <collector/schedule/metric_plan.h>
 
@@ -72,6 +73,7 @@ struct WindowRow {
 struct MeasurementWindow {
   DeviceId device;
   uint32_t group = 0;     // index into the plan
+  GroupSet together;      // mode full: all that are read at once
   bool shared = true;     // opened for first samples
   bool of_graph = false;  // around one graph launch, with a row for each of its kernels
   bool checked = false;   // of a graph: GraphMode::kChecked

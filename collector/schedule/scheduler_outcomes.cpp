@@ -78,8 +78,8 @@ void MeasurementScheduler::window_succeeded(const MeasurementWindow& window,
         if (condition.group == window.group && condition.holds(row))
           state.need(*plan, s, condition.needed);
       if (state.config.every_launch) {
-        for (GroupProgress& group : s.groups) ++group.samples;
-        if (!s.hopeless) state.set_complete(s, true);
+        for (const uint32_t g : window.together) ++s.groups[g].samples;
+        if (!s.hopeless && s.has_every_group()) state.set_complete(s, true);
         continue;
       }
       if (rows[i].chosen)
@@ -90,8 +90,7 @@ void MeasurementScheduler::window_succeeded(const MeasurementWindow& window,
       rows[i].signature->wanted_groups.store(0, std::memory_order_relaxed);
     }
   }
-  if (state.config.every_launch) return;
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (size_t i = 0; i < rows.size() && !state.config.every_launch; ++i) {
     if (!is_first_of_signature(rows, i)) continue;
     if (const auto s = plan->signatures.find(rows[i].signature->id); s != plan->signatures.end())
       state.advance(*plan, s->second);

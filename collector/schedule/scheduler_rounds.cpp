@@ -149,6 +149,7 @@ void MeasurementScheduler::State::need_no_more(SampledSignature& s, uint32_t g) 
 
 // Looks whether the signature has what it was to be measured for.
 void MeasurementScheduler::State::advance(Plan& plan, SampledSignature& s) {
+  if (config.every_launch) return;
   if (s.phase == Phase::kFirst) {
     if (s.least_sampled(s.needed & enabled(plan), config.first_samples)) return;
     for (const GroupProgress& group : s.groups)

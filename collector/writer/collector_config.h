@@ -43,8 +43,10 @@ struct CollectorHooks {
   std::function<void()> flush_times;
   std::function<uint64_t()> now_ns;          // the trace's clock; any thread
   std::function<uint64_t()> clock_error_ns;  // most difference to the clock of kernels' times
-  std::function<uint64_t()> real_ns;         // what paces the writer; empty: the trace's clock
-  std::function<uint64_t()> thread_cpu_ns;   // CPU time of the calling thread
+  // What the program takes its time on, for what measuring may cost; empty: real_ns.
+  std::function<uint64_t()> program_ns;
+  std::function<uint64_t()> real_ns;        // what paces the writer; empty: the trace's clock
+  std::function<uint64_t()> thread_cpu_ns;  // CPU time of the calling thread
   // Current name; empty when the thread is gone. Also called by retire_thread(), on the thread that
   // is ending.
   std::function<std::string(uint32_t os_tid)> thread_name;

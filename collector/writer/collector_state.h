@@ -50,7 +50,8 @@ struct CollectorState {
   std::atomic<bool> accepting{true};  // false once closing: launches are not ours to count any more
   WriterControl control;
 
-  uint64_t now() const;  // by the trace's clock
+  uint64_t now() const;          // by the trace's clock
+  uint64_t program_now() const;  // the scheduler's clock
   uint64_t real_now() const;
 
   // Shared by the Collector and the writer thread, which may outlive it when it is stuck. Counted

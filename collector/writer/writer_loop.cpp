@@ -11,10 +11,6 @@ namespace {
 // the file.
 constexpr uint32_t kMaxAge = 2;
 
-uint64_t steady_ns() {  // the scheduler's clock
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-
 }  // namespace
 
 WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
@@ -23,8 +19,7 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
       process_(process),
       writer_(std::move(sink)),
       host_clock_([&state] { return state.now(); }, state.hooks.clock_error_ns),
-      merger_(state.config.expect_times,
-              !process.simulated_clock || state.config.scheduler.every_launch),
+      merger_(state.config.expect_times, !process.simulated_clock),
       output_(
           writer_, state.config.level, [&state] { return state.now(); },
           [&state] { return state.real_now(); }),
@@ -35,7 +30,7 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
       next_flush_(Clock::now()),
       next_look_(next_flush_),
       next_energy_(next_flush_) {
-  state_.scheduler.begin(steady_ns(), process_.session_id);
+  state_.scheduler.begin(state_.program_now(), process_.session_id);
 }
 
 void WriterLoop::run() noexcept {
@@ -125,7 +120,7 @@ void WriterLoop::drain() {
 
 void WriterLoop::tell_scheduler() {
   const LedgerReport::TimedCalls& timed = ledger_.timed_calls();
-  state_.scheduler.progress(counts_.changed(), timed.calls, timed.ns, steady_ns());
+  state_.scheduler.progress(counts_.changed(), timed.calls, timed.ns, state_.program_now());
 }
 
 void WriterLoop::take(ThreadState& thread, const RingRecord& record) {

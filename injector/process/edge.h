@@ -28,13 +28,10 @@ struct Edge {
   EnergyMeter* energy = nullptr;  // null: the user wants none
 
   // The trace's clock: CUPTI's time stamps, where it gives none CLOCK_REALTIME. Any thread: no call
-  // of CUPTI is made, so that it may be asked under a lock, and after CUPTI has been let go. But
-  // simgpu's clock goes with the program's calls and with nothing else: it is asked, without a
-  // lock.
+  // of CUPTI is made, so that it may be asked under a lock, and after CUPTI has been let go. One
+  // that the driver keeps itself is CUPTI's, too, and does not go with CLOCK_MONOTONIC.
   uint64_t now_ns() const {
-    if (uint64_t now = 0;
-        simulated_clock.load(std::memory_order_acquire) && cupti.timestamp(&now) == CUPTI_SUCCESS)
-      return now;
+    if (own_clock.load(std::memory_order_acquire)) return cuda.clock_ns();
     return monotonic_ns() + clock_ahead_ns.load(std::memory_order_relaxed);
   }
   // Asks CUPTI how far its time stamps are ahead of CLOCK_MONOTONIC. On threads of ours, again and
@@ -42,8 +39,8 @@ struct Edge {
   void set_clock() noexcept;
   std::atomic<uint64_t> clock_ahead_ns{0};
   uint64_t clock_error_ns = 0;  // what is not known of it, as set_clock() found: its thread's
-  std::atomic<bool> graphs_shown{false};     // of a device's chip (ShownToWork)
-  std::atomic<bool> simulated_clock{false};  // CUPTI's time stamps are simgpu's
+  std::atomic<bool> graphs_shown{false};  // of a device's chip (ShownToWork)
+  std::atomic<bool> own_clock{false};     // CudaApi::has_own_clock(), once the recording has begun
 };
 
 // For use within a Visit (presence.h).

@@ -27,6 +27,8 @@ bool load_cuda(CudaApi& api) {
   // simgpu names itself, so that nothing measured on it can pass for hardware.
   api.simulated = dlsym(library, "simgpu_version") != nullptr;
   api.refusal = reinterpret_cast<decltype(api.refusal)>(dlsym(library, "simgpu_refusal"));
+  const auto clock = reinterpret_cast<decltype(api.clock_ns)>(dlsym(library, "simgpu_clock_ns"));
+  if (clock != nullptr && clock() != 0) api.clock_ns = clock;
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cuda.h>
 
+#include <chrono>
 #include <cstdint>
 
 namespace flopinj {
@@ -39,6 +40,11 @@ namespace flopinj {
   f(ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode)
 // clang-format on
 
+// CLOCK_MONOTONIC in nanoseconds.
+inline uint64_t host_clock_ns() noexcept {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
 struct CudaApi {
 #define FLOPINJ_MEMBER(name, symbol) decltype(&symbol) name = nullptr;
   FLOPINJ_CUDA_FUNCTIONS(FLOPINJ_MEMBER)
@@ -46,6 +52,11 @@ struct CudaApi {
   bool simulated = false;  // the driver is simgpu
   // Of simgpu: why the process cannot run on it, as it says itself; null: it can, or did not try.
   const char* (*refusal)() = nullptr;
+  // The time that the program's calls and kernels take: CLOCK_MONOTONIC, but where the driver keeps
+  // a clock of its own that nothing else moves. What measuring costs the program, and how long ago
+  // it did something, is in this time. Any thread.
+  uint64_t (*clock_ns)() noexcept = host_clock_ns;
+  bool has_own_clock() const { return clock_ns != host_clock_ns; }
 };
 
 // What is not there stays null (older drivers lack some). False when no libcuda.so.1 is in the

@@ -197,21 +197,21 @@ bool Leases::disable(Context& context) {
 
 void Leases::release_here(Context& context) {
   if (context.state.load() != State::kDueHere || context.window != nullptr) return;
-  const uint64_t began = monotonic_ns();
+  const uint64_t began = edge_.cuda.clock_ns();
   uint64_t asking_ns = 0;  // in what is charged
   if (!context.waiting.in_flight(edge_.cuda, 0, asking_ns)) {
     Shut shut(context, State::kSwitching);
     shut.becomes = give_back(context);
     if (shut.becomes == State::kDue) shut.becomes = State::kDueHere;
   }
-  scheduler_.add_cost(monotonic_ns() - began);
+  scheduler_.add_cost(edge_.cuda.clock_ns() - began);
 }
 
 void Leases::synchronized(Context& context) {
   const State state = context.state.load(std::memory_order_acquire);
   if ((state != State::kDue && state != State::kDueHere) || !context.lock.try_lock()) return;
   const HeldLock lock(context.lock);
-  const uint64_t now = monotonic_ns();
+  const uint64_t now = monotonic_ns(), began = edge_.cuda.clock_ns();
   if (context.wanted.load(std::memory_order_relaxed) && !ended_.load(std::memory_order_relaxed)) {
     if (context.kept_since_ns == 0) context.kept_since_ns = now;
     if (now < context.kept_since_ns + kKeptForLaunchNs) return;
@@ -219,7 +219,7 @@ void Leases::synchronized(Context& context) {
   Shut shut(context, State::kSwitching);
   if (shut.becomes == State::kDue || shut.becomes == State::kDueHere)
     shut.becomes = give_back(context);
-  scheduler_.add_cost(monotonic_ns() - now);
+  scheduler_.add_cost(edge_.cuda.clock_ns() - began);
 }
 
 void Leases::enable(Context& context, uint64_t now_ns) {

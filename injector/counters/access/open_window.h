@@ -1,12 +1,12 @@
 // A measurement window that is open on a context (windows.h), until its counters have been read.
 #pragma once
 #include <collector/schedule/scheduler.h>
+#include <injector/counters/profiler/planner.h>
 
 #include <cstdint>
 
 namespace flopinj {
 
-struct DevicePlan;
 struct ThreadContext;
 
 // Rows of a window are pending in the scheduler until it is settled: by its samples, by the blame
@@ -21,12 +21,16 @@ struct OpenWindow {
 
   MeasurementScheduler& scheduler;
   bool settled = false;
-  DevicePlan* plan = nullptr;
+  const DevicePlan* plan = nullptr;
+  const JointGroup* joint = nullptr;  // what is read; null: only the group of `measured`
   const ThreadContext* opener = nullptr;
   bool finished = false;  // to be closed at the next ENTER
   bool instrumented = false;
   uint32_t modules_at_open = 0;  // Context::modules_loaded
   MeasurementWindow measured;
+
+  MetricGroup& reads() const { return joint ? *joint->group : *plan->groups[measured.group]; }
+  GroupSet groups() const { return joint ? joint->parts : GroupSet(measured.group); }
 };
 
 }  // namespace flopinj

@@ -210,12 +210,13 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
   if (ready == nullptr) return nullptr;
   auto plan = std::make_unique<DevicePlan>();
   plan->groups = ready->groups;
-  plan->together = ready->together.get();
+  if (ready->joint.group != nullptr) plan->joint = &ready->joint;
+  if (ready->unpatched.group != nullptr) plan->unpatched = &ready->unpatched;
   plan->shown = ready->shown;
   for (const GroupId id : edge_.collector->add_plan(DeviceId{ordinal + 1}, chip, ready->wanted))
     if (id) plan->ids.push_back(id);
   if (plan->groups.empty() || plan->ids.size() != plan->groups.size()) return nullptr;
-  if (edge_.settings.mode == Mode::kFull && plan->together == nullptr) return nullptr;
+  if (edge_.settings.mode == Mode::kFull && plan->joint == nullptr) return nullptr;
   log::debug("device " + std::to_string(ordinal) + ", chip " + chip + ": " +
              std::to_string(plan->groups.size()) + " groups of counters are ready");
   return plan;
@@ -223,9 +224,6 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
 
 std::vector<MetricGroupPlan> Planner::wanted_for(const std::string& chip) {
   std::vector<MetricGroupPlan> wanted = metric_plan_for(chip);
-  // All groups of a launch are read at once then, or none.
-  if (edge_.settings.mode == Mode::kFull)
-    std::erase_if(wanted, [](const MetricGroupPlan& group) { return !group.instead_of.empty(); });
   if (!wanted.empty()) return wanted;
   wanted = compute_metric_plan(chip, metrics_of_chip(edge_.cupti, chip),
                                [&](const std::vector<std::string>& metrics) {
@@ -285,19 +283,36 @@ const ChipPlan* Planner::chip_plan(const std::string& chip) {
     plan.groups.clear();
     degrade("counters.required", lacks_required);
   }
-  if (full && !plan.groups.empty()) plan.together = put_together(plan, chip);
+  if (full && !plan.groups.empty()) put_together(plan, chip);
   return &chips_.emplace(chip, std::move(plan)).first->second;
 }
 
-std::unique_ptr<MetricGroup> Planner::put_together(const ChipPlan& plan, const std::string& chip) {
+// A group that bounds what another counts is read where that one is not.
+void Planner::put_together(ChipPlan& plan, const std::string& chip) {
+  GroupSet all, unpatched;
+  for (uint32_t g = 0; g < plan.groups.size(); ++g) {
+    const MetricGroupPlan& group = plan.groups[g]->plan;
+    const bool counted = std::ranges::any_of(
+        plan.groups, [&](const auto& other) { return other->plan.name == group.instead_of; });
+    if (!counted) all |= GroupSet(g);
+    if (!group.instrumented) unpatched |= GroupSet(g);
+  }
+  plan.joint = joint_of(plan, chip, all);
+  if (unpatched != all && plan.joint.group != nullptr && !unpatched.empty())
+    plan.unpatched = joint_of(plan, chip, unpatched);
+}
+
+JointGroup Planner::joint_of(const ChipPlan& plan, const std::string& chip, GroupSet parts) {
   MetricGroupPlan all;
   all.name = "all groups";
-  for (const auto& group : plan.groups)
-    all.metrics.insert(all.metrics.end(), group->plan.metrics.begin(), group->plan.metrics.end());
+  for (const uint32_t g : parts) {
+    const std::vector<std::string>& metrics = plan.groups[g]->plan.metrics;
+    all.metrics.insert(all.metrics.end(), metrics.begin(), metrics.end());
+  }
   Problem problem;
-  auto group = prepare_group(edge_.cupti, chip, all, Passes::kAny, problem);
-  if (group == nullptr) degrade(problem.code, problem.line);
-  return group;
+  JointGroup joint{prepare_group(edge_.cupti, chip, all, Passes::kAny, problem), parts};
+  if (joint.group == nullptr) degrade(problem.code, problem.line);
+  return joint;
 }
 
 void Planner::degrade(std::string_view code, std::string_view line) noexcept {

@@ -8,6 +8,7 @@
 #pragma once
 #include <collector/identity/ids.h>
 #include <collector/identity/mutex.h>
+#include <collector/schedule/group_set.h>
 #include <injector/counters/profiler/metric_groups.h>
 #include <injector/process/edge.h>
 
@@ -33,23 +34,36 @@ struct ShownToWork {
   bool without_room = false, handed_on = false, graphs = false;
 };
 
+// The metrics of several groups, one group after another: CUPTI runs a kernel as often as they have
+// passes.
+struct JointGroup {
+  std::unique_ptr<MetricGroup> group;  // null: there is none
+  GroupSet parts;                      // indices of the plan's groups
+};
+
 // What is made ready once for all devices of a chip.
 struct ChipPlan {
   std::vector<MetricGroupPlan> wanted;               // also those that cannot be measured
   std::vector<std::unique_ptr<MetricGroup>> groups;  // those that can
-  // Mode full: the metrics of all groups, one group after another, read with every launch.
-  std::unique_ptr<MetricGroup> together;
+  // Mode full: what every launch is read with, and a launch that must not be instrumented.
+  JointGroup joint, unpatched;
   ShownToWork shown;
 };
 
 // The groups of a device that can be measured. Never changed once published.
 struct DevicePlan {
   std::span<const std::unique_ptr<MetricGroup>> groups;
-  std::vector<GroupId> ids;  // parallel to groups
-  MetricGroup* together = nullptr;
+  std::vector<GroupId> ids;               // parallel to groups
+  const JointGroup* joint = nullptr;      // null but in mode full
+  const JointGroup* unpatched = nullptr;  // of it, without instrumented groups; null: there is none
   ShownToWork shown;
 
-  MetricGroup& read_by(uint32_t group) const { return together ? *together : *groups[group]; }
+  GroupSet instrumented(GroupSet among) const {
+    GroupSet some;
+    for (const uint32_t g : among)
+      if (groups[g]->plan.instrumented) some |= GroupSet(g);
+    return some;
+  }
 };
 
 class Planner {
@@ -80,7 +94,8 @@ class Planner {
   std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
   const ChipPlan* chip_plan(const std::string& chip);  // null: stopped
   std::vector<MetricGroupPlan> wanted_for(const std::string& chip);
-  std::unique_ptr<MetricGroup> put_together(const ChipPlan&, const std::string& chip);
+  void put_together(ChipPlan&, const std::string& chip);
+  JointGroup joint_of(const ChipPlan&, const std::string& chip, GroupSet parts);
   bool supported(uint32_t ordinal, Problem&);
   // Without need for memory: there may be none.
   void degrade(std::string_view code, std::string_view line) noexcept;

@@ -6,7 +6,6 @@
 #include <injector/process/thread_context.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -16,9 +15,6 @@ namespace {
 // Free device memory below which no kernel is instrumented: its code and counters need some, and
 // the program's launch fails where they find none.
 constexpr size_t kReservedBytes = size_t{512} << 20;
-
-// At exit, for the planner's thread to be done with what it is evaluating.
-constexpr std::chrono::milliseconds kMostWaitForReading{500};
 
 uint32_t ordinal_of(DeviceId device) { return device.value - 1; }
 
@@ -64,11 +60,12 @@ bool is_of_earlier_work(CUresult result) {
 // The program's launch needs what instrumented code needs too, and fails where it is not there. Of
 // a graph's kernels decide_graph() was told.
 bool Windows::may_instrument(Context& context, const ThreadContext& thread, const DevicePlan& plan,
-                             uint32_t group) {
+                             GroupSet groups) {
+  const uint32_t group = *groups.begin();
   if (thread.launch.graph_kernels != nullptr) return has_memory(context, plan, group);
   const Signature& signature = *thread.launch.signature;
   if (thread.launch.asked.cooperative) {  // all its blocks must be resident at once
-    scheduler_.cannot_measure_launch(context.device, signature, group);
+    for (const uint32_t g : groups) scheduler_.cannot_measure_launch(context.device, signature, g);
     if (!cooperative_said_.exchange(true, std::memory_order_relaxed))
       edge_.collector->diagnostic(Severity::kWarning, "counters.cooperative",
                                   "cooperative launches are never instrumented: of kernels that "
@@ -77,7 +74,7 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
     return false;
   }
   if (!fits_instrumented(signature, plan.shown)) {
-    scheduler_.cannot_measure(context.device, signature, group);
+    for (const uint32_t g : groups) scheduler_.cannot_measure(context.device, signature, g);
     edge_.collector->diagnostic(
         Severity::kWarning, "counters.registers",
         "launches whose blocks have no room for " + std::to_string(kInstrumentedRegisters) +
@@ -128,7 +125,7 @@ void Windows::launch_failed(const Context& context, const OpenWindow& window,
 }
 
 void Windows::close(Context& context, CloseCause cause) {
-  const uint64_t began = monotonic_ns();
+  const uint64_t began = edge_.cuda.clock_ns();
   Shut shut(context);
   shut.becomes = Context::State::kHeld;
   auto window = std::move(context.window);
@@ -146,7 +143,7 @@ void Windows::close(Context& context, CloseCause cause) {
     return;
   }
   measured.cost.open_ns = began - measured.opened_ns;
-  measured.cost.overhead_ns += monotonic_ns() - began;
+  measured.cost.overhead_ns += edge_.cuda.clock_ns() - began;
   leases_.used(context);
   log_closed(context, *window);
   if (closed.outcome == RangeProfiler::Outcome::kRead) {
@@ -164,7 +161,7 @@ void Windows::hand_over(std::unique_ptr<OpenWindow> window, std::vector<uint8_t>
 
 // True: another thread is reading, and may have left some.
 bool Windows::read_closed() {
-  if (!reading_.try_lock_for(kMostWaitForReading)) return true;
+  if (!reading_.try_lock_for(patience_.for_reading)) return true;
   const HeldLock lock(reading_);
   while (std::optional<UnreadWindow> unread = unread_.pop()) read(*unread);
   return false;
@@ -177,8 +174,8 @@ void Windows::read(UnreadWindow& unread) {
   Problem problem;
   bool evaluated = false;
   try {
-    evaluated = evaluate_image(edge_.cupti, window.plan->read_by(measured.group), unread.image,
-                               measured.rows.size(), values, problem);
+    evaluated = evaluate_image(edge_.cupti, window.reads(), unread.image, measured.rows.size(),
+                               values, problem);
   } catch (const std::exception&) {
     problem = {"counters.memory", "no memory for a window's counters: it was discarded", false,
                true};
@@ -198,9 +195,8 @@ void Windows::read(UnreadWindow& unread) {
   window.settled = true;
   scheduler_.window_succeeded(measured, values);
   const uint32_t number = windows_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (window.plan->together == nullptr) return deliver(window, number, measured.group, values, 0);
   size_t column = 0;
-  for (uint32_t g = 0; g < window.plan->groups.size(); ++g) {
+  for (const uint32_t g : window.groups()) {
     deliver(window, number, g, values, column);
     column += window.plan->groups[g]->metrics.size();
   }
@@ -213,8 +209,7 @@ void Windows::leave_out_unpatched(OpenWindow& window, std::span<const double> va
   std::vector<WindowRow>& rows = window.measured.rows;
   const size_t width = rows.empty() ? 0 : values.size() / rows.size();
   size_t column = 0;
-  for (uint32_t g = 0; g < window.plan->groups.size(); ++g) {
-    if (window.plan->together == nullptr && g != window.measured.group) continue;
+  for (const uint32_t g : window.groups()) {
     const MetricGroup& group = *window.plan->groups[g];
     for (size_t i = 0; i < rows.size() && group.plan.instrumented; ++i) {
       const auto counts = values.subspan(i * width + column, group.metrics.size());
@@ -316,7 +311,7 @@ void Windows::deliver(const OpenWindow& window, uint32_t number, uint32_t group,
 void Windows::refused(DeviceId device, const DevicePlan& plan, uint32_t group,
                       const Problem& problem) {
   if (problem.lasting) return give_up(device, problem);
-  const std::string name = plan.together != nullptr ? "all groups" : plan.groups[group]->plan.name;
+  const std::string name = plan.joint != nullptr ? "all groups" : plan.groups[group]->plan.name;
   const auto kind = problem.passing ? Refusals::Kind::kPassing : Refusals::Kind::kUnexplained;
   const auto answer = refusals_.refused(device, group, kind, monotonic_ns());
   // What passes is the device's matter, and each group meets it.

@@ -22,15 +22,11 @@ constexpr uint64_t kLongLaunchNs = 10'000'000'000;
 constexpr uint64_t kNoneOpenedNs = 5'000'000'000, kNoneOpenedAtEndNs = 1'000'000'000;
 constexpr auto kLookEvery = 50us;  // while a launch waits
 
-bool is_instrumented(const DevicePlan& plan, uint32_t group) {
-  if (plan.together == nullptr) return plan.groups[group]->plan.instrumented;
-  return std::ranges::any_of(plan.groups, [](const auto& g) { return g->plan.instrumented; });
-}
-
-// How long a launch waits for another one in a window, and a window for launches that are being
-// made. Where every launch is to be measured, one that waits too little is a count that lacks.
-constexpr WindowPatience kSampling{2s, 20ms};
-constexpr WindowPatience kEveryLaunch{20s, 20s};
+// How long a launch waits for another one in a window, a window for launches that are being made,
+// and the end for a thread that reads windows. Where every launch is to be measured, one that waits
+// too little is a count that lacks.
+constexpr WindowPatience kSampling{2s, 20ms, 500ms};
+constexpr WindowPatience kEveryLaunch{20s, 20s, 20s};
 
 }  // namespace
 
@@ -86,19 +82,20 @@ bool Windows::quiet(Context& context, ThreadContext& thread, const Signature& si
 
 // What it takes is at the cost of the budget.
 bool Windows::in_flight(Context& context, uint64_t call_ns) {
-  uint64_t cost_ns = 0;
-  const bool some = context.waiting.in_flight(edge_.cuda, call_ns, cost_ns);
-  if (cost_ns != 0) scheduler_.add_cost(cost_ns);
+  const uint64_t began = edge_.cuda.clock_ns();
+  uint64_t asking_ns = 0;  // in real time
+  const bool some = context.waiting.in_flight(edge_.cuda, call_ns, asking_ns);
+  if (asking_ns != 0) scheduler_.add_cost(edge_.cuda.clock_ns() - began);
   return some;
 }
 
 // Without a lock of ours: a launch of another thread may be what the work waits for.
 bool Windows::wait_for_end(Context& context, const Signature& signature) {
-  const uint64_t began = monotonic_ns();
+  const uint64_t began = monotonic_ns(), began_ns = edge_.cuda.clock_ns();
   const uint64_t most = context.waiting.may_wait_ns(began);
-  if (most == 0 || !scheduler_.affords(context.device, signature, most / 2, began)) return false;
+  if (most == 0 || !scheduler_.affords(context.device, signature, most / 2, began_ns)) return false;
   const NoCancellation whole;
-  uint64_t took = 0;
+  uint64_t took = 0;  // in real time: the program's may not move meanwhile
   bool some = true;
   while (some && took < most) {
     std::this_thread::sleep_for(kLookEvery);
@@ -106,7 +103,7 @@ bool Windows::wait_for_end(Context& context, const Signature& signature) {
     took = monotonic_ns() - began;
   }
   context.waiting.waited(began + took, took, some);
-  scheduler_.add_cost(took);
+  scheduler_.add_cost(edge_.cuda.clock_ns() - began_ns);
   return !some;
 }
 
@@ -137,11 +134,11 @@ bool Windows::enter_locked(Context& context, ThreadContext& thread, const Signat
   LaunchDecision decision;
   if (signature != nullptr && on_.load(std::memory_order_relaxed)) {
     const auto* const window = context.window != nullptr ? &context.window->measured : nullptr;
-    decision = scheduler_.decide(context.device, *signature, window, monotonic_ns());
+    decision = scheduler_.decide(context.device, *signature, window, edge_.cuda.clock_ns());
     if (decision.close) {
       close(context, CloseCause::kEarly);
       if (!decision.open)
-        decision = scheduler_.decide(context.device, *signature, nullptr, monotonic_ns());
+        decision = scheduler_.decide(context.device, *signature, nullptr, edge_.cuda.clock_ns());
     }
     // A window that could not be read may have ended all measuring of this device.
     if (decision.open && scheduler_.may_want(context.device, *signature))
@@ -153,9 +150,10 @@ bool Windows::enter_locked(Context& context, ThreadContext& thread, const Signat
   return true;
 }
 
-void Windows::enter_window(Context& context, ThreadContext& thread, const Signature* signature) {
+void Windows::enter_window(Context& context, ThreadContext& thread,
+                           const Signature* signature) const {
   thread.calls.hold_window(context.lock, context.window_call_began_ns);
-  thread.launch.window_call_began_ns = monotonic_ns();
+  thread.launch.window_call_began_ns = edge_.cuda.clock_ns();
   context.window_call.store(signature, std::memory_order_relaxed);
   context.window_call_began_ns.store(thread.launch.window_call_began_ns, std::memory_order_release);
 }
@@ -173,14 +171,14 @@ void Windows::enter_graph(Context& context, ThreadContext& thread, GraphKernels*
   const auto fits = [&](const Signature* s) { return fits_instrumented(*s, plan.shown); };
   const auto group = scheduler_.decide_graph(
       context.device, graph->kernels, graph_mode(plan),
-      !graph->cooperative && std::ranges::all_of(graph->kernels, fits), monotonic_ns());
+      !graph->cooperative && std::ranges::all_of(graph->kernels, fits), edge_.cuda.clock_ns());
   if (context.window == nullptr && group) {
     thread.launch.graph_kernels = graph;
     open(context, thread, {false, group, true, false});
   }
   if (context.window == nullptr) {
     thread.launch.graph_kernels = nullptr;
-    graph->pause(monotonic_ns());
+    graph->pause(edge_.cuda.clock_ns());
     thread.calls.launching.store(&context, std::memory_order_seq_cst);
     return;
   }
@@ -197,7 +195,7 @@ GraphMode Windows::graph_mode(const DevicePlan& plan) const {
 bool Windows::graph_wants(Context& context, ThreadContext& thread, GraphKernels& graph) {
   if (!on_.load(std::memory_order_relaxed) || scheduler_.stopped()) return false;
   const DevicePlan* const plan = planner_.plan(context.ordinal);
-  const uint64_t now = monotonic_ns();
+  const uint64_t now = edge_.cuda.clock_ns();
   if (plan == nullptr || graph_mode(*plan) == GraphMode::kOff || graph.paused(now)) return false;
   const auto wants = [&](const Signature* s) { return scheduler_.may_want(context.device, *s); };
   const bool any = std::ranges::any_of(graph.kernels, wants);
@@ -209,22 +207,42 @@ bool Windows::graph_wants(Context& context, ThreadContext& thread, GraphKernels&
   return false;
 }
 
+bool Windows::may_patch(const DevicePlan& plan, const ThreadContext& thread,
+                        const Signature& signature) const {
+  return !failed(true).load(std::memory_order_relaxed) && !thread.launch.asked.cooperative &&
+         fits_instrumented(signature, plan.shown);
+}
+
+// What a window for the group is to read: null, only the group itself. Nothing: it must not be
+// opened. In mode full a launch that must not be instrumented is read with what needs no patching.
+std::optional<const JointGroup*> Windows::joint_for(Context& context, const ThreadContext& thread,
+                                                    const DevicePlan& plan, uint32_t group) {
+  const GroupSet groups = plan.joint != nullptr ? plan.joint->parts : GroupSet(group);
+  const GroupSet patched = plan.instrumented(groups);
+  const bool fails = failed(!patched.empty()).load(std::memory_order_relaxed);
+  const GroupSet given_up = !fails ? GroupSet() : patched.empty() ? groups : patched;
+  for (const uint32_t g : given_up) scheduler_.disable(context.device, g);
+  if (!fails && (patched.empty() || may_instrument(context, thread, plan, patched)))
+    return plan.joint;
+  if (patched.empty() || plan.unpatched == nullptr || failed(false).load(std::memory_order_relaxed))
+    return std::nullopt;
+  return plan.unpatched;
+}
+
 void Windows::open(Context& context, const ThreadContext& thread, const LaunchDecision& decision) {
   DevicePlan* const plan = planner_.plan(context.ordinal);
   if (plan == nullptr || *decision.open >= plan->groups.size()) return;
-  const bool instrumented = is_instrumented(*plan, *decision.open);
-  if (failed(instrumented).load(std::memory_order_relaxed))
-    return scheduler_.disable(context.device, *decision.open);
-  if (instrumented && !may_instrument(context, thread, *plan, *decision.open)) return;
+  const auto joint = joint_for(context, thread, *plan, *decision.open);
+  if (!joint) return;
 
-  const uint64_t began = monotonic_ns();
+  const uint64_t began = edge_.cuda.clock_ns();
   Shut shut(context);
   // capture_beginning() reads the state after it has counted itself: one of the two sees the other.
   if (captures_.any() || context.waiting.unfinished(edge_.cuda)) return;
   const auto give_up = std::chrono::steady_clock::now() + patience_.for_launches;
   while (others_launching(thread, context)) {
     if (std::chrono::steady_clock::now() > give_up) {  // the next launch tries again
-      scheduler_.add_cost(monotonic_ns() - began);
+      scheduler_.add_cost(edge_.cuda.clock_ns() - began);
       return;
     }
     std::this_thread::yield();
@@ -238,11 +256,13 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
     most = std::max(most, graph->kernels.size());
   auto window = std::make_unique<OpenWindow>(scheduler_);
   window->plan = plan;
+  window->joint = *joint;
   window->opener = &thread;
-  window->instrumented = instrumented;
   window->modules_at_open = context.modules_loaded.load(std::memory_order_relaxed);
   window->measured.device = context.device;
   window->measured.group = *decision.open;
+  window->instrumented = !plan->instrumented(window->groups()).empty();
+  if (window->joint != nullptr) window->measured.together = window->joint->parts;
   window->measured.shared = decision.shared;
   window->measured.rows.reserve(most);
   if (!leases_.take(context)) {
@@ -251,15 +271,15 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   }
   shut.becomes = Context::State::kHeld;
   Problem problem;
-  if (!context.profiler->open(plan->read_by(*decision.open), most, problem)) {
-    scheduler_.add_cost(monotonic_ns() - began);
+  if (!context.profiler->open(window->reads(), most, problem)) {
+    scheduler_.add_cost(edge_.cuda.clock_ns() - began);
     shut.becomes = leases_.drop(context);
     return refused(context.device, *plan, *decision.open, problem);
   }
   leases_.used(context);
   context.wanted.store(false, std::memory_order_relaxed);
   context.kept_since_ns = 0;
-  window->measured.opened_ns = monotonic_ns();
+  window->measured.opened_ns = edge_.cuda.clock_ns();
   window->measured.cost.overhead_ns = window->measured.opened_ns - began;
   context.window = std::move(window);
   shut.becomes = Context::State::kOpen;
@@ -278,8 +298,10 @@ bool Windows::due(const Context& context, const ThreadContext& thread,
   const OpenWindow& window = *context.window;
   if (failed(window.instrumented).load(std::memory_order_relaxed)) return true;
   if (scheduler_.close_before(next)) return true;
-  if (window.instrumented &&
-      (thread.launch.asked.cooperative || !fits_instrumented(*next, window.plan->shown)))
+  const bool patched = may_patch(*window.plan, thread, *next);
+  if (window.instrumented
+          ? !patched
+          : patched && window.joint == window.plan->unpatched && window.joint != nullptr)
     return true;
   if (window.instrumented && modules_came(context)) return true;  // see leave_out_unpatched()
   if (!window.finished) return false;
@@ -306,14 +328,14 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUres
     OpenWindow& window = *context.window;
     row.late = modules_came(context);
     scheduler_.graph_launched(window.measured, graph->kernels, row,
-                              monotonic_ns() - thread.launch.window_call_began_ns);
+                              edge_.cuda.clock_ns() - thread.launch.window_call_began_ns);
     window.finished = true;
     if (policy_.site() == CloseSite::kExit) close(context, CloseCause::kFinished);
     return true;
   }
   // Of a launch that has no signature there is a range and no row: the window will be discarded.
   if (row.signature == nullptr) return false;
-  const uint64_t now = monotonic_ns();
+  const uint64_t now = edge_.cuda.clock_ns();
   row.chosen = thread.launch.chosen;
   row.call_ns = now - thread.launch.window_call_began_ns;
   OpenWindow& window = *context.window;
@@ -421,7 +443,7 @@ bool Windows::close_old() {
     const HeldLock lock(context->lock);
     if (context->window == nullptr) continue;
     const uint64_t opened_ns = context->window->measured.opened_ns;
-    if (monotonic_ns() - opened_ns >= scheduler_.config().max_open_ns)
+    if (edge_.cuda.clock_ns() - opened_ns >= scheduler_.config().max_open_ns)
       close_from_outside(*context);
     else
       open = true;
@@ -433,14 +455,13 @@ bool Windows::close_old() {
 bool Windows::watch_launches() {
   bool launching = false;
   for (Context* const context : contexts_.all()) {
-    uint64_t began = context->window_call_began_ns.load(std::memory_order_acquire);
+    const uint64_t began = context->window_call_began_ns.load(std::memory_order_acquire);
     if (began == 0) continue;
     launching = true;
-    const uint64_t now = monotonic_ns();
-    if (now < began + kLongLaunchNs ||
-        !context->window_call_began_ns.compare_exchange_strong(began, now))
-      continue;
+    if (edge_.cuda.clock_ns() < began + kLongLaunchNs) continue;
     const Signature* const signature = context->window_call.load(std::memory_order_relaxed);
+    if (context->window_call_began_ns.load(std::memory_order_acquire) != began) continue;  // ended
+    if (!long_said_.insert(signature).second) continue;
     const std::string line =
         "a launch of " + name_of(signature) +
         " has been inside a measurement window for 10 s: it may wait for work that the program "
@@ -464,7 +485,7 @@ bool Windows::resume_paused() {
 bool Windows::say_turned_away(bool last) {
   if (!turned_away_.load(std::memory_order_relaxed)) return false;
   const MutexLock lock(saying_);
-  const uint64_t now = monotonic_ns();
+  const uint64_t now = edge_.cuda.clock_ns();
   const uint64_t opened = opened_.load(std::memory_order_relaxed);
   if (std::exchange(opened_seen_, opened) != opened || none_opened_since_ns_ == 0)
     none_opened_since_ns_ = now;

@@ -48,6 +48,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 
 namespace flopinj {
@@ -55,7 +57,7 @@ namespace flopinj {
 struct GraphKernels;
 
 struct WindowPatience {
-  std::chrono::milliseconds for_lock, for_launches;
+  std::chrono::milliseconds for_lock, for_launches, for_reading;
 };
 
 // For messages; null: a kernel without a signature.
@@ -110,7 +112,7 @@ class Windows {
   void enter_slowly(Context&, ThreadContext&, const Signature*);
   bool enter_locked(Context& context, ThreadContext&, const Signature*)
       FLOPINJ_REQUIRES(context.lock);
-  static void enter_window(Context& context, ThreadContext&, const Signature*)
+  void enter_window(Context& context, ThreadContext&, const Signature*) const
       FLOPINJ_REQUIRES(context.lock);
   GraphMode graph_mode(const DevicePlan&) const;
   bool graph_wants(Context&, ThreadContext&, GraphKernels&);
@@ -140,8 +142,11 @@ class Windows {
   bool watch_launches();
   std::atomic<bool>& failed(bool instrumented) { return failed_[instrumented ? 1 : 0]; }
   const std::atomic<bool>& failed(bool instrumented) const { return failed_[instrumented ? 1 : 0]; }
-  bool may_instrument(Context&, const ThreadContext&, const DevicePlan&, uint32_t group);
+  bool may_instrument(Context&, const ThreadContext&, const DevicePlan&, GroupSet groups);
   bool has_memory(const Context&, const DevicePlan&, uint32_t group);
+  std::optional<const JointGroup*> joint_for(Context&, const ThreadContext&, const DevicePlan&,
+                                             uint32_t group);
+  bool may_patch(const DevicePlan&, const ThreadContext&, const Signature&) const;
   void graph_failed(const OpenWindow&, const std::string& how);
   void launch_failed(const Context&, const OpenWindow&, const Signature*, CUresult);
   bool resume_paused();
@@ -161,6 +166,7 @@ class Windows {
   Refusals refusals_;
   UnreadWindows unread_;
   TimedMutex reading_;  // one after another, in the order in which they were closed
+  std::set<const Signature*> long_said_;  // the planner's thread: kernels that it has named
   // A launch did, in a window that does not instrument kernels, and in one that does.
   std::atomic<bool> failed_[2]{};
   std::atomic<bool> cooperative_said_{false}, green_said_{false}, graphs_unchecked_said_{false};

@@ -19,7 +19,6 @@ STEP_FLOP = {"matrix_vector": 2 * 64**2 - 64,
              "axpy": 2 * (1_000 + 3_000 + 3_100 + 3_200 + 2_000)}
 BUDGET, STARTUP_S = 0.01, 200  # the default; docs/architecture.md: what it earns in so many seconds
 LIMIT_S = 120
-within_budget = unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers cost more than the budget")
 takes_long = unittest.skipIf(harness.SANITIZER_PRELOAD, "shorter cases show sanitizers the same")
 
 
@@ -61,13 +60,14 @@ class Parallel(harness.TestCase):
         return flop / (sum(STEP_FLOP.values()) * RANKS * steps)
 
     def assert_within_budget(self, seconds):
+        self.assertTrue(any(row["windows_ns"] > 20_000_000 for row in self.report["overhead"]))
         for row in self.report["overhead"]:
             self.assertLess(row["windows_ns"] * 1e-9, BUDGET * (seconds + STARTUP_S), row)
 
-    @within_budget
     def test_they_are_measured_behind_each_loss(self):
         steps = 200
-        seconds = self.profiled({"FLOPINJ_BUDGET": 100 * BUDGET}, steps=steps)
+        seconds = self.profiled({"FLOPINJ_BUDGET": 100 * BUDGET,
+                                 "SIMGPU_FAULT": "slow_windows=10000"}, steps=steps)
         self.assertGreaterEqual(self.covered(steps), 0.95)
         self.assertEqual(harness.codes(self.report), [])
         self.assert_within_budget(seconds)

@@ -40,7 +40,8 @@ class PlayedGpu {
   struct Recorded {
     bool timed = false;
     std::string kernel_name{};
-    bool measured = false;  // each of them: mode full
+    bool measured = false;                            // each of them: mode full
+    uint64_t (*clock_ns)() noexcept = host_clock_ns;  // the program's
   };
   PlayedGpu() : PlayedGpu(Recorded{}) {}
   explicit PlayedGpu(const Recorded& recorded) : collector(config(recorded), hooks()) {
@@ -53,6 +54,7 @@ class PlayedGpu {
     play_cupti(edge.cupti);
     play_profiler(edge.cupti);
     play_driver(edge.cuda);
+    edge.cuda.clock_ns = recorded.clock_ns;
     collector.start(std::make_unique<KeptSink>(trace_), {});
     publish(&edge);
     std::string error;
@@ -192,6 +194,7 @@ class PlayedGpu {
   CollectorHooks hooks() {
     CollectorHooks hooks;
     hooks.now_ns = [this] { return edge.now_ns(); };
+    hooks.program_ns = [this] { return edge.cuda.clock_ns(); };
     return hooks;
   }
 

@@ -54,6 +54,26 @@ struct Program {
   int none = 0;
 };
 
+// A clock of the program's that goes only where the test moves it.
+struct HeldClock {
+  static inline std::atomic<uint64_t> now{1'000'000'000}, asked{0};
+  static uint64_t ns() noexcept { return ++asked, now.load(); }
+  // The planner's thread has looked at it so often since.
+  static bool is_looked_at() {
+    const uint64_t before = asked;
+    const auto give_up = std::chrono::steady_clock::now() + 20s;
+    while (asked < before + 8 && std::chrono::steady_clock::now() < give_up)
+      std::this_thread::sleep_for(1ms);
+    return asked >= before + 8;
+  }
+};
+
+size_t occurrences(const std::string& text, const std::string& of) {
+  size_t count = 0;
+  for (size_t at = text.find(of); at != text.npos; at = text.find(of, at + 1)) ++count;
+  return count;
+}
+
 template <class Condition>
 bool comes_true(Condition condition, std::chrono::milliseconds most) {
   const auto give_up = std::chrono::steady_clock::now() + most;
@@ -272,4 +292,32 @@ TEST_CASE("where all was measured nothing is said") {
     CHECK(program.launch());
   }
   CHECK(program.gpu.trace().find("counters.in_flight") == std::string::npos);
+}
+
+TEST_CASE("a kernel that stays in a window for 10 s of the program's time is named, once") {
+  const bool long_by_its_clock = GENERATE(false, true);
+  Program program({.clock_ns = HeldClock::ns});
+  program.launch();
+  PlayedGpu::Launch launch;
+  program.gpu.prepare(launch);
+  program.gpu.enter(launch.call);
+  REQUIRE(program.gpu.window_open);
+  for (int i = 0; i < 3; ++i) {
+    if (long_by_its_clock) HeldClock::now += 11'000'000'000;
+    CHECK(HeldClock::is_looked_at());
+  }
+  program.gpu.run();
+  program.gpu.exit(launch.call);
+  const std::string trace = program.gpu.trace();
+  CHECK(occurrences(trace, "counters.long_launch") == (long_by_its_clock ? 1 : 0));
+}
+
+TEST_CASE("a window is old by the program's clock") {
+  Program program({.clock_ns = HeldClock::ns});
+  REQUIRE(program.launch());
+  REQUIRE(program.gpu.window_open);
+  CHECK(HeldClock::is_looked_at());
+  CHECK(program.gpu.window_open);
+  HeldClock::now += 300'000'000;
+  CHECK(comes_true([&] { return !program.gpu.window_open; }, 20s));
 }

@@ -581,6 +581,7 @@ TEST_CASE("scheduler: mode full measures every launch, all groups at once") {
     CHECK(scheduler.decide(kGpu0, s, nullptr, 0).open == 0);
     MeasurementWindow w;
     w.device = kGpu0;
+    w.together = GroupSet::first(2);
     for (uint32_t n = 1; n < config.max_ranges; ++n) {
       CHECK(scheduler.decide(kGpu0, s, &w, 0).chosen);
       CHECK_FALSE(scheduler.row_added(w, {&s, {}, n, true, 1'000'000'000}, 0));
