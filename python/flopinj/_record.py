@@ -81,9 +81,10 @@ class Recording:
             raise Error("this process is profiled from its start (CUDA_INJECTION64_PATH): start it "
                         "by `flopinj run --dormant`, or without a profiler", 1)
         output = self._output or Path(tempfile.mkdtemp(dir=_folder()), "record-%p.pb")
-        wait = os.environ.get("FLOPINJ_PLAN_WAIT_MS", _PLAN_WAIT_MS)
-        variables = environment(**{"plan_wait_ms": wait, **self._settings, "output": output,
-                                   "quiet": True})
+        wait = {"plan_wait_ms": os.environ.get("FLOPINJ_PLAN_WAIT_MS", _PLAN_WAIT_MS)}
+        if self._settings.get("simulate"):
+            wait = {}  # it is longer there
+        variables = environment(**{**wait, **self._settings, "output": output, "quiet": True})
         variables["FLOPINJ_DORMANT"] = "0"
         self._name = variables["FLOPINJ_OUTPUT"]
         self._there = self._files()

@@ -42,9 +42,8 @@ class Client(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="flopinj-clients-") as folder:
             trace = Path(folder) / "trace.pb"
             done = subprocess.run(
-                [BUILD / "bin/flopinj", "run", "--simulate", "--budget", "none", "--plan-wait-ms",
-                 "20000", "-o", trace, "--", sys.executable, HERE / program,
-                 *map(str, arguments)],
+                [BUILD / "bin/flopinj", "run", "--simulate", "-o", trace, "--", sys.executable,
+                 HERE / program, *map(str, arguments)],
                 env=os.environ | {"TRITON_CACHE_DIR": folder} | variables, capture_output=True,
                 text=True, timeout=240, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)

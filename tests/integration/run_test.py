@@ -19,6 +19,8 @@ from harness import CLIENTS, FLOPINJ, FLOPREDUCE, TRAINER
 from theory import step_launches
 
 LAUNCH = CLIENTS / "launch_client"
+KNOWN = harness.BUILD / "lib/flopinj/known_kernels/known_kernels"
+KERNELS = harness.SOURCE / "tests/unit/simgpu/ptx/kernels.ptx"
 LAUNCHES = 60  # of launch_client same_grid
 RUN = (str(FLOPINJ), "run", "--simulate", "-o", "t.pb", "--")
 PR_SET_CHILD_SUBREAPER = 36
@@ -93,11 +95,48 @@ class Simulated(RunCase):
                                 LD_PRELOAD=":".join(filter(None, preload)))
         self.assertEqual(self.launches("t.pb"), LAUNCHES, done.stderr)
 
+    def test_every_launch_is_measured_also_of_a_kernel_that_is_launched_once(self):
+        """clock_client: one launch of 2^20 multiply-adds, and two of 2^10, which have other
+        parameters."""
+        self.flopinj_run("--simulate", "-o", "t.pb", "--", CLIENTS / "clock_client", KERNELS, 1, 0,
+                         0)
+        report = harness.reduce(self.folder / "t.pb")
+        self.assertEqual(report["figures"]["flop"], 2 * ((1 << 20) + 2 * (1 << 10)))
+        ledger = report["ledger"][-1]
+        self.assertEqual([ledger[key] for key in ("launches", "measured", "unmeasured")], [3, 3, 0])
+
+    def test_of_a_launch_that_must_not_be_instrumented_there_is_a_bound(self):
+        """A block of 1,024 threads has no room for more registers."""
+        self.flopinj_run("--simulate", "-o", "t.pb", "--", KNOWN, "1,024 x 64", "FFMA",
+                         XDG_STATE_HOME="/nonexistent")
+        report = harness.reduce(self.folder / "t.pb")
+        self.assertEqual(report["figures"]["bounded_launches"], 24)
+        self.assertEqual(report["ledger"][-1]["unmeasured"], 0)
+
+    def test_kernels_that_run_only_in_graphs_are_measured(self):
+        self.flopinj_run("--simulate", "-o", "t.pb", "--", KNOWN, "graph, counted",
+                         XDG_STATE_HOME="/nonexistent")
+        report = harness.reduce(self.folder / "t.pb")
+        self.assertEqual(report["ledger"][-1]["unmeasured"], 0)
+        self.assertEqual(harness.precisions(report), {"fp32": 100 * 4_096})
+
+    def test_the_users_settings_hold(self):
+        shown = self.flopinj_run("--simulate", "--mode", "timing", "--print-env",
+                                 FLOPINJ_GRAPHS="off").stdout
+        self.assertEqual(re.findall(r"^export FLOPINJ_(?:MODE|GRAPHS)=(.*)$", shown, re.M),
+                         ["timing", "off"])
+
+    def test_the_doctor_looks_at_the_simulated_gpu(self):
+        done = harness.run([FLOPINJ, "doctor", "--simulate", "--sim-devices", "3"],
+                           harness.clean_environment())
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^ok    CUDA driver: .*simgpu/libcuda\.so\.1.*, 3 GPUs$")
+
 
 class Closing(RunCase):
     def test_one_line_says_what_there_is_and_what_to_type(self):
-        done = self.flopinj_run("--simulate", "--budget", "none", "--plan-wait-ms", "60000",
-                                "-o", "a b.pb", "--", LAUNCH, "same_grid", "7", expect=7)
+        done = self.flopinj_run("--simulate", "-o", "a b.pb", "--", LAUNCH, "same_grid", "7",
+                                expect=7)
         size = (self.folder / "a b.pb").stat().st_size / 1000
         self.assertEqual(self.ours(done.stderr),
                          [f"flopinj: recorded {LAUNCHES} launches, all with FLOP counts "
@@ -365,8 +404,8 @@ class Summary(RunCase):
 
     def condensed(self, *arguments, program=None, expect=0, **variables):
         program = program or [TRAINER, "--model", "mlp", "--steps", self.STEPS]
-        return self.flopinj_run("--summary", "--simulate", "--budget", "none", "--plan-wait-ms",
-                                "60000", *arguments, "--", *program, expect=expect, **variables)
+        return self.flopinj_run("--summary", "--simulate", *arguments, "--", *program,
+                                expect=expect, **variables)
 
     def files(self):
         return sorted(path.name for path in self.folder.iterdir())
@@ -439,8 +478,8 @@ class Page(RunCase):
 
     def paged(self, *arguments, program=None, expect=0):
         program = program or [TRAINER, "--model", "mlp", "--steps", self.STEPS, "--print-shapes"]
-        return self.flopinj_run("--simulate", "--budget", "100", "--plan-wait-ms", "60000",
-                                "--report", "page.html", *arguments, "--", *program, expect=expect)
+        return self.flopinj_run("--simulate", "--report", "page.html", *arguments, "--", *program,
+                                expect=expect)
 
     def check_page(self):
         page = self.folder / "page.html"

@@ -82,6 +82,8 @@ int demo(const Options&);
 // Says what a profiled program would find on this machine, one line for each check. Loads the
 // driver library into this process and initialises it, without injection.
 int doctor(const Options&);
+// The same of the simulated GPU: becomes a doctor that finds it. Returns only where that fails.
+int doctor_of_simulator(const Options&);
 
 int attach(const Options&);
 int detach(const Options&);

@@ -97,6 +97,9 @@ std::string run_limited(const std::vector<std::string>& command, const fs::path&
 
 using Batch = std::vector<const Row*>;
 
+// The library's diagnostic where counters are closed to this user.
+constexpr std::string_view kNoPrivileges = "counters.privileges";
+
 struct Ran {
   std::string problem;  // of the processes; empty: there is a report
   std::string said;     // by the program and the library
@@ -513,7 +516,9 @@ int count_known_kernels() {
     for (const std::string& metric : judge.leave_out()) std::cout << "      " << metric << "\n";
   }
   std::cout << "findings: " << write_findings(findings(report, judge)) << "\n";
-  return fine ? kExitOk : kExitCheckFailed;
+  const bool closed = std::ranges::any_of(
+      judge.lines(), [](const Compared& line) { return line.code == kNoPrivileges; });
+  return fine ? kExitOk : closed ? kExitPermission : kExitCheckFailed;
 }
 
 }  // namespace flopinj

@@ -142,6 +142,7 @@ Finding check_permission() {
 }  // namespace
 
 int doctor(const Options& options) {
+  if (options.simulate) return doctor_of_simulator(options);
   unsetenv("CUDA_INJECTION64_PATH");  // cuInit would load a profiler into this process
   constexpr std::pair<const char*, Finding (*)()> kChecks[] = {{"libflopinj.so", check_library},
                                                                {"CUDA driver", check_driver},

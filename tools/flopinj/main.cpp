@@ -73,6 +73,20 @@ void add_recording_options(CommandLine& line, Options& options, bool of_running)
   }
 }
 
+void add_simulator_options(CommandLine& line, Options& options, const char* help) {
+  CLI::Option* simulate = line.add_flag("--simulate", options.simulate, help);
+  line.add_option("--sim-devices", options.sim_devices, "Number of simulated GPUs")
+      ->check(CLI::Range(0u, 16u))
+      ->needs(simulate);
+  std::vector<std::string> chips;
+  for (const simgpu::Chip& chip : simgpu::chips()) chips.emplace_back(chip.name);
+  line.add_option("--sim-chip", options.sim_chip, "Chip to simulate")
+      ->type_name("CHIP")
+      ->default_str("GH100")
+      ->check(flopinj::manual::one_of(chips))
+      ->needs(simulate);
+}
+
 void add_run_options(CommandLine& run, Options& options) {
   run.prefix_command();
   run.operands = "[--] PROGRAM [ARGUMENT...]";
@@ -90,18 +104,9 @@ void add_run_options(CommandLine& run, Options& options) {
                  "When the program has ended, write the report of its traces to FILE, as a page "
                  "for any browser. flopinj stays until then, as the program's parent")
       ->type_name("FILE");
-  CLI::Option* simulate =
-      run.add_flag("--simulate", options.simulate, "Run on a simulated GPU, on the CPU");
-  run.add_option("--sim-devices", options.sim_devices, "Number of simulated GPUs")
-      ->check(CLI::Range(0u, 16u))
-      ->needs(simulate);
-  std::vector<std::string> chips;
-  for (const simgpu::Chip& chip : simgpu::chips()) chips.emplace_back(chip.name);
-  run.add_option("--sim-chip", options.sim_chip, "Chip to simulate")
-      ->type_name("CHIP")
-      ->default_str("GH100")
-      ->check(flopinj::manual::one_of(chips))
-      ->needs(simulate);
+  add_simulator_options(run, options,
+                        "Run on a simulated GPU, on the CPU. Every launch is measured (--mode "
+                        "full, --graphs on) unless these options say otherwise");
   run.add_flag("--dry-run,--print-env", options.print_env,
                "Run nothing; print the environment as shell exports, to paste into a job script");
 }
@@ -175,6 +180,7 @@ void add_doctor_options(CommandLine& doctor, Options& options) {
       "Also profile kernels whose operation counts are known, on the first GPU, and compare the "
       "counts with theory. It takes about a minute. The findings are written to a file that later "
       "recordings read; it does not identify the machine");
+  add_simulator_options(doctor, options, "Look at the simulated GPU instead of this machine's");
 }
 
 void add_no_options(CommandLine&, Options&) {}
@@ -264,6 +270,7 @@ const Command kCommands[] = {
      add_doctor_options,
      flopinj::doctor,
      {{"flopinj doctor", "check driver, CUPTI and permission before a long job"},
+      {"flopinj doctor --simulate", "the same of the simulated GPU, without one"},
       {"flopinj doctor --count", "check on this GPU whether counts are true"}}},
     {"fleet",
      "many jobs at once (with the Python package)",

@@ -33,7 +33,8 @@ constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
 constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI",
                            kQuiet = "FLOPINJ_QUIET", kForce = "FLOPINJ_FORCE",
                            kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN",
-                           kFindings = "FLOPINJ_FINDINGS";
+                           kFindings = "FLOPINJ_FINDINGS", kPlanWait = "FLOPINJ_PLAN_WAIT_MS",
+                           kGraphs = "FLOPINJ_GRAPHS";
 
 // --- The program's environment -------------------------------------------------------------------
 
@@ -235,6 +236,32 @@ int run_to_the_end(const Options& options, std::vector<Variable> environment) {
 
 // --- The environment that the options ask for ----------------------------------------------------
 
+// The simulated GPU in the place of the machine's.
+std::vector<Variable> simulator_environment(const Options& options) {
+  const fs::path& simgpu = install_tree().simgpu;
+  require_plain(simgpu, ":;", "--simulate");
+  require_file(simgpu / "libcuda.so.1", "--simulate");
+  std::vector<Variable> environment = {{"LD_LIBRARY_PATH", simgpu, true}};
+  // Another beside a CUDA runtime of the process would come first.
+  if (setting(options, kCupti).empty())
+    environment.push_back({std::string(kCupti), simgpu / "libcupti.so.13"});
+  if (options.sim_devices)
+    environment.push_back({"SIMGPU_DEVICES", std::to_string(*options.sim_devices)});
+  if (!options.sim_chip.empty()) environment.push_back({"SIMGPU_CHIP", options.sim_chip});
+  return environment;
+}
+
+// What the user has not set otherwise. On the simulated GPU all counters of a launch are known from
+// its one run, and reading them takes the program no time: so every launch is measured, from the
+// first one on, which waits for its plan.
+void add_simulated_settings(const Options& options, std::vector<Variable>& environment) {
+  const std::pair<std::string_view, std::string> settings[] = {
+      {kMode, name_of(Mode::kFull)}, {kGraphs, "on"}, {kPlanWait, std::to_string(kMostPlanWaitMs)}};
+  for (const auto& [variable, value] : settings)
+    if (setting(options, variable).empty())
+      environment.push_back({std::string(variable), value, false});
+}
+
 std::vector<Variable> injection_environment(const Options& options) {
   const InstallTree& tree = install_tree();
   require_file(tree.library, "run");
@@ -251,16 +278,9 @@ std::vector<Variable> injection_environment(const Options& options) {
     environment.push_back({"PYTHONPATH", tree.torch, true});
   }
   if (options.simulate) {
-    require_plain(tree.simgpu, ":;", "--simulate");
-    require_file(tree.simgpu / "libcuda.so.1", "--simulate");
-    environment.push_back({"LD_LIBRARY_PATH", tree.simgpu, true});
-    // Another beside a CUDA runtime of the process would come first.
-    if (setting(options, kCupti).empty())
-      environment.push_back({std::string(kCupti), tree.simgpu / "libcupti.so.13"});
+    for (const Variable& variable : simulator_environment(options)) environment.push_back(variable);
+    add_simulated_settings(options, environment);
   }
-  if (options.sim_devices)
-    environment.push_back({"SIMGPU_DEVICES", std::to_string(*options.sim_devices)});
-  if (!options.sim_chip.empty()) environment.push_back({"SIMGPU_CHIP", options.sim_chip});
   return environment;
 }
 
@@ -303,6 +323,13 @@ std::vector<std::pair<std::string, std::string>> recording_variables(const Optio
     if (!value.empty()) variables.emplace_back(option.variable, value);
   }
   return variables;
+}
+
+int doctor_of_simulator(const Options& options) {
+  std::vector<std::string> words = {fs::read_symlink("/proc/self/exe").string(), "doctor"};
+  if (options.count) words.emplace_back("--count");
+  apply(simulator_environment(options));
+  return exec_program(words, {});
 }
 
 int run(const Options& options) {

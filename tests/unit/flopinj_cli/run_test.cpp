@@ -118,6 +118,9 @@ TEST_CASE("run keeps what LD_LIBRARY_PATH and LD_PRELOAD held") {
   CHECK(has_line(tree.run(simulate).out, "LD_LIBRARY_PATH=" + simgpu));
   CHECK(has_line(tree.run(simulate).out, "SIMGPU_DEVICES=2"));
   CHECK(has_line(tree.run(simulate).out, "SIMGPU_CHIP=GA100"));
+  CHECK(has_line(tree.run(simulate).out, "FLOPINJ_MODE=full"));
+  CHECK(has_line(tree.run(simulate).out, "FLOPINJ_PLAN_WAIT_MS=60000"));
+  CHECK(has_line(tree.run(simulate, {"FLOPINJ_MODE=multiplex"}).out, "FLOPINJ_MODE=multiplex"));
   CHECK(has_line(tree.run(simulate).out, "FLOPINJ_CUPTI=" + simgpu + "/libcupti.so.13"));
   CHECK(has_line(tree.run(simulate, {"FLOPINJ_CUPTI=/its.so"}).out, "FLOPINJ_CUPTI=/its.so"));
   CHECK(has_line(tree.run(simulate, {"LD_LIBRARY_PATH="}).out, "LD_LIBRARY_PATH=" + simgpu));

@@ -65,8 +65,7 @@ bool LaunchBatchReader::fits() {
   return count_varints(column(Field::called_before)) && pauses && *pauses % 4 == 0;
 }
 
-bool LaunchBatchReader::open(protozero::data_view body, DamageLog& damage, uint32_t packet) {
-  packet_ = packet;
+bool LaunchBatchReader::open(protozero::data_view body, DamageLog& damage) {
   return fields_.read<trace::LaunchBatch>(body, damage, [this] { return fits(); });
 }
 

@@ -43,9 +43,7 @@ ShownFigure executed_figure(const Report& report) {
 // Why there is no share of peak over wall time, and what to do.
 std::string wall_missing(const UtilizationMethod* m, const Report& report) {
   for (const DevicePeaksReport& d : report.utilization.devices)
-    if (!d.error.empty())
-      return "no peak of " + (d.name == kNoDeviceName ? d.name : "'" + d.name + "'") +
-             " is known: --peak PRECISION=VALUE";
+    if (!d.error.empty()) return "no peak of '" + d.name + "' is known: --peak PRECISION=VALUE";
   if (m == nullptr) return "no device is known";
   if (m == report.utilization.mfu() && !m->flop.known())
     return "no operators: emit_nvtx(record_shapes=True) or --formula-flop";
@@ -135,6 +133,8 @@ ShownFigure cost_figure(const Report& report) {
     allowed += t.header.budget_percent() / 100 * std::max(wall_s, kBurstSeconds) * 1e9;
   }
   if (!any) return {"Profiler cost", value, note + "no counters were read"};
+  if (report.simulated_clock && measuring == 0)
+    return {"Profiler cost", value, note + "reading counters takes no simulated time"};
   const auto text = [](double ns) { return to_human_time(static_cast<u128>(ns)); };
   return {"Profiler cost", value,
           note + text(measuring) + " reading counters" +
