@@ -126,6 +126,9 @@ bool moves_data(std::string_view name);
 // (aten/src/ATen/native/native_functions.yaml).
 Formula operator_formula(const OperatorName& name, const OperatorCall& call);
 
+// Leaves a name of PyTorch's operators the sizes that are its arguments': schema_arguments.cpp.
+void keep_arguments(OperatorName& name);
+
 // What the gradients of a product take: 2, and for fused attention 2.5 where keys and values are
 // equally wide. Nothing for what is no product, or where the sizes are missing.
 std::optional<ProductGradients> operator_gradients(const OperatorName& name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analytic/operator_flop.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -274,6 +275,7 @@ std::optional<OperatorName> parse_operator_name(std::string_view range) {
   const bool qualified =
       colons != out.name.npos && colons > 0 && colons + 2 < out.name.size() &&
       std::all_of(out.name.begin(), out.name.end(), [](char c) { return is_word(c) || c == ':'; });
+  if (qualified) keep_arguments(out);
   if (qualified || (fields && out.has_sizes)) return out;
   return parse_module(range);
 }

@@ -218,8 +218,10 @@ int write_report(const Report& report, const OutputArguments& output) {
     const uint64_t missing = weight == StackWeight::kFlop   ? report.total.unmeasured
                              : weight == StackWeight::kTime ? report.total.time.unknown
                                                             : 0;
+    const bool none = weight == StackWeight::kFlop && missing == report.total.launches;
     if (missing > 0)
-      complain(to_grouped(missing) + " launches are in no stack: what they weigh is not known");
+      complain(to_grouped(missing) + " launches are in no stack: what they weigh is not known" +
+               (none ? "; --weight time or --weight launches has them" : ""));
     return write_output(output, [&](std::ostream& out) { write_folded(out, report, weight); });
   }
   Result result;

@@ -6,6 +6,7 @@
 #include <protozero/pbf_message.hpp>
 
 #include "flop_trace_fields.h"
+#include "passes/rows/copies.h"
 #include "passes/sequence/sequence_groups.h"
 #include "reader/message.h"
 
@@ -61,6 +62,8 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
       case Field::copies:  // of use in a later pass
         read(trace::Copies(), [&](const auto& message) {
           ok = message.gap_ns_size() == message.duration_ns_size();
+          if (ok)
+            damage.add(Damage::kBadTime, for_each_copy_in(message, [](uint64_t, uint64_t) {}));
         });
         break;
       case Field::copy_sums:

@@ -8,6 +8,8 @@
 namespace flopinj::reduce {
 namespace {
 
+constexpr std::string_view kCommunicationPhase = "communication";
+
 uint64_t whole(double fs) {
   constexpr double kMost = 1e19;
   return static_cast<uint64_t>(std::clamp(fs + 0.5, 0.0, kMost));
@@ -110,6 +112,14 @@ void LaunchWorths::set_means(const Place& place, uint32_t signature, uint32_t ch
   worth.slowed_mean_ns = mean(all.windowed_time_ns, all.windowed_timed);
 }
 
+// A range that says communication may hold local work: copies that put what is sent in order.
+bool LaunchWorths::communicates(const Place& place) const {
+  const uint32_t rule = from_.phases.kernel_rule(place.signature);
+  if (rule != kNoIndex) return from_.rules.rules()[rule].phase == kCommunicationPhase;
+  const uint32_t name = from_.tables.signatures[place.signature].name;
+  return phase_of(place) == kCommunicationPhase && from_.tables.never_measured.contains(name);
+}
+
 LaunchWorths::Worth LaunchWorths::of(const Place& place) {
   const Device& device = from_.tables.devices[place.device];
   const uint32_t signature =
@@ -122,7 +132,7 @@ LaunchWorths::Worth LaunchWorths::of(const Place& place) {
   set_work_lines(place, worth);
   const uint32_t path = from_.operators.operator_of(place.path);
   const bool product = path != kNoIndex && operator_gradients(*from_.operators.name_of(path));
-  if (phase_of(place) == "communication") {
+  if (communicates(place)) {
     worth.of = KernelClass::kCommunication;
   } else if (!each.counted) {
     worth.of = KernelClass::kUncounted;

@@ -51,6 +51,8 @@ class LaunchWorths {
   struct Share {
     u128 model = 0, flop = 0;
   };
+  // Whether it exchanges data with other devices: by its kernel, whatever the range.
+  bool communicates(const Place& place) const;
   const Each& each_of(uint32_t signature, uint32_t chip);
   void set_work_lines(const Place& place, LaunchWorth& worth) const;
   void set_means(const Place& place, uint32_t signature, uint32_t chip, Worth& worth) const;

@@ -91,7 +91,7 @@ void TotalsPass::tally(uint32_t trace, const Packet& packet, DamageLog& damage) 
 
 void TotalsPass::launch_batch(const Packet& packet, SegmentTimes& times, DamageLog& damage) {
   LaunchBatchReader batch;
-  if (!batch.open(packet.body, damage)) return;
+  if (!batch.open(packet.body, damage, packet.sequence)) return;
   const uint32_t device = rows_of_.device(rows_of_.lane({batch.thread(), batch.stream()}));
   if (totals_wanted_) {
     auto& track = times.try_emplace(device, most_open_intervals(shared_.tables(), trace_), true)

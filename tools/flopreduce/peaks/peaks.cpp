@@ -162,8 +162,9 @@ std::string source_of(const Gpu& gpu, std::string_view precision) {
 }
 
 std::string option_to_type(const DeviceFacts& device) {
-  return "give its peak: --peak '" + printable(device.name.empty() ? "DEVICE" : device.name) +
-         ":fp32=VALUE' (for each precision that it uses, and memory=VALUE; say 67T)";
+  const std::string of = device.name.empty() ? "" : printable(device.name) + ":";
+  return "give its peak: --peak '" + of +
+         "fp32=VALUE' (for each precision that it uses, and memory=VALUE; say 67T)";
 }
 
 // What contradicts the row: a line, with `refuse` where the row cannot be this device's.
@@ -188,7 +189,7 @@ std::string check(const DeviceFacts& d, const Gpu& gpu, double& share,
   }
   const double clock = d.clock_khz / 1e3;
   if (clock > 0 && gpu.clock_mhz > 0 && std::fabs(clock / gpu.clock_mhz - 1) > 0.05)
-    notes.push_back(row + " stands on a clock of " + format_si(gpu.clock_mhz) +
+    notes.push_back(row + " stands on a clock of " + std::to_string(std::lround(gpu.clock_mhz)) +
                     " MHz, this device reaches " + std::to_string(d.clock_khz / 1000) + " MHz");
   return "";
 }
@@ -276,8 +277,7 @@ PeakLookup find_peaks(const DeviceFacts& device, const std::vector<PeakOverride>
   // The last of several for one precision counts, as with other options.
   for (auto o = overrides.rbegin(); o != overrides.rend(); ++o)
     if (applies(*o, device)) out.peaks.overrides_.push_back(*o);
-  const std::string shown =
-      device.name.empty() ? "a device without a name" : printable(cut(device.name, 200));
+  const std::string shown = device.name.empty() ? kNoDeviceName : printable(cut(device.name, 200));
   const Gpu* gpu = gpu_of_device(device);
   std::string contradiction;
   if (gpu != nullptr) {

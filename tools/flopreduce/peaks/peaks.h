@@ -59,6 +59,9 @@ const std::vector<Gpu>& gpus();
 // `--fma`, where one counts `fma`:
 constexpr double in_convention(double operations, int fma) { return operations * fma / 2; }
 
+// Of a device whose name a trace does not say.
+inline constexpr const char* kNoDeviceName = "a device without a name";
+
 // What a trace says about a device.
 struct DeviceFacts {
   std::string name = "";  // "NVIDIA H200"

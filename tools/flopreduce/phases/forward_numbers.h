@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "phases/batch_edges.h"
 #include "reader/number_tells.h"
 #include "tables/id_map.h"
 
@@ -61,6 +62,8 @@ class ForwardNumbers {
     std::erase_if(passes_, [&](const auto& entry) { return !threads.contains(entry.first); });
   }
   bool any() const { return !passes_.empty(); }
+  const BatchEdges& edges() const { return edges_; }
+  void set_edges(BatchEdges edges) { edges_ = std::move(edges); }
   // By the trace's index and the thread's id in it; nullptr where no operator of it has gradients.
   const Passes* of(uint32_t trace, uint32_t thread) const {
     const auto found = passes_.find({trace, thread});
@@ -69,6 +72,7 @@ class ForwardNumbers {
 
  private:
   std::map<std::pair<uint32_t, uint32_t>, Passes> passes_;
+  BatchEdges edges_;
 };
 
 // Asks for one number after another of a thread.

@@ -36,9 +36,11 @@ struct OperatorCalls {
   // checkpointing runs again are in none.
   uint64_t joined_launches = 0;
   uint64_t without_forward = 0;  // nobody's forward had that number
-  uint64_t other_operator = 0;   // the node is named for none of the operators with that number
-  uint64_t ambiguous = 0;        // operators of several threads fit
-  uint64_t out_of_window = 0;    // too far behind, or a table was full
+  // The node is of none of the operators with that number, as far as names say, or perhaps of one
+  // without a number behind them.
+  uint64_t other_operator = 0;
+  uint64_t ambiguous = 0;      // operators of several threads fit
+  uint64_t out_of_window = 0;  // too far behind, or a table was full
   // Those that found no forward operator, by backward path.
   std::unordered_map<uint32_t, uint64_t> unjoined;
 };

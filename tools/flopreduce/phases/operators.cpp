@@ -17,6 +17,77 @@ constexpr size_t kMaxShapes = 1U << 18;
 constexpr size_t kShapeBytes = 100;  // about
 
 constexpr std::string_view kAccumulateGrad = "torch::autograd::AccumulateGrad";
+constexpr std::string_view kLibraryNode = "torch::autograd::CppNode<";
+
+// Without their namespace and an in-place "_": tools/autograd/derivatives.yaml of PyTorch
+// (output_differentiability: [False]), gen_variable_type.py (DONT_REQUIRE_DERIVATIVE).
+constexpr std::string_view kWithoutGradient[] = {"eq",
+                                                 "ne",
+                                                 "lt",
+                                                 "le",
+                                                 "gt",
+                                                 "ge",
+                                                 "equal",
+                                                 "isnan",
+                                                 "isinf",
+                                                 "isfinite",
+                                                 "isclose",
+                                                 "isin",
+                                                 "signbit",
+                                                 "all",
+                                                 "any",
+                                                 "logical_and",
+                                                 "logical_or",
+                                                 "logical_not",
+                                                 "logical_xor",
+                                                 "bitwise_and",
+                                                 "bitwise_or",
+                                                 "bitwise_not",
+                                                 "bitwise_xor",
+                                                 "bitwise_left_shift",
+                                                 "bitwise_right_shift",
+                                                 "floor_divide",
+                                                 "argmax",
+                                                 "argmin",
+                                                 "argsort",
+                                                 "nonzero",
+                                                 "count_nonzero",
+                                                 "bincount",
+                                                 "histc",
+                                                 "searchsorted",
+                                                 "bucketize",
+                                                 "one_hot",
+                                                 "unique",
+                                                 "_unique2",
+                                                 "unique_consecutive",
+                                                 "item",
+                                                 "_local_scalar_dense",
+                                                 "empty",
+                                                 "empty_like",
+                                                 "empty_strided",
+                                                 "new_empty",
+                                                 "new_zeros",
+                                                 "new_ones",
+                                                 "new_full",
+                                                 "zeros",
+                                                 "zeros_like",
+                                                 "ones",
+                                                 "ones_like",
+                                                 "full",
+                                                 "full_like",
+                                                 "arange",
+                                                 "linspace",
+                                                 "eye",
+                                                 "tril_indices",
+                                                 "triu_indices",
+                                                 "rand",
+                                                 "rand_like",
+                                                 "randn",
+                                                 "randn_like",
+                                                 "randint",
+                                                 "randint_like",
+                                                 "randperm",
+                                                 "multinomial"};
 
 // Only letters and digits, in lower case: "_log_softmax" and "LogSoftmax" are the same.
 std::string plain(std::string_view name) {
@@ -215,6 +286,41 @@ std::string OperatorMap::layer_name(uint32_t path) const {
   return cut(name, kLimit);
 }
 
+bool OperatorMap::has_weights(uint32_t path) const {
+  for (; path != kNoIndex && path > PathTable::kLost; path = parent_of(path)) {
+    const OperatorName* const name = name_of(path);
+    if (name == nullptr) return false;
+    const auto gradients = operator_gradients(*name);
+    if (gradients && gradients->by_input > 0) return true;
+  }
+  return false;
+}
+
+bool OperatorMap::of_library(uint32_t path) const {
+  for (; path > PathTable::kLost; path = tables_.paths[path].parent) {
+    const OperatorName* const name = name_of(path);
+    if (name == nullptr) continue;
+    if (name->kind == OperatorKind::kAutograd) return false;
+    const size_t colons = name->name.find("::");
+    if (name->kind != OperatorKind::kFunction || colons == std::string_view::npos) continue;
+    const std::string_view space = name->name.substr(0, colons);
+    if (space != "aten" && space != "prim" && space != "prims") return true;
+  }
+  return false;
+}
+
+bool OperatorMap::without_gradient(uint32_t path) const {
+  for (; path > PathTable::kLost; path = tables_.paths[path].parent) {
+    const OperatorName* const name = name_of(path);
+    if (name == nullptr) continue;
+    if (!name->name.starts_with("aten::")) return false;
+    std::string_view function = name->function();
+    if (function.ends_with('_')) function.remove_suffix(1);
+    return std::ranges::find(kWithoutGradient, function) != std::end(kWithoutGradient);
+  }
+  return false;
+}
+
 // Parents come before their children.
 void OperatorMap::find_own_number(uint32_t path, bool own) {
   const uint32_t parent = tables_.paths[path].parent;
@@ -233,7 +339,11 @@ void OperatorMap::find_node(uint32_t path) {
   node_[path] = node_[parent];
   const OperatorName* name = name_of(path);
   if (name == nullptr || name->kind != OperatorKind::kAutograd) return;
-  AutogradNode node{function_[path], path, PathTable::kRoot, name->name == kAccumulateGrad};
+  AutogradNode node{.function = function_[path],
+                    .range = path,
+                    .inside = PathTable::kRoot,
+                    .of_a_leaf = name->name == kAccumulateGrad,
+                    .of_library = name->name.starts_with(kLibraryNode)};
   if (around != nullptr) {
     const bool evaluated = tables_.names[tables_.paths[path].name].starts_with(kEvaluateFunction);
     const OperatorName* above = name_of(parent);

@@ -32,6 +32,9 @@ struct AutogradNode {
   // AccumulateGrad: it adds to a leaf's gradient, has no number, and belongs to no operator. A
   // number among its launches is that of a node around it.
   bool of_a_leaf = false;
+  // torch::autograd::CppNode<...>: of a C++ function outside of PyTorch, whose own operators have
+  // nodes with names.
+  bool of_library = false;
 };
 
 // What a range's name says.
@@ -84,6 +87,13 @@ class OperatorMap {
   // Whether a function or node at or above a path is of sparse operands: sizes do not say how much
   // work that is.
   bool sparse(uint32_t path) const { return sparse_[path]; }
+  // Whether a product that the path is inside of has an operand that may be weights.
+  bool has_weights(uint32_t path) const;
+  // Whether a function at or above a path, up to the next node, is none of PyTorch's own.
+  bool of_library(uint32_t path) const;
+  // Whether the innermost function at or above a path has no gradient: it counts, compares or makes
+  // values, so that no node is its own.
+  bool without_gradient(uint32_t path) const;
   // The innermost range at or above a path that is no operator; PathTable::kRoot where there is
   // none.
   uint32_t layer_of(uint32_t path) const { return layer_[path]; }

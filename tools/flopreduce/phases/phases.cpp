@@ -42,6 +42,12 @@ bool is_autograd_node(std::string_view name, std::string_view suffix) {
   return end < name.size() && name.substr(0, end).ends_with(suffix);
 }
 
+// PyTorch's: torch/csrc/autograd/engine.cpp, evaluate_function, and what it evaluates.
+bool names_autograd_node(std::string_view name) {
+  return name.starts_with("autograd::engine::evaluate_function") ||
+         name.starts_with("torch::autograd::") || is_autograd_node(name, "Backward");
+}
+
 bool matches(const PhaseRules::Rule& rule, std::string_view name) {
   switch (rule.match) {
     case Match::kWord:
@@ -73,18 +79,18 @@ PhaseRules::PhaseRules() {
     return std::move(none.rules_);
   }();
   rules_ = kBuiltIn;
-  rules_.push_back({"other", Subject::kRange, "", "", Match::kDefault, "", nullptr});
+  rules_.push_back({"other", Subject::kRange, "", false, "", Match::kDefault, "", nullptr});
 }
 
 uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_view within,
-                           std::string_view domain) const {
+                           std::string_view domain, bool in_node) const {
   name = name.substr(0, subject == Subject::kKernel ? kMatchedKernelBytes : kMatchedBytes);
   for (size_t i = 0; i < rules_.size(); ++i) {
     const Rule& rule = rules_[i];
     const auto applies = [&](const Rule& r) {
       // A number decides only where nothing else does, but for phases that its rule names.
       const bool anywhere = r.within.empty() && subject != Subject::kNumber;
-      return r.subject == subject && (anywhere || r.within == within) &&
+      return r.subject == subject && (anywhere || r.within == within) && (in_node || !r.in_node) &&
              (r.domain.empty() || std::ranges::equal(r.domain, domain, same_letter)) &&
              matches(r, name);
     };
@@ -109,8 +115,9 @@ bool PhaseRules::leaves_unclear(uint32_t rule) const {
 }
 
 uint32_t KnownMatches::match(Subject subject, std::string_view name, std::string_view within,
-                             std::string_view domain) {
+                             std::string_view domain, bool in_node) {
   key_.assign(1, static_cast<char>(subject));
+  key_ += in_node ? '1' : '0';
   for (const std::string_view part : {within, domain})
     key_.append(std::to_string(part.size())).append(" ").append(part);
   key_.append(name);
@@ -121,7 +128,7 @@ uint32_t KnownMatches::match(Subject subject, std::string_view name, std::string
     bytes_ = 0;
   }
   bytes_ += key_.size();
-  const uint32_t rule = rules_.match(subject, name, within, domain);
+  const uint32_t rule = rules_.match(subject, name, within, domain, in_node);
   rule_.emplace(key_, rule);
   return rule;
 }
@@ -130,16 +137,20 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatc
     : rules_(rules),
       tables_(tables),
       known_(known_matches),
+      in_node_(tables.paths.size(), false),
+      autograd_(find_nodes()),
       own_(tables.paths.size(), kNoIndex),
       inherited_(tables.paths.size(), kNoIndex),
       beside_(tables.paths.size(), false),
       kernel_(tables.signatures.size(), kNoIndex) {
-  std::map<std::array<uint32_t, 3>, uint32_t> known;  // name, domain and the rule around it
+  std::map<std::array<uint32_t, 4>, uint32_t> known;  // name, domain, the rule and node around it
   for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
     const auto& path = tables.paths[i];
     const uint32_t around = inherited_[path.parent];
-    const auto [entry, fresh] = known.try_emplace({path.name, path.domain, around}, kNoIndex);
-    if (fresh) entry->second = match_range(i, around);
+    const bool in_node = !autograd_ || in_node_[path.parent];
+    const auto [entry, fresh] =
+        known.try_emplace({path.name, path.domain, around, in_node ? 1U : 0U}, kNoIndex);
+    if (fresh) entry->second = match_range(i, around, in_node);
     own_[i] = entry->second;
     inherited_[i] = own_[i] != kNoIndex ? own_[i] : around;
   }
@@ -151,6 +162,24 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatc
     if (fresh) entry->second = match(Subject::kKernel, tables.names[name]);
     kernel_[i] = entry->second;
   }
+}
+
+// Whether there are any, or threads that run them.
+bool PhaseMap::find_nodes() {
+  bool any = false;
+  for (uint32_t i = PathTable::kLost + 1; i < in_node_.size(); ++i) {
+    const auto& path = tables_.paths[i];
+    const bool node = names_autograd_node(tables_.names[path.name]);
+    in_node_[i] = node || in_node_[path.parent];
+    any = any || node;
+  }
+  for (const TraceState& trace : tables_.traces)
+    for (uint32_t id = 1; id <= trace.threads.size() && !any; ++id)
+      if (const uint32_t name = trace.threads.get(id); name != kNoIndex) {
+        const uint32_t rule = match(Subject::kThread, tables_.names[name]);
+        any = rule != kNoIndex && phase(rule) == "backward";
+      }
+  return any;
 }
 
 void PhaseMap::find_beside() {
@@ -176,17 +205,17 @@ void PhaseMap::find_beside() {
 }
 
 uint32_t PhaseMap::match(Subject subject, std::string_view name, std::string_view within,
-                         std::string_view domain) const {
-  return known_ != nullptr ? known_->match(subject, name, within, domain)
-                           : rules_.match(subject, name, within, domain);
+                         std::string_view domain, bool in_node) const {
+  return known_ != nullptr ? known_->match(subject, name, within, domain, in_node)
+                           : rules_.match(subject, name, within, domain, in_node);
 }
 
 // `around`: the rule that holds around the range, or kNoIndex.
-uint32_t PhaseMap::match_range(uint32_t path, uint32_t around) const {
+uint32_t PhaseMap::match_range(uint32_t path, uint32_t around, bool in_node) const {
   const auto& range = tables_.paths[path];
   return match(Subject::kRange, tables_.names[range.name],
-               around == kNoIndex ? std::string_view{} : phase(around),
-               tables_.names[range.domain]);
+               around == kNoIndex ? std::string_view{} : phase(around), tables_.names[range.domain],
+               in_node);
 }
 
 // The rule of a path on a thread that belongs to a phase itself: what lies outermost is inside it.
@@ -195,7 +224,7 @@ uint32_t PhaseMap::rule_inside(uint32_t path, uint32_t thread_rule) const {
   for (; path > PathTable::kLost; path = tables_.paths[path].parent) levels.push_back(path);
   uint32_t rule = thread_rule;
   for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
-    const uint32_t own = match_range(*level, rule);
+    const uint32_t own = match_range(*level, rule, true);
     if (own != kNoIndex) rule = own;
   }
   return rule;

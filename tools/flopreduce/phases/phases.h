@@ -47,6 +47,9 @@ class PhaseRules {
     // Only inside a range, or on a thread, that belongs to this phase; empty: anywhere. Of a
     // number, empty: where nothing else decides.
     std::string within;
+    // Of a range with `within`: only inside an autograd node of that phase, or on a thread of it.
+    // Of recordings without any, where ranges by hand are all that there is: as without this.
+    bool in_node = false;
     // Only ranges of the NVTX domain of this name, any case; empty: of any domain.
     std::string domain;
     Match match = Match::kWord;
@@ -77,9 +80,10 @@ class PhaseRules {
   // What rules call it; empty for kNothing.
   static std::string_view number_name(NumberTells tells);
   // The rule that a name by itself decides where the phase around it is `within`, or kNoIndex.
-  // `domain`: of a range, the name of its NVTX domain; empty for the default one.
+  // `domain`: of a range, the name of its NVTX domain; empty for the default one. `in_node`: rules
+  // for the inside of autograd's nodes apply.
   uint32_t match(Subject subject, std::string_view name, std::string_view within = {},
-                 std::string_view domain = {}) const;
+                 std::string_view domain = {}, bool in_node = true) const;
   static std::string describe(const Rule& rule);
   // Whether launches of this rule may have run forward, and their sequence numbers do not say.
   bool leaves_unclear(uint32_t rule) const;
@@ -97,8 +101,8 @@ class KnownMatches {
  public:
   explicit KnownMatches(const PhaseRules& rules) : rules_(rules) {}
   // As PhaseRules::match().
-  uint32_t match(PhaseRules::Subject subject, std::string_view name, std::string_view within = {},
-                 std::string_view domain = {});
+  uint32_t match(PhaseRules::Subject subject, std::string_view name, std::string_view within,
+                 std::string_view domain, bool in_node);
 
  private:
   static constexpr size_t kMostBytes = 16U << 20;  // beyond, all is forgotten
@@ -134,6 +138,8 @@ class PhaseMap {
   bool number_matters(uint32_t path, uint32_t thread_name);
   // The same for a launch of a kernel: `rule` is what rule_of() said.
   uint32_t rule_of_kernel(uint32_t rule, uint32_t signature) const;
+  // The rule that the kernel's name decides, or kNoIndex.
+  uint32_t kernel_rule(uint32_t signature) const { return kernel_[signature]; }
   // The rule that this range's own name decides, or kNoIndex; and the one decided at or above it.
   uint32_t own_rule(uint32_t path) const { return own_[path]; }
   uint32_t path_rule(uint32_t path) const { return inherited_[path]; }
@@ -145,8 +151,9 @@ class PhaseMap {
   };
   const std::string& phase(uint32_t rule) const { return rules_.rules()[rule].phase; }
   uint32_t match(PhaseRules::Subject subject, std::string_view name, std::string_view within = {},
-                 std::string_view domain = {}) const;
-  uint32_t match_range(uint32_t path, uint32_t around) const;
+                 std::string_view domain = {}, bool in_node = true) const;
+  bool find_nodes();
+  uint32_t match_range(uint32_t path, uint32_t around, bool in_node) const;
   void find_beside();
   uint32_t rule_of_number(uint32_t rule, NumberTells tells) const;
   uint32_t rule_inside(uint32_t path, uint32_t thread_rule) const;
@@ -155,6 +162,8 @@ class PhaseMap {
   const TraceTables& tables_;
   KnownMatches* known_;
   std::vector<bool> again_;
+  std::vector<bool> in_node_;  // by path: inside an autograd node, or one
+  bool autograd_;              // nodes or their threads are in the recording
   std::vector<uint32_t> own_;
   std::vector<uint32_t> inherited_;
   // By path: a name decided that tells something only inside of a phase, beside a range that says

@@ -119,11 +119,13 @@ std::vector<Rule> PhaseRules::parse_line(std::string_view line, std::string& err
   std::string_view kind = word(rest);
   for (const auto& [key, form, to] :
        {std::tuple{"in:"sv, "in:PHASE names a phase"sv, &rule.within},
+        std::tuple{"node:"sv, "node:PHASE names a phase"sv, &rule.within},
         std::tuple{"domain:"sv, "domain:NAME names an NVTX domain"sv, &rule.domain}}) {
     if (!kind.starts_with(key)) continue;
     *to = kind.substr(key.size());
-    const bool fits =
-        rule.subject == Subject::kRange || (rule.subject == Subject::kNumber && to == &rule.within);
+    rule.in_node = rule.in_node || key == "node:";
+    const bool fits = rule.subject == Subject::kRange ||
+                      (rule.subject == Subject::kNumber && to == &rule.within && !rule.in_node);
     if (!is_name(*to) || !fits)
       return fail(std::string(form) + " in letters, digits, '_', '-', '.', and is for ranges");
     kind = word(rest);
@@ -146,7 +148,8 @@ std::vector<Rule> PhaseRules::parse_line(std::string_view line, std::string& err
 
 std::string PhaseRules::describe(const Rule& rule) {
   if (rule.match == Match::kDefault) return "no rule matched";
-  const std::string subject = (rule.within.empty() ? "" : "inside " + rule.within + ", ") +
+  const std::string within = (rule.in_node ? "an autograd node of " : "") + rule.within;
+  const std::string subject = (rule.within.empty() ? "" : "inside " + within + ", ") +
                               std::string(name_of(kSubjectsSaid, rule.subject)) +
                               (rule.domain.empty() ? "" : "of domain '" + rule.domain + "' ");
   NumberTells tells{};
@@ -162,7 +165,7 @@ std::string_view PhaseRules::built_in() { return data::kPhaseRules; }
 
 std::string PhaseRules::line_of(const Rule& rule) {
   std::string line = rule.phase + " " + std::string(name_of(kSubjects, rule.subject)) + " ";
-  if (!rule.within.empty()) line += "in:" + rule.within + " ";
+  if (!rule.within.empty()) line += (rule.in_node ? "node:" : "in:") + rule.within + " ";
   if (!rule.domain.empty()) line += "domain:" + rule.domain + " ";
   return line + std::string(name_of(kMatches, rule.match)) + " " + rule.pattern;
 }
@@ -173,7 +176,7 @@ std::optional<std::string> PhaseRules::add_user_rule(const std::string& text) {
   if (equals == std::string::npos || equals + 1 == text.size() || !is_name(phase))
     return "--phase " + printable(text) +
            ": expected NAME=REGEX, for example --phase 'recompute=checkpoint'";
-  Rule rule{phase, Subject::kRange, "", "", Match::kRegex, text.substr(equals + 1), nullptr};
+  Rule rule{phase, Subject::kRange, "", false, "", Match::kRegex, text.substr(equals + 1), nullptr};
   if (const std::string error = complete(rule); !error.empty())
     return "--phase " + printable(text) + ": " + printable(error);
   rules_.insert(rules_.begin() + user_rules_++, std::move(rule));
@@ -194,8 +197,8 @@ std::optional<std::string> PhaseRules::add_rule_file(const std::string& name,
       error = "more than " + std::to_string(kMaxRules) + " rules";
     if (!error.empty())
       return printable(name) + ":" + std::to_string(number) + ": " + printable(error) +
-             " (a line is PHASE SUBJECT [in:PHASE] [domain:NAME] MATCH PATTERN; see flopreduce "
-             "rules)";
+             " (a line is PHASE SUBJECT [in:PHASE | node:PHASE] [domain:NAME] MATCH PATTERN; see "
+             "flopreduce rules)";
     rules.insert(rules.end(), of_line.begin(), of_line.end());
   }
   rules_.insert(rules_.begin() + user_rules_, rules.begin(), rules.end());

@@ -65,7 +65,8 @@ bool LaunchBatchReader::fits() {
   return count_varints(column(Field::called_before)) && pauses && *pauses % 4 == 0;
 }
 
-bool LaunchBatchReader::open(protozero::data_view body, DamageLog& damage) {
+bool LaunchBatchReader::open(protozero::data_view body, DamageLog& damage, uint32_t packet) {
+  packet_ = packet;
   return fields_.read<trace::LaunchBatch>(body, damage, [this] { return fits(); });
 }
 

@@ -98,7 +98,9 @@ class LaunchBatchReader {
   LaunchBatchReader();
   // Checks every column before the first launch is handed out: a batch is used whole or not at all.
   // `body` must outlive what is read. False, with the damage logged, where the columns do not fit.
-  bool open(protozero::data_view body, DamageLog& damage);
+  bool open(protozero::data_view body, DamageLog& damage, uint32_t packet = 0);
+  // The batch's packet in its trace, as it was given.
+  uint32_t packet() const { return packet_; }
   uint32_t thread() const { return static_cast<uint32_t>(fields_.number(Field::thread)); }
   uint32_t stream() const { return static_cast<uint32_t>(fields_.number(Field::stream)); }
   size_t size() const { return size_; }
@@ -137,6 +139,7 @@ class LaunchBatchReader {
 
   BatchFields fields_;
   size_t size_ = 0;
+  uint32_t packet_ = 0;
 };
 
 template <typename Visit>

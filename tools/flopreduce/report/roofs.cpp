@@ -66,7 +66,7 @@ void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t 
   const PeakLookup found = find_peaks(facts, overrides);
   DevicePeaksReport report;
   report.chip = device.chip;
-  report.name = facts.name;
+  report.name = facts.name.empty() ? kNoDeviceName : facts.name;
   report.launches = launches;
   report.error = found.error;
   if (found.error.empty()) {

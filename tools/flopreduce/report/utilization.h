@@ -35,7 +35,7 @@ struct PeakUsed {
 // One kind of device.
 struct DevicePeaksReport {
   uint32_t chip = 0;  // TraceTables::chips
-  std::string name;   // as CUDA has it
+  std::string name;   // as CUDA has it, or kNoDeviceName
   uint64_t launches = 0;
   std::string row;  // of the table; empty where all peaks are the user's
   // Behind the row's peaks; 0 where its source has none, or without a row.

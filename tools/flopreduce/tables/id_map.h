@@ -22,6 +22,8 @@ class IdMap {
     index_[id - 1] = index;
     return true;
   }
+  // No id above is defined.
+  uint32_t size() const { return static_cast<uint32_t>(index_.size()); }
   // kNoIndex for what was never defined.
   uint32_t get(uint32_t id) const { return id - 1 < index_.size() ? index_[id - 1] : kNoIndex; }
 

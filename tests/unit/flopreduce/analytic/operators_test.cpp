@@ -589,3 +589,72 @@ TEST_CASE("no name makes sums wrap") {
   CHECK(f.flop->flop(2) == kU128Max);
   CHECK(formula_of("aten::mm, sizes = [[0, 5], [5, 0]]").flop->flop(2) == 0);
 }
+
+// TorchScript's interpreter shows an operator with all that lies on its stack.
+TEST_CASE("of more sizes than an operator has arguments the last ones are its own") {
+  const std::string a = "[6, 5]", b = "[5, 7]", none = "[]";
+  const auto name = [](const std::string& function, const std::vector<std::string>& sizes) {
+    std::string text = "aten::" + function + ", sizes = [";
+    for (const auto& size : sizes) text += (text.back() == '[' ? "" : ", ") + size;
+    return text + "]";
+  };
+  const auto flop = [](const std::string& range) { return *formula_of(range).flop; };
+  struct Call {
+    std::string function;
+    std::vector<std::string> sizes;
+    u128 flop;
+  };
+  const Call calls[] = {{"linear", {"[6, 5]", "[7, 5]", "[7]"}, 2 * 6 * 5 * 7},
+                        {"linear", {"[6, 5]", "[7, 5]", none}, 2 * 6 * 5 * 7},
+                        {"matmul", {"[3, 6, 5]", b}, 2 * 3 * 6 * 5 * 7},
+                        {"mm", {a, b}, 2 * 6 * 5 * 7},
+                        {"addmm", {"[7]", a, b, none, none}, 2 * 6 * 5 * 7},
+                        {"bmm", {"[3, 6, 5]", "[3, 5, 7]"}, 2 * 3 * 6 * 5 * 7},
+                        {"relu", {a}, 0},
+                        {"add", {a, "[5]", none}, 6 * 5},
+                        {"mul", {a, "[1, 5]"}, 6 * 5},
+                        {"layer_norm", {a, none, "[5]", "[5]", none, none}, 0},
+                        {"_softmax", {a, none, none}, 0}};
+  // What other calls left below: an operand of the same sizes, of others, and numbers.
+  const std::vector<std::vector<std::string>> stacks = {{"[6, 5]", "[6, 5]"},
+                                                        {"[6, 5]", "[7, 5]", "[6, 5]"},
+                                                        {none},
+                                                        {"[2048, 1953]", none},
+                                                        {none, none, none, "[9]", "[8, 8]"}};
+  for (const Call& call : calls) {
+    const OperatorFlop expected = flop(name(call.function, call.sizes));
+    if (call.flop > 0) CHECK(expected.flop(2) == call.flop);
+    for (std::vector<std::string> sizes : stacks) {
+      sizes.insert(sizes.end(), call.sizes.begin(), call.sizes.end());
+      const std::string range = name(call.function, sizes);
+      INFO(range);
+      CHECK(flop(range) == expected);
+    }
+  }
+  // The same operand lies below twice, and would fit the first arguments.
+  CHECK(flop("aten::linear, sizes = [[2048, 1953], [2048, 1953], [2048, 1953], [2048, 1024], "
+             "[541, 1024], [541]]")
+            .flop(2) == u128{2} * 2048 * 1024 * 541);
+}
+
+TEST_CASE("results that are given, and arguments of later versions, come behind the others") {
+  const auto flop = [](const std::string& range) { return formula_of(range).flop->flop(2); };
+  for (const char* result : {"[6, 7]", "[0]"})
+    CHECK(flop(std::string("aten::mm, sizes = [[6, 5], [5, 7], ") + result + "]") == 2 * 6 * 5 * 7);
+  CHECK(flop("aten::mm, sizes = [[6, 6], [6, 6], [6, 6]]") == 2 * 6 * 6 * 6);
+  CHECK(flop("aten::linear, sizes = [[6, 5], [7, 5], [7], [6, 7]]") == 2 * 6 * 5 * 7);
+  CHECK(flop("aten::addmm, sizes = [[7], [6, 5], [5, 7], [], [], [6, 7]]") == 2 * 6 * 5 * 7);
+  CHECK(flop("aten::add, sizes = [[6, 5], [5], [], [6, 5]]") == 6 * 5);
+  CHECK(flop("aten::mm, sizes = [[6, 5], [5, 7], [], []]") == 2 * 6 * 5 * 7);
+  CHECK(flop("aten::scaled_dot_product_attention, sizes = [[1, 2, 4, 8], [1, 2, 4, 8], "
+             "[1, 2, 4, 8], [], [], [], [], [], []]") == 2 * 2 * 4 * 4 * 16);
+}
+
+TEST_CASE("of overloads with other numbers of arguments, what is the stack's is not known") {
+  const auto name = parse_operator_name("aten::sum, sizes = [[9], [6, 5], [3], [2, 2], []]");
+  REQUIRE(name);
+  CHECK_FALSE(name->has_sizes);  // sum(self) of [2, 2], or sum(self, dim) of [6, 5]
+  CHECK(formula_of("aten::sum, sizes = [[9], [6, 5], [], [], []]").flop->flop(2) == 6 * 5);
+  CHECK(parse_operator_name("aten::sum, sizes = [[6, 5], [], [], []]")->sizes.size() == 4);
+  CHECK(parse_operator_name("aten::sum, sizes = [[6, 5], []]")->sizes.size() == 2);
+}

@@ -65,7 +65,7 @@ class Planted {
     bool counted = true, bytes = true;
     bool fused = false;  // of fp32: multiply-adds
   };
-  uint32_t kernel(const std::string& name, const Worth& worth) {
+  uint32_t kernel(const std::string& name, const Worth& worth, bool never_measured = false) {
     const uint32_t id = ++kernels_;
     trace::TracePacket p;
     auto* i = p.mutable_interned();
@@ -75,6 +75,7 @@ class Planted {
     auto* f = i->add_functions();
     f->set_id(id);
     f->set_name(id);
+    f->set_never_measured(never_measured);
     auto* g = i->add_signatures();
     g->set_id(id);
     g->set_function(id);
@@ -406,6 +407,27 @@ TEST_CASE("lost: time in which copies ran and no kernel did") {
   CHECK(of_phase("backward") == 400 + 100 + 100);
   CHECK(of_phase("") == 300 + 200);
   CHECK(row_of(json_of(report), "lost", "line", "idle_copies")["ns"] == 1400);
+}
+
+// Times of other tools count from the first kernel: a copy before it begins below 0.
+TEST_CASE("lost: a copy that begins below 0 is damage, and those after it are not") {
+  Planted p(-1, "", true);
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600});
+  p.run({gemm, 1000, 2000});
+  p.run({gemm, 5000, 6000});
+  trace::TracePacket packet;
+  auto* c = packet.mutable_copies();
+  c->set_device(1);
+  c->set_first_start_ns(uint64_t{0} - 700);
+  for (const uint64_t gap : {uint64_t{0}, kStart + 700 - 500 + 3000}) c->add_gap_ns(gap);
+  for (const uint64_t length : {500, 400}) c->add_duration_ns(length);
+  p.trace().add(packet);
+  const std::string bytes = p.end(7000);
+  for (const bool merged : {false, true}) {
+    const Report report = reduce_bytes({merged ? merge_bytes({{"trace0", bytes}}).bytes : bytes});
+    CHECK(damage_of(report, Damage::kBadTime) == 1);
+  }
+  CHECK(lines(reduce({bytes}).lost.ns)[kIdleCopies] == 400);
 }
 
 TEST_CASE("lost: what copies take is what no other cause of idle time has") {
@@ -1217,5 +1239,41 @@ TEST_CASE("communication: ranks of other communicators are not compared") {
     if (row["rank"] < 4) continue;
     CHECK(row["waiting_ns"].is_null());
     CHECK(row["waiting_ns_why"] == "no collective whose times several ranks have");
+  }
+}
+
+// Ulysses' exchange of heads for sequences: a copy puts them in order, in the same range.
+TEST_CASE("communication: local work in a range of a collective is none") {
+  const auto rank = [](int32_t number, bool never_measured) {
+    Planted p(number);
+    const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 1000});
+    const uint32_t copy = p.kernel("copy_kernel", {.counted = false});
+    const uint32_t exchange = p.kernel("exchange_heads", {.counted = false}, never_measured);
+    const uint32_t range = p.path("AllToAll4D");
+    for (uint64_t step = 0; step < 4; ++step) {
+      const uint64_t begin = step * 100'000;
+      const auto work = static_cast<uint64_t>(10'000 + 5000 * number);
+      const auto at = static_cast<uint32_t>(step + 1);
+      p.run({gemm, begin, begin + work, 0, 1, at});
+      p.run({copy, begin + work, begin + 30'000, range, 1, at});
+      p.run({exchange, begin + 30'000, begin + 50'000, range, 1, at});
+    }
+    return p.end(400'000);
+  };
+  const Report none = reduce({rank(0, false), rank(1, false)});
+  CHECK(lines(none.lost.ns)[kCommunication] == 0);
+  CHECK(none.communication.devices.empty());
+  const Report report = reduce({rank(0, true), rank(1, true)});
+  CHECK(lines(report.lost.ns)[kCommunication] == 2 * 4 * 20'000);
+  REQUIRE(report.communication.devices.size() == 2);
+  for (const auto& device : report.communication.devices) {
+    CHECK(device.alone_ns == 4 * 20'000);
+    REQUIRE(device.waiting);
+    CHECK((device.waiting->collectives == 4 && device.waiting->ns == 0));
+  }
+  for (const Report* one : {&none, &report}) {
+    const auto phase = std::ranges::find(one->phases, "communication", &PhaseReport::name);
+    REQUIRE(phase != one->phases.end());
+    CHECK(phase->work.launches == 2 * 4 * 2);
   }
 }

@@ -230,6 +230,7 @@ TEST_CASE("what contradicts its row is refused or told") {
   CHECK(more.error.find("--peak 'NVIDIA GeForce RTX 3080:fp32=VALUE'") != std::string::npos);
   const auto clock = known({"NVIDIA A10", "GA102", 72, 1500000});
   CHECK(clock.notes()[0].find("1500 MHz") != std::string::npos);
+  CHECK(clock.notes()[0].find("a clock of 1695 MHz") != std::string::npos);
   const auto die = known({"NVIDIA GeForce RTX 4070", "AD103", 46, 2475000});
   CHECK(die.notes()[0].find("chip AD104") != std::string::npos);
 }
@@ -244,6 +245,22 @@ TEST_CASE("an unknown GPU is refused with the option to type, or has what the us
   CHECK(given.of("fp32")->source == "--peak");
   CHECK_FALSE(given.of("fp64"));
   CHECK_FALSE(given.memory());
+}
+
+TEST_CASE("a device without a name has the peaks that the user gives for all") {
+  const auto unknown = find_peaks({"", "GZ900", 1, 1}, {});
+  CHECK(unknown.error.find("a device without a name is not in the table") != std::string::npos);
+  CHECK(unknown.error.find("--peak 'fp32=VALUE'") != std::string::npos);
+  CHECK(peak(known({"", "GZ900", 1, 1}, {option("fp32=67T")}), "fp32") == 67e12);
+}
+
+// A board of A100 whose name is no product's.
+TEST_CASE("an A100 of 40 GB has its peaks by its board's name, too") {
+  const auto board = known({"NVIDIA A100-PG509-200", "GA100", 108, 1410000});
+  const auto product = known({"NVIDIA A100-SXM4-40GB", "GA100", 108, 1410000});
+  for (const char* precision : {"fp64", "fp32", "fp16", "tensor_tf32", "tensor_bf16"})
+    CHECK(peak(board, precision) == peak(product, precision));
+  CHECK(board.memory()->per_second == product.memory()->per_second);
 }
 
 TEST_CASE("--peak goes over the table, the last one for a precision first") {

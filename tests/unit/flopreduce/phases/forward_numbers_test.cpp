@@ -248,30 +248,65 @@ TEST_CASE("work with weights in the middle of a pass may be another model's") {
   CHECK(r.unclear.flop == 2 * 570);
 }
 
-TEST_CASE("at the ends of a batch it is unclear whether launches without a number ran forward") {
-  Training t;
-  t.together = false;  // a batch for each launch
-  t.run(kMain, {}, "aten::addmm, sizes = [[8], [4, 288], [288, 8]]", 10, 0);
-  t.run(kMain, {}, "aten::cos, sizes = [[4, 8]]", 100, kNone);
-  t.run(kMain, {}, "aten::addmm, sizes = [[8], [4, 288], [288, 8]]", 10, 1);
-  t.node("AddmmBackward0", 20, 1);
-  t.node("AddmmBackward0", 20, 0);
-  const Report alone = t.reduce();
-  CHECK(flop_of(alone, "forward") == 2 * 20);
-  CHECK(alone.unclear.launches == 0);  // nothing in its batch says that it is near a pass
+TEST_CASE("between two launches of a forward pass others ran forward, in whatever batches") {
+  const std::string addmm = "aten::addmm, sizes = [[8], [4, 288], [288, 8]]";
+  for (int cut = 0; cut < 8; ++cut) {
+    INFO(cut);
+    Training t;
+    const auto write_if = [&](int bit) {
+      if ((cut >> bit & 1) != 0) t.write(kMain);
+    };
+    t.run(kMain, {}, addmm, 10, 0);
+    write_if(0);
+    t.run(kMain, {}, "aten::cos, sizes = [[4, 8]]", 100, kNone);
+    write_if(1);
+    t.run(kMain, {}, "aten::sin, sizes = [[4, 8]]", 300, kNone);
+    write_if(2);
+    t.run(kMain, {}, addmm, 10, 1);
+    t.node("AddmmBackward0", 20, 1);
+    t.node("AddmmBackward0", 20, 0);
+    const Report r = t.reduce();
+    CHECK(flop_of(r, "forward") == 2 * 420);
+    CHECK(r.unclear.launches == 0);
+  }
+  // A layer among them may be a teacher's, wherever it was written.
+  for (const bool together : {true, false}) {
+    Training t;
+    t.together = together;
+    t.run(kMain, {}, addmm, 10, 0);
+    t.run(kMain, {}, "aten::cos, sizes = [[4, 8]]", 100, kNone);
+    t.run(kMain, {}, addmm, 500, kNone);
+    t.run(kMain, {}, "aten::sin, sizes = [[4, 8]]", 300, kNone);
+    t.run(kMain, {}, addmm, 10, 1);
+    t.node("AddmmBackward0", 20, 1);
+    t.node("AddmmBackward0", 20, 0);
+    const Report r = t.reduce();
+    CHECK(flop_of(r, "forward") == 2 * 20);
+    CHECK(r.unclear.flop == 2 * 900);
+  }
+}
 
-  Training two;
-  two.run(kMain, {}, "aten::addmm, sizes = [[8], [4, 288], [288, 8]]", 10, 0);
-  two.run(kMain, {}, "aten::cos, sizes = [[4, 8]]", 100, kNone);
-  two.write(kMain);
-  two.run(kMain, {}, "aten::sin, sizes = [[4, 8]]", 300, kNone);
-  two.run(kMain, {}, "aten::addmm, sizes = [[8], [4, 288], [288, 8]]", 10, 1);
-  two.node("AddmmBackward0", 20, 1);
-  two.node("AddmmBackward0", 20, 0);
-  const Report r = two.reduce();
-  CHECK(flop_of(r, "forward") == 2 * 20);
-  CHECK(r.unclear.launches == 2);
-  CHECK(r.unclear.flop == 2 * 400);
+TEST_CASE(
+    "at the ends of a recording it is unclear whether launches without a number ran forward") {
+  for (const bool together : {true, false}) {
+    Training t;
+    t.together = together;
+    const std::string addmm = "aten::addmm, sizes = [[8], [4, 288], [288, 8]]";
+    t.run(kMain, {}, "aten::cos, sizes = [[4, 8]]", 100, kNone);  // number 0 is on another stream
+    t.run(kMain, {}, addmm, 10, 1);
+    t.write(kMain);
+    t.scene.trace().stream(2, 1);
+    const auto other = t.scene.path({addmm}), sine = t.scene.path({"aten::sin, sizes = [[4, 8]]"});
+    const auto kernel = t.scene.kernel("other stream", 10), sines = t.scene.kernel("sines", 300);
+    t.scene.trace().launches({t.scene.at(kernel, other, 0)}, kMain, 2);
+    t.scene.trace().launches({t.scene.at(sines, sine, kNone)}, kMain, 2);
+    t.node("AddmmBackward0", 20, 1);
+    t.node("AddmmBackward0", 20, 0);
+    const Report r = t.reduce();
+    CHECK(flop_of(r, "forward") == 2 * 20);
+    CHECK(r.unclear.launches == 2);
+    CHECK(r.unclear.flop == 2 * 400);
+  }
 }
 
 TEST_CASE("products of an optimizer are told where no number places them") {

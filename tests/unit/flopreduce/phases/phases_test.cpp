@@ -124,6 +124,68 @@ TEST_CASE("forward work inside backward is recomputation") {
   CHECK(phase_of({"aten::linear, sizes = [[2, 2]]"}) == "other");
 }
 
+// PyTorch runs forward work again inside of nodes only. Ranges by hand are on the thread that calls
+// backward(), and may hold more than that call.
+TEST_CASE("in a backward range by hand, forward work runs for the first time") {
+  const std::string node = "autograd::engine::evaluate_function: ";
+  const std::vector<std::string> names{"forward",
+                                       "aten::linear, sizes = [[2, 2], [2, 2], []]",
+                                       "aten::layer_norm, sizes = [[2, 2], [], [2], [2], [], []]",
+                                       "aten::relu, sizes = [[2, 2]]",
+                                       "aten::log_softmax, sizes = [[2, 2], [], []]",
+                                       "aten::cross_entropy_loss, sizes = [[2, 2], [2]]",
+                                       "aten::nll_loss, sizes = [[2, 2], [2], [], [], []]",
+                                       "flash_attn::_flash_attn_forward, sizes = [[2, 2, 2, 2]]"};
+  for (const std::string& name : names) {
+    INFO(name);
+    TraceBuilder t;
+    t.header();
+    t.device();
+    t.stream();
+    t.thread(1, "python");
+    t.thread(2, "pt_autograd_0");
+    t.kernel(1, "k", 11);
+    t.path(1, 0, "## backward ##");
+    t.path(2, 1, name);
+    t.path(3, 0, node + "MulBackward0");
+    t.path(4, 3, name);
+    t.path(5, 1, "aten::mul, sizes = [[2, 2], []]");
+    const bool gradient = name.starts_with("aten::nll_loss,");
+    // A range by hand inside of a node is inside of the node.
+    t.path(6, 3, "backward of mine");
+    t.path(7, 6, name);
+    for (const uint32_t path : {2U, 5U}) t.launches({{1, 5, path}});
+    for (const uint32_t path : {4U, 7U}) t.launches({{1, 5, path}}, 2);
+    t.end();
+    std::map<std::string, uint64_t> launches;
+    for (const PhaseReport& phase : reduce_bytes({t.bytes()}).phases)
+      launches[phase.name] = phase.work.launches;
+    if (gradient)
+      CHECK(launches == std::map<std::string, uint64_t>{{"forward", 1}, {"backward", 3}});
+    else
+      CHECK(launches ==
+            std::map<std::string, uint64_t>{{"forward", 1}, {"backward", 1}, {"recompute", 2}});
+  }
+  // On autograd's thread without any nodes' names; and on the calling thread, which nodes have.
+  CHECK(phase_of({"backward", names[1]}, "pt_autograd_0") == "recompute");
+  CHECK(phase_of({node + "AddmmBackward0", "backward", names[1]}) == "recompute");
+  // A program without autograd, whose ranges are all made by hand.
+  CHECK(phase_of({"backward", "forward"}) == "recompute");
+}
+
+// The interpreter has a range for each method that it runs, with the sizes of its arguments.
+TEST_CASE("names of TorchScript's methods are no phases") {
+  for (const char* method : {"forward, sizes = [[], []]", "<forward op>, sizes = [[300], []]",
+                             "loss, sizes = [[4]]", "backward, sizes = [[4], [4]]"}) {
+    INFO(method);
+    const std::string inner = "fbgemm::permute_sparse_features, sizes = [[300], [300, 2048]]";
+    CHECK(phase_of({"## prepare next batch ##", method, inner}) == "other");
+    CHECK(phase_of({"forward", method, inner}) == "forward");
+    CHECK(phase_of({"forward", method, inner}, "pt_autograd_0") == "recompute");
+  }
+  CHECK(phase_of({"forward"}) == "forward");
+}
+
 TEST_CASE("inside recomputation forward words stay recomputation, at any depth") {
   const std::string node = "autograd::engine::evaluate_function: ";
   const std::vector<std::string> checkpoint = {node + "CheckpointFunctionBackward",

@@ -1,6 +1,6 @@
 #include "passes/rows/number_split.h"
 
-#include "analytic/operator_flop.h"
+#include <algorithm>
 
 namespace flopinj::reduce {
 namespace {
@@ -31,7 +31,7 @@ std::set<uint32_t> rules_around(const OperatorMap& operators,
   return rules;
 }
 
-// The last numbered launch of a batch.
+// A numbered launch before others.
 struct Before {
   uint64_t number = 0;  // none yet
   NumberTells tells = NumberTells::kNothing;
@@ -71,17 +71,10 @@ bool NumberSplit::may_run_forward(const ForwardNumbers::Passes& passes, uint32_t
   return path == kNoIndex || entry->second.contains(source_->operators.rule_around(path));
 }
 
-// Whether a product that the path is inside of has an operand that may be weights.
 bool NumberSplit::has_weights(uint32_t path) {
   if (path == kNoIndex) return false;
   const auto [known, fresh] = weights_.try_emplace(path, false);
-  if (!fresh) return known->second;
-  for (; path != kNoIndex && !known->second; path = source_->operators.parent_of(path)) {
-    const OperatorName* const name = source_->operators.name_of(path);
-    if (name == nullptr) break;
-    const auto gradients = operator_gradients(*name);
-    known->second = gradients && gradients->by_input > 0;
-  }
+  if (fresh) known->second = source_->operators.has_weights(path);
   return known->second;
 }
 
@@ -96,10 +89,30 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
     return cuts_;
   }
   NumberReader reader(passes);
-  Before before;
+  const auto numbered = [&](uint64_t number, uint32_t path, bool open) {
+    Before at{number, {}, {}};
+    at.tells = reader.tells(
+        number, [&](const ForwardNumbers::Pass& pass) { return is_of(*source_, pass, path); });
+    at.pass = reader.pass();
+    if (at.tells == NumberTells::kUnclear && !open) at.tells = NumberTells::kNothing;
+    return at;
+  };
+  // In another batch.
+  const auto beyond = [&](const BatchEdges::Numbered& launch) {
+    if (launch.number == 0) return Before{};
+    return numbered(launch.number, launch.path, may_run_forward(*passes, launch.path));
+  };
+  const auto may_have_weights = [&](const BatchEdges::Gap& gap) {
+    may_run_forward(*passes, kNoIndex);
+    return std::ranges::any_of(gap.rules_of_weights,
+                               [&](uint32_t rule) { return around_.at(passes).contains(rule); });
+  };
+  const BatchEdges::Ends ends = source_->numbers.edges().of(trace, batch.packet());
+  Before before = ends.first != nullptr ? beyond(ends.first->before) : Before{};
   size_t end = 0;
   size_t waiting = SIZE_MAX;  // the first of the last cuts, which have no number
-  bool weights = false;       // among the operands of these
+  // Among the operands of these.
+  bool weights = ends.first != nullptr && may_have_weights(*ends.first);
   const auto settle = [&](NumberTells tells) {
     for (; waiting < cuts_.size(); ++waiting)
       if (!cuts_[waiting].settled && tells != NumberTells::kNothing) cuts_[waiting].tells = tells;
@@ -119,17 +132,15 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
       weights = weights || (open && has_weights(path));
       continue;
     }
-    Before now{call.sequence, {}, {}};
-    now.tells = reader.tells(call.sequence, [&](const ForwardNumbers::Pass& pass) {
-      return is_of(*source_, pass, path);
-    });
-    now.pass = reader.pass();
-    if (now.tells == NumberTells::kUnclear && !open) now.tells = NumberTells::kNothing;
-    if (waiting != SIZE_MAX) settle(between(before, now, weights));
+    const Before now = numbered(call.sequence, path, open);
+    settle(between(before, now, weights));
     before = now;
     add({end, now.tells, true});
   }
-  if (waiting != SIZE_MAX) settle(behind(before));
+  if (ends.last != nullptr && ends.last->after.number != 0)
+    settle(between(before, beyond(ends.last->after), weights || may_have_weights(*ends.last)));
+  else
+    settle(behind(before));
   if (cuts_.empty()) cuts_.push_back({});
   return cuts_;
 }

@@ -1,10 +1,11 @@
 // What sequence numbers show of the launches of a batch.
 //
 // Launches without numbers (gradients were off: rotary embeddings, masks) ran in a forward pass
-// where the launches before and after them on their thread and stream did. Where weights are among
-// their operands they may be a model of their own, such as a teacher, and are unclear. What is
-// before the first numbered launch of a batch, or behind the last, inside of a pass, is too, and so
-// are layers without numbers in an optimizer's step that runs forward passes.
+// where the launches before and after them on their thread and stream did, in whatever batch these
+// are. Where weights are among their operands they may be a model of their own, such as a teacher,
+// and are unclear. What is before the first numbered launch of a recording, or behind the last,
+// inside of a pass, is too, and so are layers without numbers in an optimizer's step that runs
+// forward passes.
 #pragma once
 #include <cstddef>
 #include <cstdint>

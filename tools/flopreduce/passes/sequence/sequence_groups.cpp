@@ -24,6 +24,7 @@ void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternTable
   auto* const lane = places_.lane(batch.thread(), batch.stream());
   if (lane == nullptr) return damage.add(Damage::kTableFull);
   for (const LaunchCall& call : batch.calls(patterns, calls_)) {
+    if (!call.graph && call.sequence == 0) without_number(*lane, damage);
     if (call.path - 1 >= IdMap::kMaxId) continue;  // in no range: no operator
     const uint32_t number = places_.number(*lane, call.path);
     if (number == places_.kNone) {
@@ -39,15 +40,27 @@ void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternTable
         damage.add(Damage::kTableFull);
       continue;
     }
-    const SequenceWindow::Launches launches{number, call.launches, call.calls};
-    const auto added = window_.add(
-        call.sequence, launches, on.first, [] { return BackwardPasses::kNone; },
-        [](const auto&) {});
-    if (added == SequenceWindow::Added::kLate)
-      count({launches}, 1, damage);
-    else if (added == SequenceWindow::Added::kFull)
-      damage.add(Damage::kTableFull);
+    lane->known = {call.sequence, false};
+    add(call.sequence, {number, call.launches, call.calls}, damage);
   }
+}
+
+// Once behind each number.
+void SequenceGroups::without_number(Places::Lane& lane, DamageLog& damage) {
+  if (lane.known.last == 0 || std::exchange(lane.known.without, true)) return;
+  if (const uint32_t number = places_.number(lane, kWithout); number != places_.kNone)
+    add(lane.known.last, {number, 0, 0}, damage);
+}
+
+void SequenceGroups::add(uint64_t number, const SequenceWindow::Launches& launches,
+                         DamageLog& damage) {
+  const auto added = window_.add(
+      number, launches, places_[launches.place].first, [] { return SequenceWindow::InPass{}; },
+      [](const auto&) {});
+  if (added == SequenceWindow::Added::kLate && launches.count > 0)
+    count({launches}, 1, damage);
+  else if (added == SequenceWindow::Added::kFull)
+    damage.add(Damage::kTableFull);
 }
 
 bool SequenceGroups::add(const trace::SequenceGroups& message, DamageLog& damage) {

@@ -28,6 +28,9 @@ using SequenceGroup = std::vector<NumberedLaunches>;
 class SequenceGroups {
  public:
   static constexpr size_t kMaxInGroup = SequenceWindow::kMaxInGroup;
+  // The range path of an entry without launches: behind those of the number before it something
+  // without a number ran on that thread and stream.
+  static constexpr uint32_t kWithout = 0;
 
   void launches(const LaunchBatchReader& batch, const PatternTable& patterns, DamageLog& damage);
   // Those of a summary. False where they are malformed.
@@ -36,16 +39,22 @@ class SequenceGroups {
   std::vector<trace::SequenceGroups> take(DamageLog& damage);
 
  private:
-  void count(const SequenceWindow::Group& group, uint64_t times, DamageLog& damage);
-  void count(SequenceGroup group, uint64_t times, DamageLog& damage);
-
-  std::vector<LaunchCall> calls_;
   struct OnPlace {
     SequenceWindow::Next first;
     bool without_number = false;
   };
-  struct OfLane {};
-  LaunchPlaces<OnPlace, OfLane> places_;
+  struct OfLane {
+    uint64_t last = 0;  // number
+    bool without = false;
+  };
+  using Places = LaunchPlaces<OnPlace, OfLane>;
+  void without_number(Places::Lane& lane, DamageLog& damage);
+  void add(uint64_t number, const SequenceWindow::Launches& launches, DamageLog& damage);
+  void count(const SequenceWindow::Group& group, uint64_t times, DamageLog& damage);
+  void count(SequenceGroup group, uint64_t times, DamageLog& damage);
+
+  std::vector<LaunchCall> calls_;
+  Places places_;
   SequenceWindow window_;
   std::vector<std::pair<SequenceGroup, uint64_t>> groups_;  // times; some more than once
   std::unordered_set<uint32_t> without_;  // range paths of which some launches have no number

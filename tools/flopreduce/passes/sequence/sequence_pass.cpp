@@ -51,7 +51,7 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
   if (field != Field::launch_batch) return;
   DamageLog told;
   LaunchBatchReader batch;
-  if (!batch.open(packet.body, told)) return;
+  if (!batch.open(packet.body, told, packet.sequence)) return;
   Places::Lane* const lane = places_.lane(batch.thread(), batch.stream());
   if (lane != nullptr && std::exchange(lane->known.fresh, false)) {
     lane->known.passes.trace = trace;
@@ -59,7 +59,10 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
     if (device != kNoIndex) lane->known.window = window(device);
   }
   const auto calls = batch.calls(tables_.traces[trace].patterns, calls_at_hand_);
-  if (lane != nullptr) return launches(*lane, calls);
+  if (lane != nullptr) {
+    note_edges(lane->known, packet.sequence, calls);
+    return launches(*lane, calls);
+  }
   for (const LaunchCall& call : calls) uncounted({batch.thread(), batch.stream()}, call);
 }
 
@@ -96,10 +99,6 @@ void SequencePass::look_up(OnPlace& on, const LaunchPlace& place) {
   on.path = path_of(place.path);
   on.part = Part::kOutside;
   if (on.path == kNoIndex) return;
-  const auto calls = calls_of_.try_emplace(uint64_t{place.thread} << 32 | place.path,
-                                           static_cast<uint32_t>(counted_.size()));
-  if (calls.second) counted_.push_back({.path = on.path});
-  on.calls = calls.first->second;
   on.part = part_of(on.path, place.thread);
   on.node = operators_.outermost_node_of(on.path);
   on.own = operators_.own_number_of(on.path);
@@ -119,35 +118,74 @@ void SequencePass::uncounted(const LaunchPlace& lane, const LaunchCall& call) {
     lose(path, Lost::kOutOfWindow, call.launches);
 }
 
+void SequencePass::note_edges(OnLane& lane, uint32_t packet, std::span<const LaunchCall> calls) {
+  lane.edges.begin(packet);
+  for (const LaunchCall& call : calls) {
+    const uint32_t path =
+        call.path == 0 ? PathTable::kRoot : tables_.traces[trace_].paths.get(call.path);
+    if (has_number(call)) {
+      lane.edges.numbered(edges_, trace_, {call.sequence, path});
+      continue;
+    }
+    bool weights = false;
+    if (!call.graph && path != kNoIndex) {
+      const auto [known, fresh] = weights_.try_emplace(path, false);
+      if (fresh) known->second = operators_.has_weights(path);
+      weights = known->second;
+    }
+    lane.edges.unnumbered(weights, weights ? operators_.rule_around(path) : kNoIndex);
+  }
+  lane.edges.end(edges_, trace_);
+}
+
+// Once behind the last operators with a number, outside of nodes.
+void SequencePass::without_number(Places::Lane& of, const LaunchCall& call) {
+  OnLane& lane = of.known;
+  if (lane.operators == 0 || lane.without || lane.window == nullptr) return;
+  const uint32_t path = path_of(call.path);
+  if (path != kNoIndex && operators_.node_of(path) != nullptr) return;
+  lane.without = true;
+  const uint32_t number = places_.number(of, SequenceGroups::kWithout);
+  if (number == Places::kNone) return;
+  OnPlace& on = places_[number];
+  on.part = Part::kWithout;
+  lane.window->add(
+      lane.operators, {number, 0, 0}, on.first, [] { return SequenceWindow::InPass{}; },
+      [&](const SequenceWindow::Complete& done) { complete(*lane.window, done); });
+}
+
 void SequencePass::launches(Places::Lane& of, std::span<const LaunchCall> calls) {
   OnLane& lane = of.known;
   for (const LaunchCall& call : calls) {
     const uint32_t number = has_number(call) ? places_.number(of, call.path) : Places::kNone;
     if (number == Places::kNone) {
+      if (call.sequence == 0 && !call.graph) without_number(of, call);
       uncounted({of.thread, of.stream}, call);
       continue;
     }
     OnPlace& on = places_[number];
     if (on.part == Part::kNotLookedUp) look_up(on, places_.place(number));
-    if (on.part == Part::kOutside) continue;
-    Counted& counted = counted_[on.calls];
-    counted.calls += counted.last != call.sequence ? 1 : 0;
-    counted.last = call.sequence;
-    if (on.part == Part::kOperator)
+    if (on.part == Part::kOutside || on.part == Part::kWithout) continue;
+    if (on.part == Part::kOperator) {
       own_numbers_.outside(lane.own);
-    else
+      lane.operators = call.sequence;
+      lane.without = false;
+    } else {
       own_numbers_.launch(lane.own, on.node, on.own, on.path, call.sequence);
-    if (on.part == Part::kNone) continue;
-    const auto pass = [&] {
-      return on.in_pass ? backward_passes_.node(lane.passes, call.sequence) : BackwardPasses::kNone;
+    }
+    const auto pass = [&]() -> SequenceWindow::InPass {
+      if (!on.in_pass) return {};
+      return {backward_passes_.node(lane.passes, call.sequence), of.stream};
     };
     auto added = SequenceWindow::Added::kLate;
     if (lane.window != nullptr)
       added = lane.window->add(
           call.sequence, {number, call.launches, call.calls}, on.first, pass,
           [&](const SequenceWindow::Complete& done) { complete(*lane.window, done); });
-    if (added != SequenceWindow::Added::kYes && on.part == Part::kInNode)
-      lose(on.path, Lost::kOutOfWindow, call.launches);
+    if (added == SequenceWindow::Added::kYes) continue;
+    if (on.last != call.sequence) add_saturating(calls_.calls[on.path], uint64_t{1});
+    on.last = call.sequence;
+    if (on.part == Part::kInNode) lose(on.path, Lost::kOutOfWindow, call.launches);
   }
 }
 
@@ -181,13 +219,24 @@ void SequencePass::count_group(uint64_t times, const SequenceGroup& group) {
       add_saturating(calls_.calls[path], times);
 }
 
+// The same of launches by their places.
+void SequencePass::count_calls(const SequenceWindow::Group& group, uint64_t times) {
+  std::set<std::pair<uint32_t, uint32_t>> called;
+  for (const SequenceWindow::Launches& l : group) {
+    const uint32_t path = places_[l.place].path;
+    if (path != kNoIndex && called.emplace(places_.place(l.place).thread, path).second)
+      add_saturating(calls_.calls[path], times);
+  }
+}
+
 void SequencePass::group(uint64_t times, const SequenceGroup& group) {
   std::map<uint32_t, Group> groups;  // by device
   for (const NumberedLaunches& l : group) {
     const uint32_t path = path_of(l.path);
-    if (path == kNoIndex) continue;
+    const bool without = l.path == SequenceGroups::kWithout;
+    if (path == kNoIndex && !without) continue;
     const uint32_t device = device_of(l.stream);
-    const Part part = part_of(path, l.thread);
+    const Part part = without ? Part::kWithout : part_of(path, l.thread);
     if (device != kNoIndex)
       add(groups[device], part, {path, l.thread, l.stream}, l.launches, l.calls);
     else if (part == Part::kInNode)
@@ -198,7 +247,14 @@ void SequencePass::group(uint64_t times, const SequenceGroup& group) {
 
 void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t launches,
                        uint64_t calls) {
-  if (part == Part::kNone) return;
+  if (part == Part::kNone || part == Part::kOutside) return;
+  const auto on_lane = [&](const Operator& o) {
+    return o.thread == of.thread && o.stream == of.stream;
+  };
+  if (part == Part::kWithout) {
+    if (std::ranges::any_of(group.operators, on_lane)) group.without.push_back(of);
+    return;
+  }
   if (part != Part::kOperator) {
     const bool again = part == Part::kAgain;
     for (InNode& known : group.in_nodes) {
@@ -215,30 +271,39 @@ void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t lau
   }
   auto& list = group.operators;
   // An operator that comes again is the last one now.
-  list.erase_if([&](const Operator& o) {
-    return o.path == of.path && o.thread == of.thread && o.stream == of.stream;
-  });
-  if (list.size() == kMaxOperators) {
-    list.pop_front();
+  list.erase_if([&](const Operator& o) { return on_lane(o) && o.path == of.path; });
+  if (static_cast<size_t>(std::ranges::count_if(list, on_lane)) == kMaxOperators) {
+    const Operator first = *std::ranges::find_if(list, on_lane);
+    list.erase_if([&](const Operator& o) { return on_lane(o) && o.path == first.path; });
     group.crowded = true;
   }
   list.push_back(of);
+  group.without.erase_if(on_lane);
 }
 
+// Of several nodes with the number, that of the lowest path.
 BackwardPasses::Own SequencePass::own_of(const SequenceWindow& window, uint32_t of) {
   const Group group = named(window.group(of));
+  Home home;
+  const AutogradNode* its = nullptr;
+  uint32_t lowest = kNoIndex;
   for (const InNode& l : group.in_nodes) {
     const AutogradNode& node = *operators_.node_of(l.path);
-    if (l.again || node.inside != PathTable::kRoot) continue;
-    const Home home = among_operators(group, node);
-    if (home.path == kNoIndex) continue;
-    const uint32_t at = operators_.operator_of(home.path);
-    uint64_t calls = 0;
-    for (const SequenceWindow::Launches& of_call : window.group(of))
-      if (operators_.operator_of(places_[of_call.place].path) == at) calls += of_call.calls;
-    return {home.thread, at, operators_.function_of(home.path, node), true, calls > 1};
+    if (l.again || node.inside != PathTable::kRoot || l.path >= lowest) continue;
+    const Home found = among_operators(group, node);
+    if (found.path == kNoIndex) continue;
+    home = found;
+    its = &node;
+    lowest = l.path;
   }
-  return {.known = true};
+  if (its == nullptr) return {.known = true};
+  const uint32_t at = operators_.operator_of(home.path);
+  uint64_t calls = 0;
+  for (const SequenceWindow::Launches& of_call : window.group(of))
+    if (const uint32_t path = places_[of_call.place].path;
+        path != kNoIndex && operators_.operator_of(path) == at)
+      calls += of_call.calls;
+  return {home.thread, at, operators_.function_of(home.path, *its), true, calls > 1};
 }
 
 void SequencePass::join_group(const Group& group, uint64_t times) {
@@ -269,36 +334,51 @@ SequencePass::Home SequencePass::home_of(const Group& group, const InNode& launc
   return among_operators(group, node);
 }
 
+// A node that is named for no function is that of any operator that may have a gradient; of a
+// library's function, where it is a library's.
+bool SequencePass::may_own(const Operator& of, const AutogradNode& node) const {
+  if (node.function != 0) return operators_.function_of(of.path, node) != kNoIndex;
+  return node.of_library ? operators_.of_library(of.path) : !operators_.without_gradient(of.path);
+}
+
+// The last one that may own the node. Nothing says in what order threads ran, nor streams: of
+// several streams the last ones of each have to be of one operator, or of one function.
 SequencePass::Home SequencePass::among_operators(const Group& group,
                                                  const AutogradNode& node) const {
   if (group.operators.empty()) return {kNoIndex, Lost::kWithoutForward};
-  const auto fits = [&](const Operator& o) {
-    return node.function == 0 || operators_.function_of(o.path, node) != kNoIndex;
+  FewList<Operator, 2> last;  // of each stream
+  for (const Operator& o : group.operators) {
+    if (!may_own(o, node)) continue;
+    if (!last.empty() && last.front().thread != o.thread) return {kNoIndex, Lost::kAmbiguous};
+    last.erase_if([&](const Operator& l) { return l.stream == o.stream; });
+    last.push_back(o);
+  }
+  if (last.empty()) return {kNoIndex, group.crowded ? Lost::kOutOfWindow : Lost::kOtherOperator};
+  uint32_t of = 0;
+  for (const Operator& o : last) of = std::max(of, operators_.operator_of(o.path));
+  const uint32_t function = operators_.function_of(last.front().path, node);
+  const uint32_t thread = last.front().thread;
+  const auto same = [&](const Operator& o) { return operators_.operator_of(o.path) == of; };
+  const auto beside = [&](const Operator& o) {
+    return function != kNoIndex && operators_.function_of(o.path, node) == function;
   };
-  const Operator* last = nullptr;
-  for (const Operator& o : group.operators)
-    if (fits(o)) last = &o;
-  if (last == nullptr) return {kNoIndex, group.crowded ? Lost::kOutOfWindow : Lost::kOtherOperator};
-  const uint32_t function = operators_.function_of(last->path, node);
+  if (!std::ranges::all_of(last, same) && !std::ranges::all_of(last, beside))
+    return {kNoIndex, Lost::kAmbiguous};
+  const auto behind = [&](const Operator& w) { return w.thread == thread; };
+  if (node.function == 0 && std::ranges::any_of(group.without, behind))
+    return {kNoIndex, Lost::kOtherOperator};
   // Of the operator's paths always the same one.
-  const uint32_t of = operators_.operator_of(last->path);
-  uint32_t path = last->path;
+  uint32_t path = kNoIndex;
   bool several = false;
   for (const Operator& o : group.operators) {
-    if (!fits(o)) continue;
-    const bool same = operators_.operator_of(o.path) == of;
-    const bool beside = !same && operators_.function_of(o.path, node) == function;
-    // Nothing says in what order threads ran, nor streams.
-    if (o.thread != last->thread || (!same && !beside && o.stream != last->stream))
-      return {kNoIndex, Lost::kAmbiguous};
-    if (same) path = std::min(path, o.path);
-    several = several || beside;
+    if (!may_own(o, node)) continue;
+    if (same(o)) path = std::min(path, o.path);
+    several = several || (!same(o) && beside(o));
   }
   // Paths have higher numbers than what is around them: operators inside of the function share its
   // node.
-  if (several && function != kNoIndex && function < of)
-    return {function, Lost::kNone, true, last->thread};
-  return {path, Lost::kNone, false, last->thread};
+  if (several && function < of) return {function, Lost::kNone, true, thread};
+  return {path, Lost::kNone, false, thread};
 }
 
 // An operator with the number in the node that evaluates this one.
@@ -349,6 +429,7 @@ void SequencePass::lose(uint32_t backward, Lost lost, uint64_t launches) {
 ForwardNumbers SequencePass::take_numbers(bool all) {
   ForwardNumbers numbers = backward_passes_.take();
   if (!all) numbers.keep(open_);
+  numbers.set_edges(std::move(edges_));
   // Transforms of torch.func number what they run by themselves.
   if (none_joined_)
     for (const auto& [trace, thread] : open_) numbers.add(trace, thread);
@@ -365,15 +446,14 @@ void SequencePass::end_trace() {
   for (auto& entry : windows_) {
     SequenceWindow& window = entry.second;
     window.end([&](const SequenceWindow::Complete& number) { complete(window, number); });
-    for (uint32_t group = 1; group < window.groups(); ++group)
-      if (window.times(group) > 0) join_group(named(window.group(group)), window.times(group));
+    for (uint32_t group = 1; group < window.groups(); ++group) {
+      if (window.times(group) == 0) continue;
+      count_calls(window.group(group), window.times(group));
+      join_group(named(window.group(group)), window.times(group));
+    }
   }
   windows_.clear();
   places_.end([&](Places::Lane& lane) { own_numbers_.outside(lane.known.own); });
-  calls_of_.clear();
-  for (const Counted& counted : counted_)
-    if (counted.calls > 0) add_saturating(calls_.calls[counted.path], counted.calls);
-  counted_.clear();
 }
 
 OperatorCalls SequencePass::take() {

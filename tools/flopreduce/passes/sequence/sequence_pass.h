@@ -4,10 +4,13 @@
 // PyTorch counts the nodes of autograd's graph, per thread. Every operator carries the number that
 // the next node will get, also one that makes none: `aten::add_, seq = 7` (a counter of batches)
 // before `aten::batch_norm, seq = 7`. So a number has several operators, and its node says by name
-// which of them is its own (phases/operators.h); where the name does not say, it is the last one,
-// since a number is given out once. Nodes run on another thread, and either may come first in a
-// trace. So each device of a trace has a SequenceWindow of the operators' and the nodes' launches,
-// and what shares a number is joined.
+// which of them is its own (phases/operators.h); where the name does not say, it is the last one
+// that may have a gradient, since a number is given out once. It is unknown where something without
+// a number ran behind it: a library's function may have had the node, and no number of its own.
+// Nodes run on another thread, and either may come first in a trace. So each device of a trace has
+// a SequenceWindow of the operators' and the nodes' launches, and what shares a number is joined.
+// Batches of threads and streams come in any order, which says nothing: of several, the last ones
+// of each count.
 //
 // A node evaluated inside of another belongs to an operator that ran inside of that one too: a
 // reentrant checkpoint runs forward again and then backward.
@@ -24,6 +27,7 @@
 #include "passes/sequence/own_numbers.h"
 #include "passes/sequence/sequence_groups.h"
 #include "passes/sequence/sequence_window.h"
+#include "phases/batch_edges.h"
 #include "phases/operator_calls.h"
 #include "phases/operators.h"
 #include "phases/phases.h"
@@ -37,7 +41,7 @@ class SequencePass {
  public:
   static constexpr size_t kMaxWindows = 16;  // devices of a trace; about 4 MiB each
   static constexpr size_t kMaxJoined = 1U << 20;
-  static constexpr size_t kMaxOperators = 8;  // of a number: the last ones
+  static constexpr size_t kMaxOperators = 8;  // of a number on a thread and stream: the last ones
   static constexpr size_t kMaxInNode =
       256;  // range paths with launches of a number inside of nodes
 
@@ -67,16 +71,26 @@ class SequencePass {
   };
   // What has one number on one device.
   struct Group {
-    FewList<Operator, 2> operators;  // in the order of their last launches
+    FewList<Operator, 2> operators;  // of a thread and stream, in the order of their last launches
+    // Threads and streams where something without a number ran behind these; no paths.
+    FewList<Operator, 1> without;
     FewList<InNode, 2> in_nodes;
     bool crowded = false;  // there were more operators
   };
   // What a range path makes of its launches.
-  enum class Part : uint8_t { kNotLookedUp, kOperator, kInNode, kAgain, kNone, kOutside };
+  enum class Part : uint8_t {
+    kNotLookedUp,
+    kOperator,
+    kInNode,
+    kAgain,
+    kNone,
+    kOutside,
+    kWithout  // no number: SequenceGroups::kWithout
+  };
   struct OnPlace {
     SequenceWindow::Next first;
     uint32_t path = kNoIndex;
-    uint32_t calls = 0;          // of counted_
+    uint64_t last = 0;           // sequence number of the last launch that no window has
     uint32_t node = 0, own = 0;  // of the path: what OwnNumbers::launch() asks for
     Part part = Part::kNotLookedUp;
     bool in_pass = false;  // in a node that no other one evaluates
@@ -87,6 +101,9 @@ class SequencePass {
     SequenceWindow* window = nullptr;  // nullptr where there is none for this device
     BackwardPasses::Lane passes;
     OwnNumbers::Lane own;
+    BatchEdges::Lane edges;
+    uint64_t operators = 0;  // number of the last operators
+    bool without = false;    // something without a number ran behind them
   };
   using Places = LaunchPlaces<OnPlace, OnLane>;
   // The forward operator of a launch, or why there is none.
@@ -102,6 +119,8 @@ class SequencePass {
   uint32_t thread_name(uint32_t id) const;
   Part part_of(uint32_t path, uint32_t thread) const;
   void launches(Places::Lane& lane, std::span<const LaunchCall> calls);
+  void note_edges(OnLane& lane, uint32_t packet, std::span<const LaunchCall> calls);
+  void without_number(Places::Lane& lane, const LaunchCall& call);
   void uncounted(const LaunchPlace& lane, const LaunchCall& call);
   void look_up(OnPlace& on, const LaunchPlace& place);
   uint32_t path_of(uint32_t id) const;  // kNoIndex where it is no range
@@ -109,18 +128,21 @@ class SequencePass {
   void groups(const Packet& packet);
   void group(uint64_t times, const SequenceGroup& group);
   void count_group(uint64_t times, const SequenceGroup& group);
+  void count_calls(const SequenceWindow::Group& group, uint64_t times);
   void add(Group& group, Part part, const Operator& of, uint64_t launches, uint64_t calls);
   Group named(const SequenceWindow::Group& group);
   void complete(SequenceWindow& window, const SequenceWindow::Complete& number) {
-    if (number.pass == BackwardPasses::kNone) return;
+    if (number.passes.front().pass == BackwardPasses::kNone) return;
     BackwardPasses::Own& own = window.own(number.group);
     if (!own.known) own = own_of(window, number.group);
-    backward_passes_.joined(number.pass, number.sequence, own);
+    for (const SequenceWindow::InPass& in : number.passes)
+      backward_passes_.joined(in.pass, number.sequence, own);
   }
   // Joins a group `times` times.
   void join_group(const Group& group, uint64_t times);
   Home home_of(const Group& group, const InNode& launches) const;
   Home among_operators(const Group& group, const AutogradNode& node) const;
+  bool may_own(const Operator& of, const AutogradNode& node) const;
   uint32_t inside_of_its_node(const Group& group, const AutogradNode& node) const;
   void join(const InNode& backward, uint32_t forward, uint64_t times);
   // Of the node of a group that no other node evaluates.
@@ -143,15 +165,10 @@ class SequencePass {
   bool none_joined_ = false;                      // and none is an operator's
   std::vector<bool> unknown_;                     // by path: calls cannot be counted
   std::vector<LaunchCall> calls_at_hand_;
+  BatchEdges edges_;
+  std::unordered_map<uint32_t, bool> weights_;  // by path: OperatorMap::has_weights()
   // Of the trace at hand.
   Places places_;
-  struct Counted {
-    uint32_t path = kNoIndex;
-    uint64_t last = 0;  // sequence number of the last launch
-    uint64_t calls = 0;
-  };
-  std::unordered_map<uint64_t, uint32_t> calls_of_;  // by thread and path: place in counted_
-  std::vector<Counted> counted_;
   std::unordered_map<uint32_t, SequenceWindow> windows_;  // by device
 };
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "passes/sequence/backward_passes.h"
@@ -53,10 +54,15 @@ class SequenceWindow {
   };
   // What shares a number, in the order of the last launches.
   using Group = std::vector<Launches>;
+  // A backward pass, as a stream's launches show it.
+  struct InPass {
+    uint32_t pass = BackwardPasses::kNone;
+    uint32_t stream = UINT32_MAX;
+  };
   struct Complete {
     uint64_t sequence = 0;  // plus 1
-    uint32_t pass = BackwardPasses::kNone;
     uint32_t group = 0;
+    std::array<InPass, 2> passes{};  // of the streams with the lowest numbers
   };
   enum class Added : uint8_t { kYes, kLate, kFull };
   // What followed a group the last time.
@@ -66,7 +72,7 @@ class SequenceWindow {
   };
 
   // `sequence`: plus 1. `first`: what followed no launches the last time; one for each place.
-  // pass() is asked for where there is room, and may be kNone. Calls complete(const Complete&) for
+  // pass(), an InPass, is asked for where there is room. Calls complete(const Complete&) for
   // the number that was in this place before.
   template <class Pass, class Visit>
   Added add(uint64_t sequence, Launches launches, Next& first, Pass&& pass, Visit&& complete) {
@@ -79,8 +85,7 @@ class SequenceWindow {
     const uint32_t group = after(slot.group, launches, first);
     if (group == kNoGroup) return Added::kFull;
     slot.group = group;
-    const uint32_t of = pass();
-    if (slot.pass == BackwardPasses::kNone) slot.pass = of;
+    note(slot, pass());
     return Added::kYes;
   }
   // Completes all that are left.
@@ -126,6 +131,14 @@ class SequenceWindow {
     }
   };
 
+  // In whatever order streams come.
+  static void note(Complete& slot, InPass in) {
+    if (in.pass == BackwardPasses::kNone) return;
+    for (InPass& known : slot.passes) {
+      if (known.pass == in.pass) return;
+      if (in.stream < known.stream) std::swap(known, in);
+    }
+  }
   uint32_t after(uint32_t group, const Launches& more, Next& first) {
     const Next& next = group == kEmpty ? first : groups_[group].next;
     return next.launches == more ? next.group : look_up(group, more, first);

@@ -131,14 +131,16 @@ void Condenser::keep(const Packet& packet) {
     case PacketField::device_times:
       read(trace::DeviceTimes(), [&](auto& message) { times_[message.device()] = message; });
       break;
-    case PacketField::copies:
-      for_each_copy(tables_, 0, packet, [&](uint32_t device, uint64_t begin_ns, uint64_t ns) {
+    case PacketField::copies: {
+      const auto add = [&](uint32_t device, uint64_t begin_ns, uint64_t ns) {
         TimeLine& line =
             time_lines_.try_emplace(device, most_open_intervals(tables_, 0)).first->second;
         line.in_order.add({begin_ns, ns, AtOnce::Launch::kCopy, 0, 0, 0, false},
                           TimeLine::to(line.at_once));
-      });
+      };
+      damage_.add(Damage::kBadTime, for_each_copy(tables_, 0, packet, add));
       break;
+    }
     case PacketField::at_once:
       read(trace::AtOnce(), [&](auto& message) { at_once_[message.device()] = message; });
       break;

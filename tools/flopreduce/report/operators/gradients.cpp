@@ -27,19 +27,20 @@ Products products_of(double ratio) {
   return Products::kNeither;
 }
 
-// Of calls that have one gradient or both; nothing where all have both.
-std::optional<GradientEvidence> some_calls(uint64_t input, uint64_t weight, const char* of) {
-  if (input == weight || input == 0 || weight == 0) return std::nullopt;
-  const auto all = static_cast<double>(std::max(input, weight));
-  const char* fewer = input < weight ? "input" : "weights'";
-  GradientEvidence evidence{Gradients::kBoth,
-                            std::string(of) + ": " + fewer + " gradient of " +
-                                to_grouped(std::min(input, weight)) + " of " +
-                                to_grouped(std::max(input, weight)) + " calls",
-                            GradientEvidence::Shares{}};
-  evidence.shares->input = static_cast<double>(input) / all;
-  evidence.shares->weight = static_cast<double>(weight) / all;
-  return evidence;
+// Of so many calls, each with a kernel for one gradient or for each of both; nothing where kernels
+// are too many or too few for that.
+std::optional<GradientEvidence> of_calls(uint64_t input, uint64_t weight, uint64_t calls) {
+  if (std::max(input, weight) > calls || input + weight < calls) return std::nullopt;
+  if (input == calls && weight == calls)
+    return GradientEvidence{Gradients::kBoth, "kernels named for both gradients", {}};
+  std::string text = "kernels named for one gradient: ";
+  if (input < calls) text += "input gradient of " + to_grouped(input);
+  if (input < calls && weight < calls) text += ", ";
+  if (weight < calls) text += "weights' gradient of " + to_grouped(weight);
+  const auto all = static_cast<double>(calls);
+  return GradientEvidence{Gradients::kBoth, text + " of " + to_grouped(calls) + " calls",
+                          GradientEvidence::Shares{static_cast<double>(input) / all,
+                                                   static_cast<double>(weight) / all}};
 }
 
 }  // namespace
@@ -80,11 +81,9 @@ GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first, bo
     return "kernel " + cut(demangle(kernel.name), 120);
   };
   if (input != nullptr && weight != nullptr) {
-    const bool one_each = facts.calls_counted && std::max(inputs, weights) == facts.calls;
-    const auto some = some_calls(inputs, weights, "kernels named for one gradient");
-    return some && one_each && other == nullptr
-               ? *some
-               : GradientEvidence{Gradients::kBoth, "kernels named for both gradients", {}};
+    if (facts.calls_counted && other == nullptr)
+      if (const auto counted = of_calls(inputs, weights, facts.calls)) return *counted;
+    return {Gradients::kBoth, "kernels named for both gradients", {}};
   }
   if (weight != nullptr && other == nullptr)
     return {Gradients::kNoInput, "only the weights' gradient: " + shown(*weight), {}};

@@ -55,7 +55,8 @@ ScreenProgram screen_program(const Report& report) {
   who += jobs_text(report);
   constexpr size_t kMostCommand = 60;
   std::map<std::string, size_t> devices;
-  for (const DeviceReport& d : report.devices) ++devices[d.facts.name()];
+  for (const DeviceReport& d : report.devices)
+    ++devices[d.facts.name().empty() ? kNoDeviceName : d.facts.name()];
   std::string gpus;
   for (const auto& [name, count] : devices)
     gpus += (gpus.empty() ? "" : ", ") + to_grouped(count) + " x " + name;

@@ -43,7 +43,9 @@ ShownFigure executed_figure(const Report& report) {
 // Why there is no share of peak over wall time, and what to do.
 std::string wall_missing(const UtilizationMethod* m, const Report& report) {
   for (const DevicePeaksReport& d : report.utilization.devices)
-    if (!d.error.empty()) return "no peak of '" + d.name + "' is known: --peak PRECISION=VALUE";
+    if (!d.error.empty())
+      return "no peak of " + (d.name == kNoDeviceName ? d.name : "'" + d.name + "'") +
+             " is known: --peak PRECISION=VALUE";
   if (m == nullptr) return "no device is known";
   if (m == report.utilization.mfu() && !m->flop.known())
     return "no operators: emit_nvtx(record_shapes=True) or --formula-flop";

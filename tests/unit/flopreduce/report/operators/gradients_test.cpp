@@ -392,6 +392,63 @@ TEST_CASE("gradients: of layers that share a range some may have one gradient, k
   CHECK(type_of(r, "aten::convolution_backward", "backward").cause == "one gradient of some calls");
 }
 
+// An attack by gradients takes the input's only, the step that trains the weights' only: of the
+// formula of both, half of each call's.
+TEST_CASE("gradients: each call may have one, each another one than the call before") {
+  for (const bool recorded : {true, false}) {
+    Scene s(recorded);
+    const Convolution conv(s, "conv1", 3, 4);
+    const uint32_t product = s.kernel("implicit_gemm", conv.products),
+                   by_input = s.kernel("sm80_dgrad", conv.products),
+                   by_weight = s.kernel("sm80_wgrad", conv.products);
+    s.launch(kMain, {s.call(product, conv.forward, 1)});
+    s.launch(kAutograd, {s.call(by_input, conv.backward, 1)});
+    s.launch(kMain, {s.call(product, conv.forward, 2)});
+    s.launch(kAutograd, {s.call(by_weight, conv.backward, 2)});
+    const Report r = s.reduce();
+    check_expected(layer_of(r, "conv1").expected, 1, 1);
+    CHECK(r.ratio.verdict == RatioVerdict::kInside);
+    CHECK(r.operators.formula_flop == static_cast<u128>(2 * (2 + 2) * conv.products));
+    const OperatorReport& backward = type_of(r, "aten::convolution_backward", "backward");
+    CHECK(backward.cause == "one gradient of some calls");
+    CHECK(*backward.model_flop == static_cast<u128>(2 * 2 * conv.products));
+  }
+}
+
+// A critic is trained by two batches, detached, and then frozen, where the generator is: three
+// of six gradients, one for each call.
+TEST_CASE("gradients: of a critic that is frozen for the generator's step") {
+  Scene s(true);
+  const Convolution conv(s, "critic", 3, 4);
+  const uint32_t product = s.kernel("implicit_gemm", conv.products),
+                 by_input = s.kernel("sm80_dgrad", conv.products),
+                 by_weight = s.kernel("sm80_wgrad", conv.products);
+  s.launch(kMain, {s.call(product, conv.forward, 1), s.call(product, conv.forward, 2)});
+  s.launch(kAutograd, {s.call(by_weight, conv.backward, 2), s.call(by_weight, conv.backward, 1)});
+  s.launch(kMain, {s.call(product, conv.forward, 3)});
+  s.launch(kAutograd, {s.call(by_input, conv.backward, 3)});
+  const Report r = s.reduce();
+  check_expected(layer_of(r, "critic").expected, 1, 1);
+  CHECK(r.operators.formula_flop == static_cast<u128>(2 * (3 + 3) * conv.products));
+}
+
+// Three kernels of one name in two calls: one call may have had both of one gradient's.
+TEST_CASE("gradients: kernels that are no one for each call do not say how many had which") {
+  Scene s(true);
+  const Convolution conv(s, "conv1", 3, 4);
+  const uint32_t product = s.kernel("implicit_gemm", conv.products),
+                 by_input = s.kernel("sm80_dgrad", conv.products),
+                 by_weight = s.kernel("sm80_wgrad_split", conv.products / 2);
+  s.launch(kMain, {s.call(product, conv.forward, 1), s.call(product, conv.forward, 2)});
+  for (const uint64_t number : {2, 1})
+    s.launch(kAutograd,
+             {s.call(by_input, conv.backward, number), s.at(by_weight, conv.backward, number),
+              s.at(by_weight, conv.backward, number)});
+  const Report r = s.reduce();
+  check_expected(layer_of(r, "conv1").expected, 2, 2);
+  CHECK(r.operators.formula_flop == static_cast<u128>(2 * (2 + 4) * conv.products));
+}
+
 // --- calls with and without backward that share a range
 
 // A teacher's layer has the student's sizes, and no number.

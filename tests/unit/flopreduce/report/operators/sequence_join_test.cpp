@@ -1,6 +1,9 @@
 // Which forward operator backward work belongs to, on ranges as PyTorch 2.15 emits them: every
 // operator carries the number that the next node will get. Executed figures are samples made up
 // here.
+#include <algorithm>
+#include <random>
+
 #include "operator_scene.h"
 #include "passes/sequence/sequence_pass.h"
 
@@ -14,6 +17,7 @@ std::string engine(const std::string& node) { return kNode + node; }
 // A scene of additions: each kernel does as many as told, so that FLOP tell whose launches they
 // are.
 struct Additions : Scene {
+  using Scene::Scene;
   Launch add(uint32_t path, double flop, uint64_t sequence) {
     return at(kernel("k" + std::to_string(++made), 0, flop), path, sequence);
   }
@@ -25,6 +29,11 @@ void check_row(const Report& r, const std::string& name, double forward, double 
   const ForwardBackward& row = by_forward(r, name);
   CHECK(row.forward.flop == static_cast<u128>(forward));
   CHECK(row.backward.flop == static_cast<u128>(backward));
+}
+
+bool is_forward(const Report& r, const std::string& name) {
+  return std::ranges::any_of(r.operators.by_forward,
+                             [&](const ForwardBackward& row) { return row.name == name; });
 }
 
 const std::string kNormSizes = "sizes = [[4, 8, 16, 16], [8], [8], [8], [8], [], [], [], []]";
@@ -130,6 +139,146 @@ TEST_CASE("join: where the node's name does not say, the last operator has the n
   const Report r = s.reduce();
   check_row(r, "torchvision::roi_align", 10, 30);
   check_row(r, "aten::mul", 1, 0);
+}
+
+// PyTorch's own operators have nodes with names. A table lookup of FBGEMM's is no dispatched
+// operator while gradients are on, so that it has no number; data that was prepared before shows
+// the next.
+TEST_CASE("join: a library's node is of no operator of PyTorch's") {
+  Additions s;
+  const auto zero = s.path({"prepare", "aten::zero_, sizes = [[16]]"});
+  const auto lookup = s.path({"forward", "fbgemm::lookup_function, sizes = [[1000, 64], [16]]"});
+  const auto mm = s.path({"forward", "aten::mm, sizes = [[4, 4], [4, 4]]"});
+  const std::string node = "torch::autograd::CppNode<SplitLookupFunction>";
+  s.launch(kMain, {s.add(zero, 1, 10), s.add(lookup, 2, UINT64_MAX), s.add(mm, 4, 11)});
+  s.launch(kAutograd, {s.add(s.path({engine("MmBackward0"), "MmBackward0"}), 8, 11),
+                       s.add(s.path({engine(node), node}), 100, 10)});
+  const Report r = s.reduce();
+  CHECK_FALSE(is_forward(r, "aten::zero_"));
+  check_row(r, "aten::mm", 4, 8);
+  CHECK(r.operators.other_operator == 1);
+  CHECK(r.operators.joined == 1);
+}
+
+TEST_CASE("join: of what has no number nothing is known, where it may have had the node") {
+  enum Behind { kNothing, kOfTheSame, kOfNext };
+  const std::string node = "torch::autograd::CppNode<LibraryFunction>";
+  for (const Behind behind : {kNothing, kOfTheSame, kOfNext}) {
+    Additions s;
+    const auto data = s.path({"prepare", "library::data, sizes = [[16]]"});
+    const auto own = s.path({"forward", "library::function, sizes = [[16]]"});
+    const auto cat = s.path({"forward", "aten::cat, sizes = [[8], [8], []]"});
+    const auto without = s.path({"forward", "library::unnumbered, sizes = [[16]]"});
+    std::vector<Launch> launches{s.add(data, 1, 10), s.add(own, 2, 10), s.add(cat, 4, 10)};
+    if (behind != kNothing) launches.push_back(s.add(without, 8, UINT64_MAX));
+    if (behind == kOfTheSame) launches.push_back(s.add(own, 16, 10));
+    launches.push_back(s.add(cat, 32, 11));
+    if (behind == kNothing) launches.push_back(s.add(without, 8, UINT64_MAX));  // of the next one
+    s.launch(kMain, launches);
+    s.launch(kAutograd, {s.add(s.path({engine(node), node}), 100, 10)});
+    const Report r = s.reduce();
+    INFO(behind);
+    CHECK(r.operators.joined == (behind == kOfNext ? 0 : 1));
+    CHECK(r.operators.other_operator == (behind == kOfNext ? 1 : 0));
+    if (behind != kOfNext) check_row(r, "library::function", behind == kNothing ? 2 : 18, 100);
+    CHECK_FALSE(is_forward(r, "library::data"));
+  }
+}
+
+// An operation in place on a view has a node of that type.
+TEST_CASE("join: what has no gradient has no node, whatever its number") {
+  Additions s;
+  const auto add = s.path({"forward", "aten::add_, sizes = [[4], [4], []]"});
+  const std::string node = "torch::autograd::CopySlices";
+  std::vector<Launch> launches{s.add(add, 1, 5)};
+  for (const char* name : {"aten::eq", "aten::zeros_like", "aten::argmax", "aten::isfinite",
+                           "aten::logical_and_", "aten::item"})
+    launches.push_back(s.add(s.path({"forward", std::string(name) + ", sizes = [[4]]"}), 2, 5));
+  s.launch(kMain, launches);
+  s.launch(kAutograd, {s.add(s.path({engine(node), node}), 10, 5)});
+  check_row(s.reduce(), "aten::add_", 1, 10);
+}
+
+// The recorder writes what threads launched on streams in batches, whenever these are full or old.
+TEST_CASE("join: which launches were written together says nothing") {
+  constexpr uint64_t kSteps = 6, kNumbers = 8;
+  struct Placed {
+    uint32_t thread, stream;
+    Launch launch;
+  };
+  const auto report = [&](size_t every, unsigned order) {
+    Additions s(true);
+    s.trace().stream(2, 1);
+    std::vector<Placed> program;
+    std::map<std::pair<uint32_t, double>, uint32_t> kernels;
+    const auto run = [&](uint32_t thread, uint32_t stream, const std::vector<std::string>& path,
+                         double flop, uint64_t number) {
+      const uint32_t id = s.path(path);
+      const auto [kernel, fresh] = kernels.try_emplace({id, flop}, 0);
+      if (fresh) kernel->second = s.kernel("k" + std::to_string(kernels.size()), 0, flop);
+      program.push_back(
+          {thread,
+           stream,
+           {.signature = kernel->second, .path = id, .sequence = number + 1, .call = true}});
+    };
+    const auto op = [](const std::string& name) { return name + ", sizes = [[4, 4], [4, 4]]"; };
+    const auto node = [&](uint32_t stream, const std::string& name, double flop, uint64_t number) {
+      run(kAutograd, stream, {engine(name), name}, flop, number);
+    };
+    for (uint64_t n = 0; n < kSteps * kNumbers; n += kNumbers) {
+      run(kMain, 2, {"prepare", op("aten::cat")}, 1, n);
+      run(kMain, 1, {"a", op("aten::mm")}, 2, n);
+      run(kMain, 1, {"a", op("aten::cos")}, 3, UINT64_MAX);
+      run(kMain, 1, {"a", op("aten::relu")}, 4, n + 1);
+      run(kMain, 2, {"prepare", op("aten::relu")}, 5, n + 1);  // either may have the node
+      run(kMain, 1, {"b", op("aten::mul")}, 6, n + 2);         // on both streams
+      run(kMain, 2, {"b", op("aten::mul")}, 7, n + 2);
+      run(kMain, 1, {"b", op("library::one")}, 8, n + 3);
+      run(kMain, 2, {"b", op("library::other")}, 9, n + 3);
+      run(kMain, 1, {"c", op("library::function")}, 10, n + 4);
+      run(kMain, 2, {"c", op("aten::sin")}, 11, UINT64_MAX);
+      run(kMain, 1, {"c", op("aten::exp")}, 12, n + 5);
+      run(kMain, 1, {"c", op("library::function")}, 13, n + 6);
+      run(kMain, 1, {"c", op("library::unnumbered")}, 16, UINT64_MAX);
+      run(kMain, 1, {"c", op("aten::mm")}, 14, n + 7);
+      node(1, "MmBackward0", 100, n + 7);
+      node(2, "MmBackward0", 101, n + 7);
+      node(1, "torch::autograd::CppNode<G>", 102, n + 6);
+      node(1, "ExpBackward0", 103, n + 5);
+      node(2, "torch::autograd::CppNode<F>", 104, n + 4);
+      node(1, "torch::autograd::CppNode<O>", 105, n + 3);
+      node(2, "MulBackward0", 106, n + 2);
+      node(1, "ReluBackward0", 107, n + 1);
+      node(2, "MmBackward0", 108, n);
+      run(kMain, 1, {"Optimizer.step#SGD.step", op("aten::add_")}, 15, UINT64_MAX);
+    }
+    std::mt19937 random(order);
+    std::map<std::pair<uint32_t, uint32_t>, std::vector<Launch>> pending;
+    const auto flush = [&] {
+      std::vector<std::pair<uint32_t, uint32_t>> lanes;
+      for (const auto& [lane, launches] : pending) lanes.push_back(lane);
+      std::ranges::shuffle(lanes, random);
+      for (const auto& lane : lanes) s.trace().launches(pending[lane], lane.first, lane.second);
+      pending.clear();
+    };
+    for (size_t i = 0; i < program.size(); ++i) {
+      pending[{program[i].thread, program[i].stream}].push_back(program[i].launch);
+      if ((i + 1) % every == 0) flush();
+    }
+    flush();
+    return s.reduce();
+  };
+  const Report whole = report(SIZE_MAX, 0);
+  CHECK(whole.operators.ambiguous == 2 * kSteps);  // aten::relu, library::one
+  CHECK(by_forward(whole, "library::function").backward.flop == kSteps * 104);
+  CHECK(by_forward(whole, "aten::mul").backward.flop == kSteps * 106);
+  CHECK(whole.operators.other_operator == kSteps);  // the second library::function
+  const auto tables = timeless_json_of(whole);
+  for (const size_t every : {1, 2, 5, 13, 24, 100})
+    for (const unsigned order : {1U, 2U, 3U}) {
+      INFO(every << " " << order);
+      CHECK(timeless_json_of(report(every, order)) == tables);
+    }
 }
 
 TEST_CASE("join: a class in Python has a range and a node of its name") {
