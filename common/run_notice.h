@@ -17,6 +17,7 @@ namespace flopinj {
 enum class RunEvent : char {
   kRecording = 'r',  // a trace was opened
   kEnded = 'e',      // it is whole, and the process has said so
+  kCut = 'c',        // it could not be written to any more, and the process has said so
   kRefused = 'x',    // nothing is recorded by this process, and why has been said
   kWaiting = 'w'     // nothing is recorded until a request, a time or a range comes
 };
@@ -33,8 +34,8 @@ inline std::string text_of(const RunNotice& notice) {
 // Nothing for text that is no notice.
 inline std::optional<RunNotice> parse_run_notice(std::string_view text) {
   if (text.empty()) return std::nullopt;
-  for (const RunEvent event :
-       {RunEvent::kRecording, RunEvent::kEnded, RunEvent::kRefused, RunEvent::kWaiting})
+  for (const RunEvent event : {RunEvent::kRecording, RunEvent::kEnded, RunEvent::kCut,
+                               RunEvent::kRefused, RunEvent::kWaiting})
     if (text.front() == static_cast<char>(event))
       return RunNotice{event, std::string(text.substr(1))};
   return std::nullopt;

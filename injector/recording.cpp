@@ -127,6 +127,7 @@ CollectorHooks Recording::hooks(std::function<bool()> program_ended) {
     process_state().session.trace_closed = true;
     if (closing_) closing_(summary);
   };
+  hooks.cut = [this] { tell_watcher(edge_.settings, RunEvent::kCut, output_); };
   return hooks;
 }
 

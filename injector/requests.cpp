@@ -51,7 +51,11 @@ constexpr std::array<Verb, 4> kVerbs{{
     {"status", status},
     {"start", [](Given settings) { return told(start_recording(settings, false)); }},
     {"start_from_inside", [](Given settings) { return told(start_recording(settings, true)); }},
-    {"stop", [](Given) { return told(stop_recording()); }},
+    {"stop",
+     [](Given) {
+       const Outcome outcome = stop_recording();
+       return told(outcome) + (outcome.done ? outcome.closed ? "closed 1\n" : "closed 0\n" : "");
+     }},
 }};
 
 }  // namespace

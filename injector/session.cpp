@@ -384,6 +384,7 @@ Outcome stop_recording() {
   let_go(*session().current);
   visits_ended(kMostWaitForLaunches);  // a launch that is counted already comes into the trace
   const bool ended = session().current->close(EndReason::kDetach);
+  outcome.closed = session().trace_closed;
   show_closed();
   const bool ours =
       session().unsettled.exchange(nullptr) != nullptr;  // else exit() waits no longer

@@ -34,7 +34,8 @@ void stop_session() noexcept;
 // Of a request made while the program runs.
 struct Outcome {
   bool done = false;
-  std::string text;  // done: the trace's name; else one line that says why and what to do
+  std::string text;     // done: the trace's name; else one line that says why and what to do
+  bool closed = false;  // the recording has ended, and its trace is whole
 };
 // `settings` are variables ("FLOPINJ_LEVEL=tally") that go before the environment's. `from_inside`:
 // the program itself asks, and is at no capture of a CUDA graph. On a thread of ours.

@@ -53,7 +53,10 @@ void TraceWriter::packet(Fill&& fill) {
 
 bool TraceWriter::flush() {
   thread_.check();
-  if (ok_ && !framed_.empty()) ok_ = sink_->write(framed_);
+  if (ok_ && !framed_.empty() && (ok_ = sink_->write(framed_))) {
+    written_before_ = written_;
+    written_ = sequence_;
+  }
   framed_.clear();
   // After what they may refer to.
   for (const Rewrite& rewrite : rewrites_)
@@ -441,31 +444,58 @@ void TraceWriter::copy_sums(RevisedMessage& message, std::span<const CopySum> su
          [&](RevisedBuilder& r) { add_copy_sums(r, f::RevisedField::copy_sums, sums); });
 }
 
-void TraceWriter::diagnostic(const Diagnostic& said) {
+namespace {
+
+void add_diagnostic(PacketBuilder& packet, const Diagnostic& said) {
   using F = f::DiagnosticField;
-  packet([&](PacketBuilder& p) {
-    pbf_builder<F> d(p, f::TracePacketField::diagnostic);
-    d.add_enum(F::severity, static_cast<int32_t>(said.severity));
-    add_text(d, F::code, said.code);
-    add_text(d, F::message, said.message);
-    d.add_uint64(F::time_ns, said.time_ns);
-    if (said.times <= 1) return;
-    d.add_uint64(F::times, said.times);
-    if (said.last_message.empty()) return;
-    add_text(d, F::last_message, said.last_message);
-    d.add_uint64(F::last_time_ns, said.last_time_ns);
-  });
+  pbf_builder<F> d(packet, f::TracePacketField::diagnostic);
+  d.add_enum(F::severity, static_cast<int32_t>(said.severity));
+  add_text(d, F::code, said.code);
+  add_text(d, F::message, said.message);
+  d.add_uint64(F::time_ns, said.time_ns);
+  if (said.times <= 1) return;
+  d.add_uint64(F::times, said.times);
+  if (said.last_message.empty()) return;
+  add_text(d, F::last_message, said.last_message);
+  d.add_uint64(F::last_time_ns, said.last_time_ns);
+}
+
+void add_end(PacketBuilder& packet, EndReason reason, uint64_t time_ns, uint64_t packets) {
+  using F = f::EndField;
+  pbf_builder<F> e(packet, f::TracePacketField::end);
+  e.add_uint64(F::time_ns, time_ns);
+  e.add_enum(F::reason, static_cast<int32_t>(reason));
+  e.add_uint64(F::packets, packets);
+}
+
+}  // namespace
+
+void TraceWriter::diagnostic(const Diagnostic& said) {
+  packet([&](PacketBuilder& p) { add_diagnostic(p, said); });
 }
 
 void TraceWriter::end(EndReason reason, uint64_t time_ns) {
-  using F = f::EndField;
   const uint64_t before = sequence_;
-  packet([&](PacketBuilder& p) {
-    pbf_builder<F> e(p, f::TracePacketField::end);
-    e.add_uint64(F::time_ns, time_ns);
-    e.add_enum(F::reason, static_cast<int32_t>(reason));
-    e.add_uint64(F::packets, before);
-  });
+  packet([&](PacketBuilder& p) { add_end(p, reason, time_ns, before); });
+}
+
+void TraceWriter::last_words(const Diagnostic& why, uint64_t until_ns) {
+  if (ok_ || sink_ == nullptr) return;
+  const auto behind = [&](uint32_t written) {
+    std::string error, end, framed;
+    {
+      PacketBuilder packet(error);
+      add_diagnostic(packet, why);
+    }
+    seal_packet(error, written + 1, framed);
+    {
+      PacketBuilder packet(end);
+      add_end(packet, EndReason::kFailure, until_ns, written + 1);
+    }
+    seal_packet(end, written + 2, framed);
+    return framed;
+  };
+  sink_->write_last(behind(written_), behind(written_before_));
 }
 
 }  // namespace flopinj

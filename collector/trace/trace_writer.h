@@ -101,6 +101,9 @@ class TraceWriter {
   void copy_sums(RevisedMessage&, std::span<const CopySum>);
   void diagnostic(const Diagnostic&);
   void end(EndReason, uint64_t time_ns);
+  // After the sink has failed, once: an error and the end, in place of what could not be written,
+  // where the sink still has room for so much. The recording ends at `until_ns`.
+  void last_words(const Diagnostic& why, uint64_t until_ns);
   bool flush();  // ok()
   bool close();  // flushes, then closes the sink; ok()
 
@@ -129,7 +132,8 @@ class TraceWriter {
   std::vector<LaunchPatterns::Run> pattern_runs_;
   std::vector<Rewrite> rewrites_;  // to be done once framed_ is written
   uint32_t sequence_ = 0;
-  uint64_t bytes_ = 0;  // appended
+  uint32_t written_ = 0, written_before_ = 0;  // packets that the sink has; without its last group
+  uint64_t bytes_ = 0;                         // appended
   uint64_t rewritten_bytes_ = 0;
   bool ok_ = true;
   OneThread thread_;

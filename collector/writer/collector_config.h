@@ -57,6 +57,7 @@ struct CollectorHooks {
   std::function<void(std::string_view)> log_error;
   std::function<void(std::string_view)> log_info;       // how coverage grows
   std::function<void(const RecordingSummary&)> closed;  // at exit: the trace is whole
+  std::function<void()> cut;  // writing has failed, which log_error has said
 };
 
 }  // namespace flopinj

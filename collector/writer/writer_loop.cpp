@@ -39,6 +39,7 @@ void WriterLoop::run() noexcept {
       if (state_.hooks.thread_started) state_.hooks.thread_started();
     });
     writer_.header(process_, state_.config.level);
+    written_ns_ = state_.now();
     if (!writer_.flush()) fail_to_write();  // whatever comes now, the trace says whose it is
   } catch (const std::exception& error) {
     fail(error.what());
@@ -204,7 +205,8 @@ void WriterLoop::flush(bool everything) {
   ledger_.write_diagnostics(writer_, false);
   tell_scheduler();  // of what was released just now, so that the ledger's coverage has it
   ledger_.write({writer_, output_, merger_, copies_.lost(), closing_}, everything);
-  if (!writer_.flush()) fail_to_write();
+  if (!writer_.flush()) return fail_to_write();
+  written_ns_ = state_.now();
   state_.trace_bytes.store(writer_.bytes(), std::memory_order_relaxed);
 }
 
@@ -244,7 +246,7 @@ void WriterLoop::finish(EndReason reason) {
   if (failed_) return;
   ledger_.write_diagnostics(writer_, true);
   writer_.end(reason, state_.now());
-  if (!writer_.close()) return fail_to_write();
+  if (!writer_.flush() || !writer_.close()) return fail_to_write();
   state_.trace_bytes.store(writer_.bytes(), std::memory_order_relaxed);
   if (reason == EndReason::kFailure) return;
   state_.control.with_edge([&] {
@@ -254,7 +256,18 @@ void WriterLoop::finish(EndReason reason) {
 }
 
 void WriterLoop::fail_to_write() {
+  if (failed_) return;
+  // Without the trace's name, which it may not keep.
+  Diagnostic why;
+  why.severity = Severity::kError;
+  why.code = "trace.write";
+  why.message = "writing the trace failed: " + writer_.sink().error();
+  why.time_ns = state_.now();
+  writer_.last_words(why, written_ns_);
   fail("writing the trace to " + writer_.sink().target() + " failed: " + writer_.sink().error());
+  state_.control.with_edge([&] {
+    if (state_.hooks.cut) state_.hooks.cut();
+  });
 }
 
 void WriterLoop::fail(const std::string& why) noexcept {

@@ -61,6 +61,7 @@ class WriterLoop {
   DefinitionFeed definitions_;
   LedgerReport ledger_;
   bool failed_ = false, closing_ = false;
+  uint64_t written_ns_ = 0;  // when what the trace has was written last
   Clock::time_point next_flush_, next_look_, next_energy_;
   RevisedMessage energy_{RevisedMessage::kEnergy};
   uint64_t bytes_at_energy_ = 0;

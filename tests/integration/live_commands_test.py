@@ -67,6 +67,19 @@ class Commands(Attach):
         self.assert_balanced(report)
         self.assertEqual(report["ledger"][-1]["launches"], launches)
 
+    def test_detach_claims_nothing_of_a_trace_that_could_not_be_written(self):
+        client = self.endless(LD_PRELOAD=harness.CLIENTS / "full_disk.so", FULL_DISK_BYTES=12_000)
+        trace = ask(client.pid, "start")["output"]
+        self.assertIn("recording stops here", client.stderr.readline())
+        done = flopinj("detach", client.pid)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("the trace could not be written to the end: launches after the last packet "
+                      "of the trace are not in it", done.stdout)
+        self.assertNotRegex(done.stdout, r"[0-9] launches")
+        self.assertIn(f"flopreduce {trace}", done.stdout)
+        self.assertEqual(harness.reduce(trace, check=3)["processes"][0]["end"], "failure")
+        client.kill()
+
     def test_without_a_process_those_that_there_are_are_named(self):
         both = [self.endless(), self.endless()]
         for command in ("status", "top"):

@@ -354,9 +354,42 @@ class TheProgramIsAsWithoutUs(RunCase):
         self.assertEqual(process.returncode, -how)
         lines = self.ours(err)
         self.assertEqual(len(lines), 1, err)
-        self.assertIn("ended without closing the trace (by a signal, say); all but the last "
-                      f"second is there. Next: flopreduce {trace}", lines[0])
+        self.assertIn("ended without closing the trace (by a signal, say): launches after the last "
+                      f"packet of the trace are not in it. Next: flopreduce {trace}", lines[0])
         self.assertGreater(harness.reduce(trace, check=None)["ledger"][-1]["launches"], 0)
+
+    def test_a_disk_that_is_full(self):
+        """Wherever in a write it is: the reason comes last, and nothing else is claimed."""
+        trace = self.folder / "t.pb"
+        command = [TRAINER, "--model", "mlp", "--steps", "400"]
+        plain = harness.run(command, harness.library_path())
+        for room in range(12_000, 12_600, 97):
+            with self.subTest(room=room):
+                trace.unlink(missing_ok=True)
+                done = harness.run(
+                    [*RUN, *command],
+                    harness.clean_environment() | {
+                        "LD_PRELOAD": str(harness.CLIENTS / "full_disk.so"),
+                        "FULL_DISK_BYTES": str(room), "FLOPINJ_FLUSH_MS": "20",
+                        "FLOPINJ_PLAN_WAIT_MS": "60000", "FLOPINJ_BUDGET": "none"},
+                    cwd=self.folder)
+                self.assertEqual((done.returncode, done.stdout),
+                                 (plain.returncode, plain.stdout), done.stderr)
+                lines = self.ours(done.stderr)
+                self.assertEqual(len(lines), 2, done.stderr)
+                self.assertIn("No space left on device; recording stops here", lines[0])
+                self.assertIn("launches after the last packet of the trace are not in it", lines[1])
+                self.assertLessEqual(trace.stat().st_size, room)
+                report = harness.reduce(trace, check=3)
+                self.assertEqual(report["processes"][0]["end"], "failure")
+                self.assertIn("trace.write", harness.codes(report))
+                self.assertIn("writing the trace failed: No space left on device",
+                              " ".join(n["notice"] for n in report["notices"]))
+                for total in ("flop", "gpu_time_ns", "energy_j"):
+                    self.assertIsNone(report["figures"][total])
+                text = harness.run([harness.FLOPREDUCE, trace], harness.clean_environment()).stdout
+                self.assertRegex(text, r"Executed +>= ")
+                self.assertRegex(text, r"in >= [0-9,]+ launch")
 
     def test_killed(self):
         self.killed(signal.SIGKILL)

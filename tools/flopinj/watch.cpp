@@ -16,6 +16,7 @@
 #include <random>
 
 #include "abstract_socket.h"
+#include "open_trace_words.h"
 #include "process.h"
 #include "shell_word.h"
 
@@ -112,7 +113,7 @@ void RunSocket::receive(RunRecord& record) {
 void RunRecord::take(pid_t process, const RunNotice& notice) {
   constexpr size_t kMost = 10'000;
   if (notice.event == RunEvent::kRecording) {
-    if (traces_.size() < kMost) traces_.push_back({process, notice.trace, false});
+    if (traces_.size() < kMost) traces_.push_back({process, notice.trace, false, false});
     return;
   }
   if (notice.event == RunEvent::kWaiting) {
@@ -125,7 +126,10 @@ void RunRecord::take(pid_t process, const RunNotice& notice) {
     return;
   }
   for (Trace& trace : traces_)
-    if (trace.process == process && trace.name == notice.trace) trace.ended = true;
+    if (trace.process == process && trace.name == notice.trace) {
+      trace.ended = true;
+      trace.cut |= notice.event == RunEvent::kCut;
+    }
 }
 
 std::string RunRecord::why_nothing() const {
@@ -149,14 +153,20 @@ std::string RunRecord::why_nothing() const {
 
 std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t), bool cut_too) const {
   if (traces_.empty() && !refused_) return {why_nothing()};
-  std::vector<std::string> cut, going_on, lines;
+  std::vector<std::string> open, cut, going_on, lines;
   for (const Trace& trace : traces_)
-    if (!trace.ended) (runs(trace.process) ? going_on : cut).push_back(trace.name);
-  if (!cut.empty() && cut_too)
-    lines.push_back((cut.size() == 1 ? "a process" : std::to_string(cut.size()) + " processes") +
-                    " ended without closing the trace (by a signal, say); all but the last second "
-                    "is there. Next: flopreduce" +
-                    names_text(cut));
+    if (trace.cut)
+      cut.push_back(trace.name);
+    else if (!trace.ended)
+      (runs(trace.process) ? going_on : open).push_back(trace.name);
+  const auto name = [&](const std::vector<std::string>& names, const char* what) {
+    if (names.empty() || !cut_too) return;
+    lines.push_back(
+        (names.size() == 1 ? "a process" : std::to_string(names.size()) + " processes") + what +
+        kLaterIsMissing + ". Next: flopreduce" + names_text(names));
+  };
+  name(open, " ended without closing the trace (by a signal, say): ");
+  name(cut, " could not write the trace to the end, as said before: ");
   if (!going_on.empty())
     lines.push_back((going_on.size() == 1 ? "a process of this run goes on, and records to"
                                           : std::to_string(going_on.size()) +

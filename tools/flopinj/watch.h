@@ -26,7 +26,7 @@ class RunRecord {
       : simulated_(simulated), driver_(driver) {}
   void take(pid_t process, const RunNotice&);
   // The lines for the user when the program has ended. `alive`: whether a process still runs.
-  // Without `cut` nothing of traces that were not closed.
+  // Without `cut` nothing of traces that were not closed, or could not be written to the end.
   std::vector<std::string> last_words(bool (*alive)(pid_t), bool cut = true) const;
   // The traces that no process writes any more.
   std::vector<std::string> traces(bool (*alive)(pid_t)) const;
@@ -36,6 +36,7 @@ class RunRecord {
     pid_t process;
     std::string name;
     bool ended;
+    bool cut;  // and ended early
   };
   std::string why_nothing() const;
 

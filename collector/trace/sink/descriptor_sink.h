@@ -37,14 +37,17 @@ class FileSink : public DescriptorSink {
   FileSink(std::string target, Descriptor fd, bool exclusive)
       : DescriptorSink(std::move(target), std::move(fd)), exclusive_(exclusive) {}
   bool write(std::string_view packets) override;
+  bool write_last(std::string_view packets, std::string_view instead) override;
   bool rewritable() const override { return exclusive_; }
   bool rewrite(uint64_t offset, std::string_view bytes) override;
 
  private:
   // 0, or the error; `rest` is what is left to write.
   int write_all(std::string_view& rest, uint64_t offset);
+  bool cut_back(uint64_t size);
 
   bool exclusive_;
+  uint64_t before_last_ = 0;  // the size before the last write
 };
 
 // Something with a reader at the other end: it may be slow, stop or leave.

@@ -61,6 +61,18 @@ TEST_CASE("A trace that was closed needs no word") {
   CHECK(record.last_words(nobody).empty());
 }
 
+TEST_CASE("A trace that could not be written to its end is named, and nothing claimed of it") {
+  RunRecord record;
+  record.take(7, {RunEvent::kRecording, "/t/a.pb"});
+  record.take(7, {RunEvent::kCut, "/t/a.pb"});
+  for (const auto runs : {nobody, process_8}) {
+    const auto lines = record.last_words(runs);
+    REQUIRE(lines.size() == 1);
+    CHECK(says(lines, "could not write the trace to the end, as said before"));
+    CHECK(says(lines, "after the last packet of the trace are not in it. Next: flopreduce /t/a"));
+  }
+}
+
 TEST_CASE("Traces that were not closed are named, by what became of their processes") {
   RunRecord record;
   record.take(7, {RunEvent::kRecording, "/t/a b.pb"});

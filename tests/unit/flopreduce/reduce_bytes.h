@@ -77,9 +77,9 @@ inline nlohmann::json timeless_json_of(const reduce::Report& report) {
   for (auto& process : json["processes"]) process.erase("files");
   for (auto& damage : json["damage"]) damage.erase("file");
   std::sort(json["damage"].begin(), json["damage"].end());
-  for (auto& row : json["notices"]) {  // "FILE: the program was ended ..."
+  for (auto& row : json["notices"]) {  // "FILE: the trace was not closed ..."
     const std::string text = row["notice"];
-    const size_t name = text.find(" ended by a signal");
+    const size_t name = text.find(" not closed");
     if (name != text.npos) row["notice"] = text.substr(name);
   }
   return json;

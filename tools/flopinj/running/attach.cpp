@@ -29,6 +29,7 @@
 
 #include "commands.h"
 #include "number_text.h"
+#include "open_trace_words.h"
 #include "permissions.h"
 #include "process.h"
 #include "running/control_client.h"
@@ -425,13 +426,16 @@ int attach(const Options& options) {
 
 int detach(const Options& options) {
   const pid_t pid = options.pid();
-  const std::string output = shown(ask(pid, {"stop"}), "output");
+  const nlohmann::json stopped = ask(pid, {"stop"});
+  const std::string output = shown(stopped, "output");
   const nlohmann::json last = ask(pid, {"status"});
-  std::cout << process_name(pid)
-            << " is let go of: " << number_text(last.value("launches", uint64_t{0}))
-            << " launches, " << size_text(last.value("trace_bytes", uint64_t{0})) << "\n"
-            << "Read the trace:  flopreduce " << shell_quoted(output) << "\n"
-            << std::flush;
+  std::cout << process_name(pid) << " is let go of: ";
+  if (stopped.value("closed", 1) != 0)
+    std::cout << number_text(last.value("launches", uint64_t{0})) << " launches, "
+              << size_text(last.value("trace_bytes", uint64_t{0})) << "\n";
+  else
+    std::cout << "the trace could not be written to the end: " << kLaterIsMissing << "\n";
+  std::cout << "Read the trace:  flopreduce " << shell_quoted(output) << "\n" << std::flush;
   return kExitOk;
 }
 

@@ -42,6 +42,13 @@ Figure gpu_time_of(const Work& work) {
                             mark_if(work.time.windowed > 0, Mark::kAtMost)};
 }
 
+Mark end_mark(const Report& report) {
+  return mark_if(
+      std::ranges::any_of(report.damage,
+                          [](const DamageReport& d) { return d.kind == Damage::kStopped; }),
+      Mark::kAtLeast);
+}
+
 const Work& phase_work(const Report& report, std::string_view phase) {
   static const Work kNoWork;
   for (const auto& p : report.phases)

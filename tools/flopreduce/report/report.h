@@ -647,6 +647,8 @@ struct Report {
   std::vector<std::string> errors;  // inputs that could not be used, one line each
 };
 
+// Of sums over all launches: a recording could not be written to its end. Rates are of what it has.
+Mark end_mark(const Report& report);
 // Of a phase without launches: no work. Valid as long as the report.
 const Work& phase_work(const Report& report, std::string_view phase);
 

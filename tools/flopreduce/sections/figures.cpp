@@ -66,8 +66,8 @@ Columns<Report> figure_columns() {
          "something is missing from the traces: see damage");
   c.count("fma", "FLOP of an FMA", &Report::fma, "what one fused multiply-add counts: 1 or 2");
   c.count("launches", "launches", [](const Report& r) { return r.total.launches; });
-  c.figure(said::kFlop, [](const Report& r) { return flop_of(total_of(r)); });
-  c.figure(said::kGpuTime, [](const Report& r) { return gpu_time_of(r.total); });
+  c.figure(said::kFlop, [](const Report& r) { return flop_of(total_of(r)).with(end_mark(r)); });
+  c.figure(said::kGpuTime, [](const Report& r) { return gpu_time_of(r.total).with(end_mark(r)); });
   c.figure("hfu", "HFU", Kind::kShare, method_share(&UtilizationReport::hfu, &Method::wall),
            meaning_of_figure("HFU"));
   c.figure("mfu", "MFU", Kind::kShare, method_share(&UtilizationReport::mfu, &Method::wall),
@@ -93,7 +93,7 @@ Columns<Report> figure_columns() {
   c.figure("flop_per_token", "FLOP/token", Kind::kFlop,
            through(&Report::steps, &StepsReport::flop_per_token),
            "executed FLOP of a step of all processes / tokens of a step (--tokens-per-step)");
-  c.figure(said::kEnergy, energy_of);
+  c.figure(said::kEnergy, [](const Report& r) { return energy_of(r).with(end_mark(r)); });
   c.figure(
       "flop_per_j", "FLOP/J", Kind::kRatio,
       [](const Report& r) { return flop_of(total_of(r)) / energy_of(r); },

@@ -113,29 +113,32 @@ void add_caveats(const Report& report, std::vector<Line>& lines) {
   say(total.time.unknown, " launches have no time.");
 }
 
-std::string time_text(const Work& total) {
+std::string time_text(const Work& total, bool more) {
   if (!total.time_known()) return "unknown";
-  return std::string(total.time.unknown > 0 ? ">= " : "") + (total.time.windowed > 0 ? "<= " : "") +
-         to_human_time(total.time.ns);
+  return std::string(total.time.unknown > 0 || more ? ">= " : "") +
+         (total.time.windowed > 0 ? "<= " : "") + to_human_time(total.time.ns);
 }
 
 }  // namespace
 
 void add_total(const Report& report, std::vector<Line>& lines) {
   const Work& total = report.total;
-  lines.push_back(Line("FLOP of " + to_grouped(total.launches) + " kernel launches", Tone::kTitle)
-                      .then(" (one FMA counts " + std::to_string(report.fma) + ")"));
+  const bool more = has(end_mark(report), Mark::kAtLeast);
+  const std::string at_least = more ? ">= " : "";
+  lines.push_back(
+      Line("FLOP of " + at_least + to_grouped(total.launches) + " kernel launches", Tone::kTitle)
+          .then(" (one FMA counts " + std::to_string(report.fma) + ")"));
   lines.emplace_back("");
-  const std::string mark =
-      std::string(total.flop_complete() ? "" : ">= ") + (total.flop_at_most() ? "<= " : "");
+  const std::string mark = std::string(total.flop_complete() && !more ? "" : ">= ") +
+                           (total.flop_at_most() ? "<= " : "");
   Line flop("  total     ");
   const bool known = total_known(report);
   flop.then(known ? mark + to_human(total.flop, "FLOP") : "not measured", Tone::kTitle);
   if (known)
-    flop.then((total.flop_exact() ? "   exactly " : "   ") + mark +
+    flop.then((total.flop_exact() && !more ? "   exactly " : "   ") + mark +
               (total.varying > 0 ? "~ " : "") + to_grouped(total.flop));
   lines.push_back(std::move(flop));
-  lines.emplace_back("  GPU time  " + time_text(total) + "   sum of kernels");
+  lines.emplace_back("  GPU time  " + time_text(total, more) + "   sum of kernels");
   if (const auto interval = total.interval())
     lines.emplace_back("  95 % interval of FLOP " + to_human(interval->low, "FLOP") + " to " +
                        to_human(interval->high, "FLOP"));

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "open_trace_words.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -137,9 +138,10 @@ bool lacks_more(const Report& report, const std::string& file) {
   });
 }
 
-// A recording without its end, and nothing else missing from it, is whole as far as it goes.
-void add_endings(const Report& report, Damage kind, const std::string& what,
-                 std::vector<std::string>& lines) {
+// A recording without its end, and nothing else missing from it. How far it goes is known, and not
+// how much was done after that.
+void add_endings(const Report& report, Damage kind, const std::string& one, const std::string& many,
+                 const std::string& what, std::vector<std::string>& lines) {
   size_t open = 0;
   std::string first;
   for (const DamageReport& d : report.damage) {
@@ -147,9 +149,20 @@ void add_endings(const Report& report, Damage kind, const std::string& what,
     if (open++ == 0) first = d.file;
   }
   if (open == 0) return;
-  lines.push_back((open == 1 ? first + ": the program"
-                             : std::to_string(open) + " programs, first " + first + ":") +
-                  (open == 1 ? " was " : " were ") + what + ": all but the last second is here.");
+  lines.push_back((open == 1 ? first + ": the " + one
+                             : std::to_string(open) + " " + many + ", first " + first) +
+                  what + ": " + kLaterIsMissing + ".");
+}
+
+// The recorder says why in its last packets.
+void add_failed_writes(const Report& report, std::vector<std::string>& lines) {
+  for (const TraceReport& t : report.traces)
+    for (const trace::Diagnostic& diagnostic : t.diagnostics)
+      if (diagnostic.code() == "trace.write") {
+        lines.push_back(t.name + ": " + cut(diagnostic.message(), 200) + ": " + kLaterIsMissing +
+                        ", and totals are lower bounds (>=).");
+        return;
+      }
 }
 
 // Launches that the user chose not to record.
@@ -247,8 +260,11 @@ std::vector<std::string> notices(const Report& report) {
   add_choice(report, lines);
   add_counters(report, lines);
   add_ranks(report, lines);
-  add_endings(report, Damage::kNoEnd, "ended by a signal, or still running", lines);
-  add_endings(report, Damage::kGoesOn, "still running when it was read", lines);
+  add_failed_writes(report, lines);
+  add_endings(report, Damage::kNoEnd, "trace was", "traces were",
+              " not closed (by a program that a signal ended, say)", lines);
+  add_endings(report, Damage::kGoesOn, "program was", "programs were",
+              " still running when it was read", lines);
   if (report.total.launches > 0 && report.ranges.empty())
     lines.push_back(
         "No NVTX range was seen: use `flopinj run`, and give it ranges (PyTorch: emit_nvtx).");

@@ -251,6 +251,36 @@ TEST_CASE("a write that is only half done is taken back") {
   CHECK(file_bytes(name) == std::string(600, 'a'));
 }
 
+TEST_CASE("a file that can take no more takes its last packet, if need be for the one before") {
+  // What a file of 1,000 bytes holds in the end, after these writes and one of 600 that fails.
+  const auto holds = [](std::initializer_list<size_t> writes) {
+    const Scratch dir;
+    const std::string name = dir / "trace.pb";
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit limit{1000, 1000};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      auto opened = open_sink(name, {});
+      bool right = true;
+      for (const size_t bytes : writes) right &= opened.sink->write(std::string(bytes, 'a'));
+      right &= !opened.sink->write_last("?", "?");  // nothing has failed yet
+      right &= !opened.sink->write(std::string(600, 'b'));
+      opened.sink->write_last(std::string(100, 'y'), std::string(100, 'z'));
+      right &= !opened.sink->write("c");
+      ::_exit(right ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    return file_bytes(name);
+  };
+  CHECK(holds({600}) == std::string(600, 'a') + std::string(100, 'y'));
+  CHECK(holds({500, 450}) == std::string(500, 'a') + std::string(100, 'z'));
+  CHECK(holds({950}) == std::string(950, 'a'));  // the first write says whose trace it is
+  CHECK(holds({920, 50}) == std::string(920, 'a'));
+}
+
 TEST_CASE("a FIFO without a reader opens at once and gives up within its time") {
   const Scratch dir;
   const std::string name = dir / "fifo";

@@ -451,7 +451,7 @@ class Program(unittest.TestCase):
             self.assertTrue(figures["partial"])
             self.assertGreater(figures["launches"], 0)
 
-    def test_a_run_ended_by_a_signal_is_complete_up_to_its_last_second(self):
+    def test_a_trace_without_its_end_has_all_that_was_written(self):
         """The end mark is the last packet; where that is missing all before it is whole."""
         whole = self.trace["training"].read_bytes()
         ended = self.folder / "ended.pb"
@@ -467,14 +467,15 @@ class Program(unittest.TestCase):
         self.assertEqual([d["kind"] for d in report["damage"]], ["no_end"])
         self.assertEqual(report["figures"], full["figures"])
         notice = report["notices"][0]["notice"]
-        self.assertIn("ended by a signal, or still running: all but the last second is here",
-                      notice)
+        self.assertIn("the trace was not closed (by a program that a signal ended, say): launches "
+                      "after the last packet of the trace are not in it", notice)
         self.assertIn(notice, run(ended).stdout.decode())
         with open(ended, "rb") as recorded:
             fcntl.flock(recorded, fcntl.LOCK_EX)  # as a recorder does
             report = json_of(ended)
         self.assertEqual([d["kind"] for d in report["damage"]], ["goes_on"])
-        self.assertIn("still running when it was read: all but the last second is here",
+        self.assertIn("the program was still running when it was read: launches after the last "
+                      "packet of the trace are not in it",
                       report["notices"][0]["notice"])
 
     def test_a_folder_is_all_traces_in_it(self):

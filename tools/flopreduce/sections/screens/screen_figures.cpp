@@ -28,14 +28,15 @@ std::string precisions_text(const Report& report) {
 
 ShownFigure executed_figure(const Report& report) {
   const Work& total = report.total;
-  const std::string launches =
-      to_grouped(total.launches) + (total.launches == 1 ? " launch" : " launches");
+  const Mark more = end_mark(report);
+  const std::string launches = marked_text(more, to_grouped(total.launches)) +
+                               (total.launches == 1 ? " launch" : " launches");
   if (!total.flop_known() || (report.partial && total.launches == 0))
     return {"Executed", "-", "not measured, in " + launches, Tone::kWarn};
   if (total.flop == 0 && !total.flop_complete())
     return {"Executed", "-", "no FLOP in the launches with a count; not known, in " + launches,
             Tone::kWarn};
-  return {"Executed", marked_text(flop_mark(total), to_human(total.flop, "FLOP")),
+  return {"Executed", marked_text(flop_mark(total) | more, to_human(total.flop, "FLOP")),
           to_grouped(total.flop) + " in " + launches + " (one FMA counts " +
               std::to_string(report.fma) + ")" + precisions_text(report)};
 }
@@ -69,7 +70,8 @@ ShownFigure kernel_time_figure(const Report& report) {
     note += "; the GPU was busy " +
             percent_text(static_cast<double>(*time.busy_ns) / static_cast<double>(*time.wall_ns)) +
             " of the time";
-  return {"Kernel time", marked_text(gpu_time_of(total).marks(), to_human_time(total.time.ns)),
+  return {"Kernel time",
+          marked_text(gpu_time_of(total).marks() | end_mark(report), to_human_time(total.time.ns)),
           note};
 }
 
