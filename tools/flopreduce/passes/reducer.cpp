@@ -230,9 +230,12 @@ void Reducer::lost_pass(SharedTables& shared, const ReportSources& sources, Repo
   report.lost.missing =
       no_ledger(sources.tables, sources.totals, options_.utilization.skip_steps, report);
   if (!report.lost.known()) return;
-  uint64_t launches = 0;
-  for (const DeviceTime& device : sources.totals.devices)
-    add_saturating(launches, device.placed + device.unplaced);
+  uint64_t launches = 0;  // that are read once more: a summary has their sums
+  for (size_t i = 0; i < sources.tables.devices.size(); ++i) {
+    const DeviceTime& device = sources.totals.devices[i];
+    if (!sources.tables.traces[sources.tables.devices[i].trace].has_summary)
+      add_saturating(launches, device.placed + device.unplaced);
+  }
   if (launches > options_.lost_launches) {
     report.lost.missing = to_grouped(launches) + " launches: --sections lost reads them once more";
     return;

@@ -1080,16 +1080,28 @@ TEST_CASE("lost: many launches are not read once more for the first screen") {
   p.run({gemm, 0, 1000});
   p.run({gemm, 1000, 2000});
   const std::string trace = p.end(2000);
-  const auto figure = [&](uint64_t most) {
+  const auto reduced = [&](const std::vector<std::string>& inputs, uint64_t most) {
     ReduceOptions options;
     options.lost_launches = most;
     options.utilization.peaks.push_back(parse_peak("tensor_bf16=1000T").value);
-    return lost_figures(reduce_bytes({trace}, std::move(options))).at(0);
+    return reduce_bytes(inputs, std::move(options));
   };
+  const auto figure = [&](uint64_t most) { return lost_figures(reduced({trace}, most)).at(0); };
   CHECK(figure(2).value == "40.0 %");
   CHECK(figure(2).note == "products below peak 40.0 %");
   CHECK(figure(1).value == "-");
   CHECK(figure(1).note == "2 launches: --sections lost reads them once more");
+  // A summary has their sums: nothing is read once more, however many there are.
+  const std::string summary = summary_of({trace});
+  check_summary(reduced({trace}, UINT64_MAX).lost, reduced({summary}, 1).lost);
+  CHECK(lost_figures(reduced({summary}, 1)).at(0).note == figure(2).note);
+  // Beside a trace only the launches of that one count.
+  Planted other(1, "GPU-1");
+  other.run({other.kernel("gemm", {.tensor_ns = 600}), 0, 1000});
+  const std::string second = other.end(2000);
+  CHECK(reduced({summary, second}, 1).lost.known());
+  CHECK(reduced({summary, second}, 1).lost.ns == reduced({trace, second}, UINT64_MAX).lost.ns);
+  CHECK_FALSE(reduced({trace, second}, 1).lost.known());
 }
 
 TEST_CASE("lost: a comparison has the time of a step by line, and its differences add up") {
