@@ -50,6 +50,16 @@ constexpr Named kNamed[] = {{"total", &kHead},
                             {"damage", &kDamage},
                             {nullptr, &kGates}};
 
+// A section that has nothing to say to people; programs may be told more.
+std::string silence_of(const Named& named, const Report& report) {
+  std::string keys;
+  for (const Table& table : subject_tables(*named.subject, report))
+    if (!table.rows.empty()) keys += (keys.empty() ? "" : ",") + std::string(table.key);
+  return std::string(named.key) +
+         (keys.empty() ? ": nothing in these traces"
+                       : ": nothing to say; its rows: --format json --table " + keys);
+}
+
 }  // namespace
 
 std::vector<std::string> section_keys() {
@@ -79,8 +89,7 @@ std::vector<Section> chosen_sections(const Report& report, const std::vector<std
   for (const Named& named : kNamed) {
     if (!asked(named.key)) continue;
     Section section = named.subject->section(report);
-    if (section.empty())
-      section.above.emplace_back(std::string(named.key) + ": nothing in these traces", Tone::kDim);
+    if (section.empty()) section.above.emplace_back(silence_of(named, report), Tone::kDim);
     sections.push_back(std::move(section));
   }
   return sections;

@@ -1,7 +1,9 @@
 // What the recorders had to say.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
+#include <span>
 
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
@@ -18,21 +20,31 @@ std::string times_text(const trace::Diagnostic& d) {
          ")";
 }
 
+const char* severity_word(const trace::Diagnostic& one) {
+  static constexpr std::array kSeverity = {"info", "warning", "error"};
+  const auto severity = static_cast<size_t>(one.severity());
+  return severity < kSeverity.size() ? kSeverity[severity] : "unknown";
+}
+
 Section diagnostics_section(const Report& report) {
-  constexpr size_t kMost = 20;  // of a process
+  constexpr size_t kMost = 20;                                          // of a process
+  constexpr std::array kTones = {Tone::kDim, Tone::kWarn, Tone::kBad};  // by severity
   Section s;
   for (const auto& t : report.traces) {
-    for (size_t i = 0; i < std::min(t.diagnostics.size(), kMost); ++i) {
-      const auto& d = t.diagnostics[i];
-      if (d.severity() == trace::Diagnostic::INFO) continue;
-      const bool error = d.severity() == trace::Diagnostic::ERROR;
+    std::vector<const trace::Diagnostic*> all;
+    for (const auto& d : t.diagnostics) all.push_back(&d);
+    std::ranges::stable_sort(all, std::greater<>(), &trace::Diagnostic::severity);
+    for (const auto* d : std::span(all).first(std::min(all.size(), kMost))) {
+      const auto severity = static_cast<size_t>(d->severity());
+      const Tone tone = severity < kTones.size() ? kTones[severity] : Tone::kPlain;
       s.above.push_back(Line("  ")
-                            .then(error ? "error" : "warning", error ? Tone::kBad : Tone::kWarn)
-                            .then(" " + t.name + ": " + cut(d.message(), 1000) + times_text(d) +
-                                  " [" + cut(d.code(), 100) + "]"));
+                            .then(severity_word(*d), tone)
+                            .then(" " + t.name + ": " + cut(d->message(), 1000) + times_text(*d) +
+                                  " [" + cut(d->code(), 100) + "]"));
     }
-    if (t.diagnostics.size() > kMost)
-      s.above.emplace_back("  and more of this process: --format json");
+    if (all.size() > kMost)
+      s.above.emplace_back("  and " + to_grouped(all.size() - kMost) +
+                           " more of this process: --format json");
   }
   if (!s.above.empty()) s.title = "Diagnostics";
   return s;
@@ -44,18 +56,12 @@ std::optional<uint64_t> last_time(const trace::Diagnostic& d) {
   return d.last_message().empty() ? std::nullopt : std::optional(d.last_time_ns());
 }
 
-const char* severity_word(const DiagnosticRow& row) {
-  static constexpr std::array kSeverity = {"info", "warning", "error"};
-  const auto severity = static_cast<size_t>(row.one.severity());
-  return severity < kSeverity.size() ? kSeverity[severity] : "unknown";
-}
-
 Columns<DiagnosticRow> diagnostic_columns() {
   using trace::Diagnostic;
   Columns<DiagnosticRow> c;
   c.count(said::kNumberOf,
           [](const DiagnosticRow& row, const Report& report) { return number_of(row.of, report); });
-  c.text("severity", "severity", severity_word);
+  c.text("severity", "severity", of_one(severity_word));
   c.text("code", "code", of_one(&Diagnostic::code));
   c.text("message", "message", of_one(&Diagnostic::message));
   c.figure("time_ns", "time", Kind::kNanoseconds, exactly(of_one(&Diagnostic::time_ns)),
