@@ -18,16 +18,20 @@ std::string share_text(uint64_t part, uint64_t all) {
   return text;
 }
 
+// Only what the recorder knows. Which FLOP counters that were read come to, and whether a metric
+// covers all that a kernel does, flopreduce works out.
 std::string coverage_text(const LedgerSnapshot& ledger, uint64_t launches,
                           const ProcessInfo& process) {
-  if (!process.counters) return "no FLOP counts (mode " + process.mode + ")";
-  if (!process.measures) return "FLOP counts come from the ranks that measure";
-  if (ledger.covered_launches == 0) return "none with a FLOP count";
-  if (ledger.covered_launches >= launches) return "all with FLOP counts";
-  if (ledger.timed_gpu_time_ns != 0 && ledger.covered_gpu_time_ns < ledger.timed_gpu_time_ns)
-    return "FLOP counts for " + share_text(ledger.covered_gpu_time_ns, ledger.timed_gpu_time_ns) +
-           " of GPU time";
-  return "FLOP counts for " + share_text(ledger.covered_launches, launches) + " of them";
+  if (!process.counters) return "no counters (mode " + process.mode + ")";
+  if (!process.measures) return "counters are left to the ranks that measure";
+  if (ledger.covered_launches == 0) return "counters read for no kernel";
+  if (ledger.covered_launches >= launches) return "counters read for all kernels";
+  const bool of_time =
+      ledger.timed_gpu_time_ns != 0 && ledger.covered_gpu_time_ns < ledger.timed_gpu_time_ns;
+  return "counters read for kernels of " +
+         (of_time
+              ? share_text(ledger.covered_gpu_time_ns, ledger.timed_gpu_time_ns) + " of GPU time"
+              : share_text(ledger.covered_launches, launches) + " of launches");
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ class Closing(RunCase):
                                 expect=7)
         size = (self.folder / "a b.pb").stat().st_size / 1000
         self.assertEqual(self.ours(done.stderr),
-                         [f"flopinj: recorded {LAUNCHES} launches, all with FLOP counts "
+                         [f"flopinj: recorded {LAUNCHES} launches, counters read for all kernels "
                           f"({size:.3g} kB). Next: flopreduce '{self.folder}/a b.pb'"])
         command = done.stderr.split("Next: ")[1]
         shown = subprocess.run(command, shell=True, env={"PATH": str(FLOPREDUCE.parent)},

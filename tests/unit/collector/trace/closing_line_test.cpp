@@ -26,33 +26,40 @@ RecordingSummary of(uint64_t launches, uint64_t covered, uint64_t dropped = 0) {
 
 TEST_CASE("the line has launches, coverage, size and the next command") {
   CHECK(closing_line(of(700, 700), measuring(), {"/t/demo.pb", ""}) ==
-        "recorded 700 launches, all with FLOP counts (26.5 kB). Next: flopreduce /t/demo.pb");
+        "recorded 700 launches, counters read for all kernels (26.5 kB). Next: flopreduce "
+        "/t/demo.pb");
   CHECK(closing_line(of(1'234'567, 1, 3), measuring(), {"a b", ""}) ==
-        "recorded 1,234,567 launches, FLOP counts for under 0.1 % of them, 3 lost (26.5 kB). "
-        "Next: flopreduce 'a b'");
+        "recorded 1,234,567 launches, counters read for kernels of under 0.1 % of launches, "
+        "3 lost (26.5 kB). Next: flopreduce 'a b'");
 }
 
 TEST_CASE("coverage is of GPU time where that is known, and never rounded to all or nothing") {
   RecordingSummary summary = of(100, 40);
   summary.ledger.timed_gpu_time_ns = 100'000;
   summary.ledger.covered_gpu_time_ns = 98'600;
-  CHECK(closing_line(summary, measuring(), {"t", ""}).find("FLOP counts for 98.6 % of GPU time") !=
-        std::string::npos);
+  CHECK(closing_line(summary, measuring(), {"t", ""})
+            .find("counters read for kernels of 98.6 % of GPU time") != std::string::npos);
   summary.ledger.covered_gpu_time_ns = 99'999;
   CHECK(closing_line(summary, measuring(), {"t", ""}).find("over 99.9 %") != std::string::npos);
 }
 
+TEST_CASE("what counters come to is not said: whether a metric covers all is not known here") {
+  // A kernel whose tensor work no metric covers has counters, and no FLOP count in a report.
+  for (const uint64_t covered : {0, 20, 48})
+    CHECK(closing_line(of(48, covered), measuring(), {"t", ""}).find("FLOP") == std::string::npos);
+}
+
 TEST_CASE("why there are no counts is said as far as it is known") {
   ProcessInfo process = measuring();
-  CHECK(closing_line(of(7, 0), process, {"t", ""}).find("none with a FLOP count") !=
+  CHECK(closing_line(of(7, 0), process, {"t", ""}).find("counters read for no kernel") !=
         std::string::npos);
   process.measures = false;
-  CHECK(closing_line(of(7, 0), process, {"t", ""}).find("come from the ranks that measure") !=
+  CHECK(closing_line(of(7, 0), process, {"t", ""}).find("left to the ranks that measure") !=
         std::string::npos);
   process.counters = false;
   process.mode = "timing";
   CHECK(closing_line(of(1, 0), process, {"t", ""}) ==
-        "recorded 1 launch, no FLOP counts (mode timing) (26.5 kB). Next: flopreduce t");
+        "recorded 1 launch, no counters (mode timing) (26.5 kB). Next: flopreduce t");
   CHECK(closing_line({}, process, {"t", ""}) ==
         "recorded no kernel launch (0 B). Next: flopreduce t");
 }
@@ -62,7 +69,7 @@ TEST_CASE("the first rank speaks for its job, and streams have no file to read")
   process.rank = 0;
   process.world_size = 4;
   CHECK(closing_line(of(7, 7), process, {"/t/j.rank0.pb", "/t/j.rank*.pb"}) ==
-        "rank 0 of 4 recorded 7 launches, all with FLOP counts (26.5 kB). "
+        "rank 0 of 4 recorded 7 launches, counters read for all kernels (26.5 kB). "
         "Next: flopreduce /t/j.rank*.pb");
   const auto streamed = closing_line(of(7, 7), measuring(), {"-", ""});
   CHECK(streamed.ends_with("Read it with flopreduce"));
