@@ -98,6 +98,9 @@ struct PeakArguments {
   // In the convention of `fma`; none where there is neither.
   std::vector<Choice> choose(int fma) const {
     if (given && !gpu.empty()) throw Failure("give --gpu or --peak, not both");
+    if (given)
+      if (const std::string why = no_peak(printed("%.10g", *given), *given, false); !why.empty())
+        throw Failure("--peak: " + why);
     if (gpu.empty() && !precisions.empty()) refuse("--precision", "--gpu");
     const std::string convention = fma == 1 ? ", a multiply-add as one" : "";
     if (given) return {{"given", in_convention(*given, fma), "--peak" + convention}};

@@ -146,6 +146,20 @@ bool same_name(std::string_view a, std::string_view b) {
                                     : lower(product_name(a)) == lower(product_name(b));
 }
 
+// Whether `name` holds `part`, in any case and with its numbers whole: "H20" is no part of "H200".
+bool holds(std::string_view name, std::string_view part) {
+  const std::string all = lower(name), wanted = lower(part);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (size_t at = all.find(wanted); at != all.npos; at = all.find(wanted, at + 1)) {
+    const size_t end = at + wanted.size();
+    const bool cut =
+        !wanted.empty() && ((at > 0 && is_digit(all[at - 1]) && is_digit(all[at])) ||
+                            (end < all.size() && is_digit(all[end - 1]) && is_digit(all[end])));
+    if (!cut) return true;
+  }
+  return false;
+}
+
 bool is_product(std::string_view name) {
   const std::string wanted = lower(product_name(name));
   return std::ranges::any_of(gpus(), [&](const Gpu& gpu) { return is_named(gpu, wanted); });
@@ -203,7 +217,7 @@ bool applies(const PeakOverride& option, const DeviceFacts& device) {
     const Gpu* gpu = gpu_of_device(device);
     return gpu != nullptr && is_named(*gpu, lower(product_name(option.device)));
   }
-  return !option.whole_name && contains_any_case(device.name, option.device);
+  return !option.whole_name && holds(device.name, option.device);
 }
 
 void note_whole_names(std::vector<PeakOverride>& options, const std::vector<DeviceFacts>& devices) {
@@ -225,6 +239,17 @@ std::optional<Peak> peak_of(const Gpu& gpu, std::string_view precision) {
   const double peak = published_peak(gpu, precision);
   if (peak <= 0) return std::nullopt;
   return Peak{peak * 1e12, source_of(gpu, precision)};
+}
+
+std::string no_peak(std::string_view text, double per_second, bool of_memory) {
+  constexpr double kLeast = 1e6;  // a thousandth of what the slowest device in the table has
+  if (per_second >= kLeast) return "";
+  const std::string unit = of_memory ? "B/s" : "FLOP/s";
+  const std::string amount = format_si(per_second) + (per_second < 1000 ? " " : "") + unit;
+  if (text.find_first_not_of("0123456789.") != text.npos)  // a prefix, or an exponent
+    return amount + " is no peak: say how many " + unit + ", such as 67T";
+  const bool tera = per_second < (of_memory ? 100 : 20'000);  // larger ones are in G
+  return amount + " is no peak: did you mean " + std::string(text) + (tera ? "T?" : "G?");
 }
 
 ParsedOverride parse_peak(std::string_view text) {
@@ -252,6 +277,9 @@ ParsedOverride parse_peak(std::string_view text) {
   const auto value = parse_si(text.substr(equals + 1));
   if (!value || *value <= 0)
     return {{}, shown + "the value must be a number above 0, such as 67T or 6.7e13"};
+  if (const std::string why = no_peak(text.substr(equals + 1), *value, key == kMemory);
+      !why.empty())
+    return {{}, shown + why};
   out.value.per_second = *value;
   return out;
 }
@@ -297,19 +325,24 @@ PeakLookup find_peaks(const DeviceFacts& device, const std::vector<PeakOverride>
 }
 
 std::vector<const Gpu*> search_gpus(std::string_view text) {
-  std::vector<const Gpu*> found;
+  std::vector<const Gpu*> products, simulated;
   for (const Gpu& gpu : gpus())
-    if (contains_any_case(gpu.name, text) || contains_any_case(gpu.cuda_names, text))
-      found.push_back(&gpu);
-  return found;
+    if (holds(gpu.name, text) || holds(gpu.cuda_names, text))
+      (is_simulated_device(gpu.name) ? simulated : products).push_back(&gpu);
+  const bool both = text.empty() || products.empty();
+  if (both) products.insert(products.end(), simulated.begin(), simulated.end());
+  return products;
 }
 
 const Gpu* choose_gpu(std::string_view name, std::string& error) {
   const std::string wanted = lower(product_name(name));
-  const auto found = search_gpus(wanted);
+  auto found = search_gpus(wanted);
   const auto is_exact = [&](const Gpu* gpu) { return is_named(*gpu, wanted); };
   const auto exact = std::find_if(found.begin(), found.end(), is_exact);
   if (exact != found.end()) return *exact;
+  // A simulated one has to be asked for as such.
+  if (wanted.find("sim") == wanted.npos)
+    std::erase_if(found, [](const Gpu* gpu) { return is_simulated_device(gpu->name); });
   if (found.size() == 1) return found[0];
   error = "GPU '" + printable(cut(name, 100)) + "' is " +
           (found.empty() ? "not in the table" : "ambiguous");

@@ -141,11 +141,16 @@ struct PeakLookup {
 };
 PeakLookup find_peaks(const DeviceFacts& device, const std::vector<PeakOverride>& overrides);
 
-// Rows whose name or CUDA name holds `text`, in any case; all for an empty text.
+// Why what the user typed is no peak, where it is far below any device's: "989 FLOP/s is no peak: did
+// you mean 989T?" Empty where it may be one.
+std::string no_peak(std::string_view text, double per_second, bool of_memory);
+
+// Rows whose name or CUDA name holds `text`, in any case and with its numbers whole: H20 is no part
+// of H200. Simulated ones where no product is named so; all for an empty text.
 std::vector<const Gpu*> search_gpus(std::string_view text);
 
 // The row that `name` means: an exact name or CUDA name in any case, else the only row that holds
-// it. Null with `error` otherwise.
+// it; a simulated one only for a name that says so ("simgpu SG4"). Null with `error` otherwise.
 const Gpu* choose_gpu(std::string_view name, std::string& error);
 
 }  // namespace flopinj::reduce

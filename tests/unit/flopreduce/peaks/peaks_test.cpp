@@ -46,6 +46,7 @@ constexpr UnitRates kRates[] = {
     {"AD10x GeForce", {   2, 128, 128,   0,  128,  256,  256,  512,    0,     0, 1024}},
     {"GH100",         {  64, 128, 256, 128, 1024, 2048, 2048, 4096,    0,     0, 4096}},
     {"GB100",         {  64, 128,   0,  64, 2048, 4096, 4096, 8192, 8192, 16384, 8192}},
+    {"GB20x",         {   2, 128, 128,   0,  256,  512,  512, 1024,    0,  2048, 1024}},
     {"GB20x GeForce", {   2, 128, 128,   0,  128,  256,  256,  512,    0,  2048, 1024}},
 };
 // clang-format on
@@ -307,6 +308,24 @@ TEST_CASE("--peak: what is wrong with it") {
     CHECK(parse_peak("fp32=" + std::string(value)).error.find("above 0") != std::string::npos);
 }
 
+TEST_CASE("--peak: a number that lacks its prefix is no peak") {
+  CHECK(parse_peak("bf16=989").error ==
+        "--peak bf16=989: 989 FLOP/s is no peak: did you mean 989T?");
+  CHECK(parse_peak("fp32=66900").error.find("66.9 kFLOP/s is no peak: did you mean 66900G?") !=
+        std::string::npos);
+  CHECK(parse_peak("memory=4.8").error.find("4.8 B/s is no peak: did you mean 4.8T?") !=
+        std::string::npos);
+  CHECK(parse_peak("memory=3352").error.find("did you mean 3352G?") != std::string::npos);
+  CHECK(parse_peak("fp32=67k").error.find("67 kFLOP/s is no peak: say how many FLOP/s") !=
+        std::string::npos);
+  // The slowest of the table, a simulated one, has 1.6 GFLOP/s and 10 GB/s.
+  for (const Gpu& gpu : gpus()) {
+    for (const double peak : gpu.dense)
+      if (peak > 0) CHECK(no_peak("1", peak * 1e12, false).empty());
+    CHECK(no_peak("1", gpu.memory_gb_s * 1e9, true).empty());
+  }
+}
+
 TEST_CASE("a simulated device has its model's peaks and never a real GPU's") {
   CHECK(known({"simgpu GH100 (simulated)", "GH100", 132, 1980000, true})
             .gpu()
@@ -352,4 +371,63 @@ TEST_CASE("GPUs are chosen by name") {
   CHECK(error.find("A100 PCIe 40GB, A100 PCIe 80GB") != std::string::npos);
   CHECK(choose_gpu("nothing", error) == nullptr);
   CHECK(error.find("not in the table") != std::string::npos);
+}
+
+TEST_CASE("a product's number is whole, and a simulated GPU answers for none") {
+  const auto names = [](std::string_view text) {
+    std::set<std::string_view> found;
+    for (const Gpu* gpu : search_gpus(text)) found.insert(gpu->name);
+    return found;
+  };
+  CHECK(names("h20") == std::set<std::string_view>{"H20 SXM5 96GB"});
+  CHECK(names("L4") == std::set<std::string_view>{"L4"});
+  CHECK(names("3090") == std::set<std::string_view>{"RTX 3090", "RTX 3090 Ti"});
+  CHECK(
+      names("100").empty());  // "H100" has it, with a letter in front: a number of its own is none
+  CHECK(names("SG4") == std::set<std::string_view>{"simgpu SG4 (simulated)"});
+  CHECK(names("").size() == gpus().size());
+  std::string error;
+  // GB10 is the beginning of a simulated GB100's name, H2 that of two products.
+  CHECK(choose_gpu("GB10", error)->name == "GB10");
+  for (const char* none : {"SG4", "GB1", "H2", "GA102", "GH100"}) {
+    INFO(none);
+    CHECK(choose_gpu(none, error) == nullptr);
+    CHECK(error.find("not in the table") != std::string::npos);
+  }
+  for (const Gpu& gpu : gpus()) CHECK(choose_gpu(gpu.name, error) == &gpu);
+  CHECK(choose_gpu("simgpu SG4", error)->name == "simgpu SG4 (simulated)");
+  // The same of --peak, for a device that is in no table.
+  std::vector<PeakOverride> options = {option("H30:fp32=1T"), option("H300:fp32=2T")};
+  CHECK_FALSE(applies(options[0], {"NVIDIA H300"}));
+  CHECK(applies(options[1], {"NVIDIA H300"}));
+}
+
+TEST_CASE("products beside the usual ones have rows of their own") {
+  // Second sources: docs/peaks.md.
+  CHECK(peak(known({"NVIDIA H20", "GH100", 78}), "tensor_bf16") == 148e12);
+  CHECK(known({"NVIDIA H20"}).memory()->per_second == 4e12);
+  // Export rules count bits x TOPS, 4,800 at most: of int8 on an H20, and of fp8 on an L20.
+  CHECK(peak(known({"NVIDIA H20"}), "tensor_int8") * 8 * 2 < 4800e12);
+  CHECK(peak(known({"NVIDIA L20", "AD102", 92, 2520000}), "tensor_fp8") * 8 * 2 < 4800e12);
+  const double h100 = peak(known({"NVIDIA H100 80GB HBM3"}), "tensor_bf16");
+  CHECK(peak(known({"NVIDIA H800", "GH100", 132, 1980000}), "tensor_bf16") ==
+        Approx(h100).epsilon(0.001));
+  CHECK(peak(known({"NVIDIA H800"}), "fp64") == 1e12);
+  CHECK(known({"NVIDIA H800 PCIe", "GH100", 114}).gpu()->name == "H800 PCIe 80GB");
+  for (const char* model : {"-SXM4-80GB", " 80GB PCIe"}) {
+    const auto a800 = known({"NVIDIA A800" + std::string(model), "GA100", 108, 1410000});
+    const auto a100 = known({"NVIDIA A100" + std::string(model), "GA100", 108, 1410000});
+    CHECK(a800.gpu()->dense == a100.gpu()->dense);
+    CHECK(a800.memory()->per_second == a100.memory()->per_second);
+  }
+  CHECK(known({"NVIDIA A800 40GB Active", "GA100", 108, 1410000}).memory()->per_second == 1555e9);
+  const auto station = known({"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "GB202", 188});
+  CHECK(peak(station, "tensor_fp4_sparse") == 4000e12);
+  CHECK(peak(station, "tensor_bf16") == 503.8e12);
+  const auto server = known({"NVIDIA RTX PRO 6000 Blackwell Server Edition", "GB202", 188});
+  CHECK(server.memory()->per_second == 1597e9);
+  const auto spark = known({"NVIDIA GB10", "GB20B", 48});
+  CHECK(peak(spark, "tensor_fp4_sparse") == 1000e12);
+  CHECK_FALSE(spark.of("tensor_bf16"));  // no document prints it
+  CHECK(peak(known({"TITAN RTX", "TU102", 72, 1770000}), "tensor_fp16") == 130e12);
 }
