@@ -91,10 +91,11 @@ void add_caveats(const Report& report, std::vector<Line>& lines) {
       "devices, graphs): no interval.");
   if (total.agreeing > 0)
     say(total.agreeing,
-        (" launches are extrapolated from samples of their kernel that all agree (read " +
-         readings_text(total.fewest_windows) + " or more; up to " +
+        (" launches are of kernels whose samples all agree, and count with these: that the others "
+         "do the same is assumed. The kernel with fewest was read " +
+         readings_text(total.fewest_windows) + ": up to " +
          fixed(100 * unseen_share(total.fewest_windows), 1) +
-         " % of launches could differ unseen, 95 % confidence).")
+         " % of its launches could differ unseen (95 % confidence).")
             .c_str());
   add_code_caveats(total, lines);
   say(total.bounded,
