@@ -295,7 +295,10 @@ class Commands(Attach):
                                      (("detach", program.pid), "does not listen"),
                                      (("attach", 2 ** 30), "there is no process"),
                                      (("attach", program.pid, "--dormant"), "--dormant"),
-                                     (("attach", "me"), "me"), (("attach",), "PID")):
+                                     (("attach", "train.py"), "'train.py' is no process id: it is"),
+                                     (("status", "0"), "'0' is no process id"),
+                                     (("detach", 1 << 40), "is no process id"),
+                                     (("attach",), "PID")):
                 with self.subTest(arguments):
                     done = flopinj(*arguments)
                     self.assertIn(done.returncode, (1, 2))

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -111,11 +112,22 @@ void add_run_options(CommandLine& run, Options& options) {
                "Run nothing; print the environment as shell exports, to paste into a job script");
 }
 
+// As people type it: a program's name is the usual mistake.
+CLI::Validator process_id() {
+  CLI::Validator check(
+      [](const std::string& text) -> std::string {
+        pid_t pid = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+        if (error == std::errc() && end == text.data() + text.size() && pid > 0) return "";
+        return "'" + flopinj::printable(text.substr(0, 100)) +
+               "' is no process id: it is the number of a running process (pgrep -f NAME)";
+      },
+      "");
+  return check;
+}
+
 void add_processes(CommandLine& line, Options& options, const char* help) {
-  line.add_option("PID", options.processes, help)
-      ->type_name("")
-      ->required()
-      ->check(CLI::PositiveNumber);
+  line.add_option("PID", options.processes, help)->type_name("")->required()->check(process_id());
   line.first_words = flopinj::processes_to_look_at;
 }
 

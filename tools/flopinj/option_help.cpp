@@ -41,7 +41,8 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "Record only launches inside these NVTX ranges, as in ncu: A/ is the push/pop range A, A the "
      "start/end range; A/B: B directly in A, A/*/B: anywhere in it, A/+/B: with one range between;"
      " [A, A]: the outermost, the innermost; D@A/: of the domain D; A,B: inside both start/end "
-     "ranges; A|B: inside either (ncu: the option twice). No regex:"},
+     "ranges; A|B: inside either (ncu: the option twice). Names are literal: expressions (ncu's "
+     "regex:) are not taken"},
     {"FLOPINJ_STEP_RANGE",
      "NVTX range around each training step, push/pop or start/end, in any domain, with or without "
      "a number at its end; A|B: either. none: no steps are recorded. If not given: step, "

@@ -36,10 +36,13 @@ struct Command {
 void describe_value(const std::string& type, Option& option) {
   static const std::map<std::string, const char*> kKinds = {
       {"TEXT", "VALUE"}, {"", "VALUE"}, {"UINT", "N"}, {"INT", "N"}, {"FLOAT", "N"}};
-  // CLI11's own kinds and rules have a colon between; so may a name that we gave.
+  // CLI11's own kinds and rules have a colon between. A name that we gave may have colons itself:
+  // behind it are rules only where they look like CLI11's.
   const bool own_kind = kKinds.contains(type.substr(0, type.find(':')));
+  const size_t range = type.find(" in [");
   const size_t colon =
-      own_kind ? type.find(':') : std::min(type.find(":{"), type.rfind(':', type.find(" in [")));
+      own_kind ? type.find(':')
+               : std::min(type.find(":{"), range == type.npos ? range : type.rfind(':', range));
   const std::string rule = colon == type.npos ? "" : type.substr(colon + 1);
   option.value = own_kind ? kKinds.at(type.substr(0, colon)) : type.substr(0, colon);
   if (rule.starts_with("{"))

@@ -48,6 +48,18 @@ class ManualPages(unittest.TestCase):
                     capture_output=True, text=True, timeout=60)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_what_an_option_takes_is_shown_whole(self):
+        for program, command in PLACES:
+            text = help_of(program, command)
+            for opening, closing in ("[]", "()"):
+                for line in text.splitlines():
+                    if re.match(r" {2,6}-", line):
+                        value = re.split(r"\s{2,}", line.strip())[0]
+                        self.assertEqual(value.count(opening), value.count(closing), line)
+        self.assertIn("--peak [DEVICE:]PRECISION=VALUE\n", help_of("flopreduce", ""))
+        self.assertIn("--kernel-name NAME|regex:EXPRESSION\n", help_of("flopinj", "run"))
+        self.assertNotIn("No regex:", help_of("flopinj", "run"))
+
     def test_every_option_and_its_text_is_there(self):
         for program, command in PLACES:
             page = " ".join(read_page(program)[0].split())
