@@ -48,6 +48,9 @@ class Chromium:
                                  flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        # Errors that only the page sees, such as of observers that notice what they changed.
+        self.call("Page.addScriptToEvaluateOnNewDocument", source="window.pageErrors = [];"
+                  "addEventListener('error', (event) => window.pageErrors.push(event.message));")
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=False)
 

@@ -59,6 +59,7 @@ class Page(unittest.TestCase):
     def tearDown(self):
         problems, self.browser.problems = self.browser.problems, []  # the next test has its own
         self.assertEqual(problems, [])
+        self.assertEqual(self.browser.run("window.pageErrors"), [])
         self.assertEqual(self.browser.dialogs, [])
         self.assertEqual(len(self.browser.requests), 1, self.browser.requests)  # the page itself
 
@@ -87,6 +88,15 @@ class Page(unittest.TestCase):
         self.assertEqual(self.browser.run("[...document.querySelectorAll('.figure dd.tone-warn')]"
                                           ".map((dd) => dd.previousSibling.textContent)"),
                          ["Coverage"])
+
+    def test_nothing_complains_at_any_width(self):
+        for name in ("training", "simulated"):
+            self.open(name)
+            for width in (390, 900, 1400, 1920, 1280):
+                self.browser.look(width=width)
+                self.browser.run("new Promise((done) => requestAnimationFrame(() => "
+                                 "requestAnimationFrame(() => requestAnimationFrame(done))))")
+                self.assertEqual(self.browser.run("window.pageErrors"), [], (name, width))
 
     def test_a_click_on_a_heading_sorts(self):
         self.open("training")

@@ -28,11 +28,11 @@ class FlameView {
     this.found = el("span", { className: "count", role: "status" });
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.width = 0;
-    new ResizeObserver(([entry]) => {
+    onResize(this.element, ({ width }) => {
       if (matchMedia("print").matches) return;
-      this.width = entry.contentRect.width;
+      this.width = width;
       this.draw();
-    }).observe(this.element);
+    });
     this.focus = this.nodeAt(state.get("flame.zoom")) ?? root;
     this.back.hidden = this.focus === root;
     this.search(state.get("flame.search") ?? "", true);

@@ -273,4 +273,7 @@ function build() {
 }
 
 build();
-document.documentElement.dataset.ready = "true";
+// Drawn: sizes come in the first frame, and what they are for in the next.
+const afterFrames = (frames, action) =>
+  frames === 0 ? action() : requestAnimationFrame(() => afterFrames(frames - 1, action));
+afterFrames(3, () => (document.documentElement.dataset.ready = "true"));

@@ -49,7 +49,7 @@ class Plot {
     for (const event of ["pointermove", "pointerdown"])  // a finger only presses
       this.drawing.addEventListener(event, (at) => this.point(...this.place(at)));
     this.drawing.addEventListener("pointerleave", () => (this.tip.hidden = true));
-    new ResizeObserver(([entry]) => this.resize(entry.contentRect.width)).observe(this.element);
+    onResize(this.element, ({ width }) => this.resize(width));
   }
 
   // Where an event happened, in pixels of the drawing.

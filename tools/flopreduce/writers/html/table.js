@@ -41,10 +41,10 @@ class ReportTable {
       el("span", { className: "more-columns", "aria-hidden": "true" }, "\u203a"));
     this.top = 0;  // as last scrolled; to ask the browser would make it lay out the page
     this.height = 560;
-    new ResizeObserver(([entry]) => {
-      this.height = entry.contentRect.height || this.height;
+    onResize(this.scroller, ({ height }) => {
+      this.height = height || this.height;
       matchMedia("print").matches ? this.print(true) : this.draw();
-    }).observe(this.scroller);
+    });
     window.addEventListener("beforeprint", () => this.print(true));
     window.addEventListener("afterprint", () => this.print(false));
     this.restore();
