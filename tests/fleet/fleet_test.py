@@ -39,7 +39,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import flopinj  # noqa: E402
-from flopinj.fleet import Lake, ingest, layout, plan  # noqa: E402
+from flopinj.fleet import Lake, ingest, keep, layout, plan  # noqa: E402
 
 SIZE = 40
 plan._FILES_IN_PART = 7  # so that a job has several parts
@@ -1348,6 +1348,32 @@ class Names(Folder):
         ingest(runs, self.other)
         self.assertEqual(self.rows("SELECT job, processes FROM jobs ORDER BY job", self.other),
                          [{"job": ".d", "processes": 1}, {"job": "a/b c", "processes": 2}])
+
+    def test_a_job_of_which_it_is_not_known_when_it_ran(self):
+        # Their headers have no time of day.
+        golden = Path(__file__).resolve().parents[1] / "golden"
+        runs = self.folder / "runs"
+        for trace in sorted(golden.glob("*.pb")):
+            (runs / trace.stem).mkdir(parents=True)
+            shutil.copy(trace, runs / trace.stem / "rank0.pb")
+        outcome = ingest(runs, self.other)
+        names = sorted(trace.stem for trace in golden.glob("*.pb"))
+        self.assertGreaterEqual(len(names), 5)
+        self.assertEqual((outcome.failed, sorted(outcome.done)), ([], names))
+        jobs = self.rows("SELECT job, begin, ended, wall_ns, launches FROM jobs ORDER BY job",
+                         self.other)
+        self.assertEqual([row["job"] for row in jobs], names)
+        for row in jobs:
+            self.assertEqual((row["begin"], row["ended"], row["wall_ns"]), (None, None, None))
+            expected = report_of(golden / f"{row['job']}.pb")["figures"]["launches"]
+            self.assertEqual(row["launches"], expected)
+        self.assertEqual(self.rows("FROM days", self.other), [])
+        self.assertEqual(ingest(runs, self.other).as_before, names)
+        # They go by the day on which they were taken in.
+        today = datetime.datetime.now(datetime.timezone.utc).date()
+        self.assertEqual(keep.expire(str(self.other), today - datetime.timedelta(days=1)), [])
+        tomorrow = today + datetime.timedelta(days=2)
+        self.assertEqual(keep.expire(str(self.other), tomorrow), names)
 
     def test_compressed_traces_are_taken_in(self):
         runs = self.copy()

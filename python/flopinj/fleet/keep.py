@@ -56,8 +56,8 @@ def forget(url: str, jobs: Collection[str]) -> None:
 
 
 def expire(url: str, before: date) -> list[str]:
-    """Forgets the jobs that ended before a day (UTC)."""
-    rows = lakes.Lake(url).rows("SELECT job FROM jobs WHERE coalesce(ended, begin) < ? "
+    """Forgets the jobs that ended before a day (UTC); where that is not known, were taken in."""
+    rows = lakes.Lake(url).rows("SELECT job FROM jobs WHERE coalesce(ended, begin, taken_in) < ? "
                                 "ORDER BY job", before)
     jobs = [row["job"] for row in rows]
     if jobs:

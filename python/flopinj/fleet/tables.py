@@ -339,9 +339,11 @@ class Made:
         columns = [report.processes[name].to_pylist() for name in ("begin_ns", "wall_ns")]
         spans = [(int(begin), int(begin) + int(wall or 0)) for begin, wall in zip(*columns)
                  if begin is not None and int(begin) < 1 << 63]
-        begin, end = min(one for one, _ in spans), max(one for _, one in spans)
         known = {key: value for key, value in known.items() if key in row}
-        known |= {"begin": instant(begin), "ended": instant(end), "wall_ns": end - begin}
+        known |= dict.fromkeys(("begin", "ended", "wall_ns"))
+        if spans:  # else it is known of no process when it began
+            begin, end = min(one for one, _ in spans), max(one for _, one in spans)
+            known |= {"begin": instant(begin), "ended": instant(end), "wall_ns": end - begin}
         devices = report.dicts("devices")
         hosts = report.processes["hostname"].to_pylist()
         gpus: dict[object, list[dict[str, str]]] = defaultdict(list)
@@ -402,8 +404,11 @@ class Made:
                 values[name], key=lambda value: (-values[name][value], value))
 
     def days(self, known: dict[str, Any]) -> None:
-        """A job counts on each of its days, by the part of its wall time that is there."""
+        """A job counts on each of its days, by the part of its wall time that is there; one of which
+        it is not known when it ran on none."""
         begin, end = known["begin"], known["ended"]
+        if begin is None:
+            return self._rows("days", [])
         day = begin.replace(hour=0, minute=0, second=0, microsecond=0)
         rows: list[dict[str, Any]] = []
         while day <= end and len(rows) < 3660:
