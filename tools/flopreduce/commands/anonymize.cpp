@@ -2,7 +2,6 @@
 #include "anonymous/anonymize.h"
 
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <memory>
@@ -92,8 +91,7 @@ Action define_anonymize(manual::CommandLine& app) {
   return [a] {
     a->output.finish(a->key_file.empty() ? std::vector{a->trace}
                                          : std::vector{a->trace, a->key_file});
-    if (a->output.file.empty() && ::isatty(STDOUT_FILENO) != 0)
-      throw Failure("a trace is not for a terminal: name a file with -o");
+    a->output.refuse_terminal("a trace");
     return write_anonymous(*a);
   };
 }

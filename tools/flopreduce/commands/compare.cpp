@@ -30,6 +30,10 @@ int run_compare(CompareArguments& a) {
   if (!a.normalize.empty() && !parse_normalization(a.normalize, normalization))
     throw Failure("--normalize " + printable(cut(a.normalize, 100)) +
                   ": must be NAME=A,B with numbers above 0, such as batch=64,128");
+  if (a.gates.any()) {
+    const Report nothing;  // whose tables have all columns
+    a.gates.check_names(comparison_tables(compare(nothing, nothing, normalization)));
+  }
   const Reduced left = reduce_one(a.input, a.first);
   if (!left.report) return left.exit_code;
   const Reduced right = reduce_one(a.input, a.second);

@@ -2,9 +2,11 @@
 #include "report/explain.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "commands/forms.h"
+#include "reader/input.h"
 #include "sections/parts/terms.h"
 #include "sections/screens/explanation.h"
 #include "sections/sections.h"
@@ -49,41 +51,79 @@ struct ExplainArguments {
   OutputArguments output;
 };
 
-int run_explain(ExplainArguments& a) {
-  a.input.finish();
-  a.output.finish(a.input.files());
-  a.input.reduce.keep_rows = true;
-  const Reduced reduced = reduce_traces(a.input);
-  if (!reduced.report) return reduced.exit_code;
-  const Report& report = *reduced.report;
-  const Term* const term = term_named(a.asked);
+// NAME may be behind the traces, too: where it is one, and something behind it is none.
+void put_name_first(ExplainArguments& a) {
+  const auto is_there = [](const std::string& word) {
+    std::error_code ignored;
+    return word == "-" || std::filesystem::exists(word, ignored);
+  };
+  if (term_named(a.asked) != nullptr || !(is_there(a.asked) || is_trace_name(a.asked))) return;
+  std::vector<std::string>& traces = a.input.traces;
+  if (traces.empty() && a.input.lists.empty())
+    throw Failure("what is to be explained? flopreduce explain NAME " + printable(a.asked) +
+                  ", such as total or HFU");
+  const auto name = std::ranges::find_if(
+      traces, [&](const std::string& word) { return !is_there(word) && !is_trace_name(word); });
+  if (name != traces.end()) std::swap(a.asked, *name);
+}
+
+// What is asked for in full goes before lines of the ledger, and these before parts of names.
+bool means_line(const std::string& asked, const std::vector<NamedFigure>& figures) {
+  return figures.empty() || (figures[0].name != asked && figures[0].also != asked);
+}
+
+Result explanation_of(const Report& report, const std::string& asked,
+                      const std::vector<const LostRow*>& lines) {
+  const Term* const term = term_named(asked);
   if (term != nullptr && !term->sections.empty()) {
     Result result;
     result.sections = chosen_sections(report, CLI::detail::split(std::string(term->sections), ','));
     result.sections[0].above.emplace_back(std::string(term->key) + ": " +
                                           std::string(term->meaning));
-    const int code = write_result(result, a.output);
-    return code != kExitFine ? code : reduced.exit_code;
+    return result;
   }
-  const auto figures = find(report, a.asked);
+  const auto figures = find(report, asked);
+  if (term == nullptr && !lines.empty() && means_line(asked, figures)) {
+    if (lines.size() == 1)
+      return {lost_line_sections(*lines[0], report), lost_line_tables(*lines[0], report)};
+    const auto name = [](const LostRow* row) { return "\n  lost:" + std::string(row->key); };
+    throw Failure("'" + printable(asked) + "' may mean:" + joined(lines, "", name));
+  }
   if (figures.size() != 1)
-    throw Failure(figures.empty() ? "nothing is named '" + printable(a.asked) +
-                                        "'; the nearest:" + listed(figures_near(report, a.asked))
-                                  : "'" + printable(a.asked) + "' may mean:" + listed(figures));
+    throw Failure(figures.empty() ? "nothing is named '" + printable(asked) +
+                                        "'; the nearest:" + listed(figures_near(report, asked))
+                                  : "'" + printable(asked) + "' may mean:" + listed(figures));
   const Explanation explanation = explain(report, figures[0]);
-  const int code = write_result(
-      {explanation_sections(report, explanation), explanation_tables(report, explanation)},
-      a.output);
+  return {explanation_sections(report, explanation), explanation_tables(report, explanation)};
+}
+
+int run_explain(ExplainArguments& a) {
+  put_name_first(a);
+  a.input.finish();
+  a.output.finish(a.input.files());
+  const auto lines = lost_rows_named(a.asked);
+  OutputArguments shown;  // what the sections of a figure of the first screen need
+  if (const Term* term = term_named(a.asked); term != nullptr && !term->sections.empty())
+    shown.sections = CLI::detail::split(std::string(term->sections), ',');
+  else
+    shown.sections = {"total"};
+  a.input.reduce.keep_rows = true;
+  a.input.reduce.launch_times = shows_launch_times(shown);
+  a.input.reduce.lost_launches = lines.empty() ? lost_launches(shown) : UINT64_MAX;
+  const Reduced reduced = reduce_traces(a.input);
+  if (!reduced.report) return reduced.exit_code;
+  const int code = write_result(explanation_of(*reduced.report, a.asked, lines), a.output);
   return code != kExitFine ? code : reduced.exit_code;
 }
 
 Action define_explain(manual::CommandLine& app) {
   app.notes =
       "NAME is a kernel, a layer, an operator, a range path, a phase, a precision, 'total', "
-      "'ratio' (backward / forward), 'utilization' (HFU and MFU), or a figure of the first screen, "
-      "such as 'Coverage'. Part of a name is enough if it fits only one. kernel:NAME, layer:NAME, "
-      "operator:NAME, range:NAME, phase:NAME and precision:NAME say which is meant. The backward "
-      "work of an operator or a layer is a part of it.";
+      "'ratio' (backward / forward), 'utilization' (HFU and MFU), a figure of the first screen, "
+      "such as 'Coverage', or a line of where the peak went, such as 'padding'. Part of a name is "
+      "enough if it fits only one. kernel:NAME, layer:NAME, operator:NAME, range:NAME, phase:NAME, "
+      "precision:NAME and lost:LINE say which is meant. The backward work of an operator or a "
+      "layer is a part of it.";
   app.examples = {{"flopreduce explain conv2d_forward trace.pb", "where a kernel's FLOP come from"},
                   {"flopreduce explain --format json phase:backward rank*.pb",
                    "the backward phase, for programs"}};
@@ -93,6 +133,8 @@ Action define_explain(manual::CommandLine& app) {
     std::vector<manual::Entry> words;
     for (const Term& term : figure_terms())
       words.push_back({std::string(term.key), std::string(term.meaning)});
+    for (const LostRow& row : kLostRows)
+      if (row.parent == nullptr) words.push_back({row.words, row.meaning});
     return words;
   };
   a->input.add_to(app);

@@ -1,7 +1,5 @@
 #include "commands/forms.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -195,8 +193,6 @@ void check_report_form(const OutputArguments& output) {
     throw Failure("--all, --sections and --sort go with --format text and markdown only");
   if (!output.sort.empty() && (output.all || !output.sections.empty()))
     throw Failure("--sort is of the kernels on the first screen: not with --all or --sections");
-  if (output.format == "sqlite" && output.file.empty() && ::isatty(STDOUT_FILENO) != 0)
-    throw Failure("will not write a database to a terminal; use -o FILE");
   if (!output.time_range.text.empty() && !shows_launches(output))
     throw Failure("--time-range goes with --format chrome-trace only");
   if (!output.weight.empty() && output.format != "folded")

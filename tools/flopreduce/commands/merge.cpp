@@ -1,6 +1,4 @@
 // flopreduce merge: traces and summaries joined into one summary.
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -67,10 +65,7 @@ void say_some(const std::vector<std::string>& lines) {
 // exit code.
 int write_summary(const InputArguments& input, const OutputArguments& output,
                   const OutputArguments& list, std::optional<std::set<uint64_t>> only) {
-  if (output.file.empty() && ::isatty(STDOUT_FILENO) != 0) {
-    complain("a summary is not for a terminal: name a file with -o");
-    return kExitUsage;
-  }
+  output.refuse_terminal("a summary");
   Merge merge;
   bool permission = false;
   size_t unopened = 0;

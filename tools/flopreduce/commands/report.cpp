@@ -29,6 +29,9 @@ int run_report(ReportArguments& a) {
   a.input.reduce.facts = shows_facts(a.output);
   a.input.reduce.launch_times = shows_launch_times(a.output) || a.gates.may_name("kernels");
   a.input.reduce.lost_launches = a.gates.may_name("lost") ? UINT64_MAX : lost_launches(a.output);
+  Report nothing;  // whose tables have all columns
+  nothing.with_facts = a.input.reduce.facts;
+  if (a.gates.any()) a.gates.check_names(gate_tables(nothing));
   Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   if (a.gates.any()) reduced.report->gates = a.gates.results(gate_tables(*reduced.report));

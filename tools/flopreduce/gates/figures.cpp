@@ -67,10 +67,15 @@ std::vector<std::pair<std::string, const Cell*>> all_figures(std::span<const Tab
 
 std::string nearest(std::span<const Table> tables, const std::string& wanted) {
   constexpr size_t kShown = 3, kLongest = 200;
-  const auto figures = all_figures(tables);
+  std::vector<std::string> names;
+  for (const auto& figure : all_figures(tables)) names.push_back(figure.first);
+  for (const Table& table : tables)
+    for (const Column& column : table.columns)
+      if (table.rows.empty() && column.kind != Kind::kText)
+        names.push_back(std::string(table.key) + ".0." + column.key);
   std::vector<std::pair<size_t, size_t>> order;
-  for (size_t i = 0; i < figures.size(); ++i) {
-    const std::string& name = figures[i].first;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
     if (name.size() >= kLongest) continue;
     const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
     order.emplace_back(std::min(edit_distance(wanted, name), edit_distance(wanted, last)), i);
@@ -79,7 +84,7 @@ std::string nearest(std::span<const Table> tables, const std::string& wanted) {
   std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end());
   std::string text;
   for (size_t i = 0; i < n; ++i)
-    text += (i > 0 ? ", " : "; near: ") + printable(figures[order[i].second].first);
+    text += (i > 0 ? ", " : "; near: ") + printable(names[order[i].second]);
   return text;
 }
 
@@ -116,38 +121,72 @@ GateFigure gate_figure(const Cell& cell) {
 
 }  // namespace
 
-GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
+namespace {
+
+// Which table, row and column a name means. `row` is empty for a table of one row.
+struct Place {
+  const Table* table = nullptr;
+  std::optional<std::string> row = {};
+  std::optional<size_t> column = {};
+  std::string wrong = {};  // why there is no such figure
+};
+
+Place place_of(std::span<const Table> tables, const FigurePath& path) {
   FigurePath parts = path;
-  const auto none = [&](const std::string& why) {
-    return GateFigure{State::kNoFigure, {}, {}, why};
-  };
+  const auto none = [](std::string why) { return Place{.wrong = std::move(why)}; };
   const auto no_such = [&] {
     return none("no figure '" + text_of(path) + "'" + nearest(tables, text_of(path)));
   };
   if (parts.size() == 2 && parts[0] == kTotal) parts.erase(parts.begin());
   const bool is_short = parts.size() == 1;
-  const Table* table = find_table(tables, is_short ? kFigures : std::string_view(parts[0]));
-  if (table == nullptr) return no_such();
+  Place place{.table = find_table(tables, is_short ? kFigures : std::string_view(parts[0]))};
+  if (place.table == nullptr || parts.size() > 3) return no_such();
   if (is_short)
     for (const auto& [name, column] : kAlso)
       if (parts[0] == name) parts[0] = column;
-  if (parts.size() == 2 && table->key == kLost && find_row(*table, parts[1]) != nullptr)
+  if (parts.size() == 2 && place.table->key == kLost && find_row(*place.table, parts[1]) != nullptr)
     parts.emplace_back(kShare);
-  const auto column = table->place_of(parts.back());
-  const TableRow* row = nullptr;
-  if (parts.size() == 3)
-    row = find_row(*table, parts[1]);
-  else if (parts.size() < 3 && table->rows.size() == 1)
-    row = &table->rows[0];
-  if (!column || row == nullptr) {
+  place.column = place.table->place_of(parts.back());
+  if (parts.size() == 3) place.row = parts[1];
+  if (!place.column) {
     if (const Table* whole = find_table(tables, path[0]); whole != nullptr && path.size() < 3)
       return none(text_of(path) + " is no figure; rows of " + whole->key + " hold " +
                   members(*whole));
     return no_such();
   }
-  if (table->columns[*column].kind == Kind::kText) return none(text_of(path) + " is no number");
-  GateFigure figure = gate_figure((*row)[*column]);
-  figure.share = table->columns[*column].kind == Kind::kShare;
+  if (place.table->columns[*place.column].kind == Kind::kText)
+    return none(text_of(path) + " is no number");
+  return place;
+}
+
+}  // namespace
+
+std::optional<std::string> wrong_name(std::span<const Table> tables, const FigurePath& path) {
+  Place place = place_of(tables, path);
+  if (place.wrong.empty()) return std::nullopt;
+  return std::move(place.wrong);
+}
+
+GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
+  const auto none = [&](const std::string& why) {
+    return GateFigure{State::kNoFigure, {}, {}, why};
+  };
+  const Place place = place_of(tables, path);
+  if (!place.wrong.empty()) return none(place.wrong);
+  const Table& table = *place.table;
+  const TableRow* row = nullptr;
+  if (place.row)
+    row = find_row(table, *place.row);
+  else if (table.rows.size() == 1)
+    row = &table.rows[0];
+  if (row == nullptr) {
+    if (const Table* whole = find_table(tables, path[0]); whole != nullptr && path.size() < 3)
+      return none(text_of(path) + " is no figure; rows of " + whole->key + " hold " +
+                  members(*whole));
+    return none("no figure '" + text_of(path) + "'" + nearest(tables, text_of(path)));
+  }
+  GateFigure figure = gate_figure((*row)[*place.column]);
+  figure.share = table.columns[*place.column].kind == Kind::kShare;
   return figure;
 }
 

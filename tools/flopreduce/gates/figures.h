@@ -7,6 +7,7 @@
 //   TABLE.KEY         of a table of one row
 //   lost.LINE         lost.LINE.share
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ namespace flopinj::reduce {
 
 // `path` has at least one part. The tables hold their rows.
 GateFigure find_figure(std::span<const Table> tables, const FigurePath& path);
+
+// Why no tables with these columns can have the figure, whatever rows they have; nothing where they
+// may.
+std::optional<std::string> wrong_name(std::span<const Table> tables, const FigurePath& path);
 
 struct NamedValue {
   std::string name, value;

@@ -299,6 +299,13 @@ bool Gate::parse(std::string_view text, Gate& gate, std::string& error) {
   return false;
 }
 
+std::vector<FigurePath> Gate::figures() const {
+  std::vector<FigurePath> figures;
+  for (const Operand& operand : operands_)
+    if (!operand.figure.empty()) figures.push_back(operand.figure);
+  return figures;
+}
+
 GateResult Gate::evaluate(const FigureLookup& lookup) const {
   return GateEvaluation(*this, lookup).run();
 }

@@ -57,6 +57,7 @@ class Gate {
   static bool parse(std::string_view text, Gate& gate, std::string& error);
   GateResult evaluate(const FigureLookup& lookup) const;
   const std::string& text() const { return text_; }
+  std::vector<FigurePath> figures() const;
 
  private:
   friend class GateParser;

@@ -11,6 +11,7 @@
 #include <cinttypes>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <vector>
 
@@ -115,6 +116,41 @@ std::optional<InputError> Input::spool(int from, bool again) {
   return std::nullopt;
 }
 
+bool is_trace_name(const std::string& name) {
+  const std::filesystem::path path = name;
+  const bool packed = path.extension() == ".gz" || path.extension() == ".zst";
+  const std::filesystem::path kind = packed ? path.stem().extension() : path.extension();
+  return kind == ".pb" || kind == ".sum";
+}
+
+std::string folders_with_traces(const std::string& folder) {
+  namespace fs = std::filesystem;
+  constexpr size_t kMostLooked = 100'000, kShown = 3;
+  std::vector<std::string> found;
+  size_t looked = 0, without = 0;
+  std::error_code error, ignored;
+  for (fs::directory_iterator at(folder, error), end;
+       !error && at != end && ++looked <= kMostLooked; at.increment(error)) {
+    if (!at->is_directory(ignored)) continue;
+    bool any = false;
+    std::error_code of_child;
+    for (fs::directory_iterator in(at->path(), of_child), last; !of_child && in != last && !any;
+         in.increment(of_child))
+      any = ++looked <= kMostLooked && is_trace_name(in->path().string());
+    if (any)
+      found.push_back(at->path().lexically_normal().string());
+    else
+      ++without;
+  }
+  if (found.empty()) return "";
+  std::sort(found.begin(), found.end());
+  const std::string pattern = (fs::path(folder) / "*").lexically_normal().string();
+  const bool all = without == 0 && looked <= kMostLooked && found.size() > 1;
+  return (found.size() == 1 ? std::string("; a folder in it has: ")
+                            : "; " + to_grouped(found.size()) + " folders in it have: ") +
+         (all ? printable(pattern) : first_few(found, kShown, printable));
+}
+
 std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& path) {
   std::unique_ptr<Input> input(new Input);
   const bool standard_input = path == "-";
@@ -125,7 +161,9 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   struct stat info {};
   if (::fstat(input->fd_, &info) != 0) return open_error(input->name_, errno);
   if (S_ISDIR(info.st_mode))
-    return error_for(path, "is a directory with no trace in it (*.pb, *.sum)", EISDIR);
+    return error_for(path,
+                     "is a directory with no trace in it (*.pb, *.sum)" + folders_with_traces(path),
+                     EISDIR);
   std::string first;
   if (S_ISREG(info.st_mode)) first = first_bytes(input->fd_);
   input->compressed_ = is_compressed(reinterpret_cast<const uint8_t*>(first.data()), first.size());

@@ -16,6 +16,12 @@ struct InputError {
   bool permission = false;
 };
 
+// *.pb and *.sum, compressed or not.
+bool is_trace_name(const std::string& name);
+// Behind a line that says that a folder has no trace: those in it that have, "; 8 folders in it have:
+// runs/*". Empty where there is none.
+std::string folders_with_traces(const std::string& folder);
+
 // A regular file is read with pread (not mapped: a file cut while it is read would raise SIGBUS). A
 // pipe, FIFO, device or standard input ("-") is first copied into an unnamed temporary file, since
 // the reducer reads twice; memory stays bounded, and so does the copy of a stream that holds no

@@ -2,34 +2,59 @@
 
 #include <algorithm>
 
+#include "support/text.h"
+
 namespace flopinj::reduce {
 
 using enum LostLine;
 
 const std::array<LostRow, 23> kLostRows{{
-    {"idle", nullptr, "no kernel runs", kIdleStartEnd, kIdleShortGaps},
-    {"idle_start_end", "idle", "start and end", kIdleStartEnd, kIdleStartEnd},
-    {"idle_copies", "idle", "copies alone", kIdleCopies, kIdleCopies},
-    {"idle_host_late", "idle", "host late", kIdleHostLate, kIdleHostLate},
-    {"idle_queued", "idle", "launched in time", kIdleQueued, kIdleQueued},
-    {"idle_between_steps", "idle", "between steps", kIdleBetweenSteps, kIdleBetweenSteps},
-    {"idle_long_gaps", "idle", "long gaps", kIdleLongGaps, kIdleLongGaps},
-    {"idle_short_gaps", "idle", "short gaps", kIdleShortGaps, kIdleShortGaps},
-    {"communication", nullptr, "communication alone", kCommunication, kCommunication},
-    {"uncounted", nullptr, "no FLOP count", kUncounted, kUncounted},
-    {"integer", nullptr, "integer products", kInteger, kInteger},
-    {"other", nullptr, "other kernels below peak", kOtherMemory, kOtherBelowRoof},
-    {"other_memory", "other", "memory", kOtherMemory, kOtherMemory},
-    {"other_below_roof", "other", "below the roof", kOtherBelowRoof, kOtherBelowRoof},
-    {"matrix", nullptr, "products below peak", kMatrixMemory, kMatrixBelowRoof},
-    {"matrix_memory", "matrix", "memory", kMatrixMemory, kMatrixMemory},
-    {"matrix_blocks", "matrix", "blocks", kMatrixBlocks, kMatrixBlocks},
-    {"matrix_below_roof", "matrix", "below the roof", kMatrixBelowRoof, kMatrixBelowRoof},
-    {"profiler", nullptr, "slowed by measuring", kProfiler, kProfiler},
-    {"recompute", nullptr, "recomputation", kRecompute, kRecompute},
-    {"padding", nullptr, "padding", kPadding, kPadding},
-    {"other_flop", nullptr, "other FLOP", kOtherFlop, kOtherFlop},
-    {"model", nullptr, "model FLOP", kModel, kModel},
+    {"idle", nullptr, "no kernel runs", kIdleStartEnd, kIdleShortGaps,
+     "time of the devices in which no kernel ran"},
+    {"idle_start_end", "idle", "start and end", kIdleStartEnd, kIdleStartEnd,
+     "before a device's first kernel and after its last"},
+    {"idle_copies", "idle", "copies alone", kIdleCopies, kIdleCopies,
+     "memory was copied or filled, and no kernel ran"},
+    {"idle_host_late", "idle", "host late", kIdleHostLate, kIdleHostLate,
+     "the program called for the next kernel after the last one's end"},
+    {"idle_queued", "idle", "launched in time", kIdleQueued, kIdleQueued,
+     "the program had called for the next kernel before, and it waited"},
+    {"idle_between_steps", "idle", "between steps", kIdleBetweenSteps, kIdleBetweenSteps,
+     "gaps without a known cause, between kernels of different steps"},
+    {"idle_long_gaps", "idle", "long gaps", kIdleLongGaps, kIdleLongGaps,
+     "gaps without a known cause, of 100 us or more"},
+    {"idle_short_gaps", "idle", "short gaps", kIdleShortGaps, kIdleShortGaps,
+     "gaps without a known cause, shorter than 100 us"},
+    {"communication", nullptr, "communication alone", kCommunication, kCommunication,
+     "kernels of communication ran, and no other kernel"},
+    {"uncounted", nullptr, "no FLOP count", kUncounted, kUncounted, "kernels without a FLOP count"},
+    {"integer", nullptr, "integer products", kInteger, kInteger,
+     "kernels whose tensor work is in integers: OP are no FLOP"},
+    {"other", nullptr, "other kernels below peak", kOtherMemory, kOtherBelowRoof,
+     "time of kernels that are no products, beyond their work at peak"},
+    {"other_memory", "other", "memory", kOtherMemory, kOtherMemory,
+     "of that, at the roof of memory: DRAM bytes / bandwidth"},
+    {"other_below_roof", "other", "below the roof", kOtherBelowRoof, kOtherBelowRoof,
+     "of that, below the roof of memory, too"},
+    {"matrix", nullptr, "products below peak", kMatrixMemory, kMatrixBelowRoof,
+     "time of products (tensor kernels, and operators that multiply matrices), beyond their work "
+     "at peak"},
+    {"matrix_memory", "matrix", "memory", kMatrixMemory, kMatrixMemory,
+     "of that, at the roof of memory: DRAM bytes / bandwidth"},
+    {"matrix_blocks", "matrix", "blocks", kMatrixBlocks, kMatrixBlocks,
+     "of that, since blocks fill the multiprocessors unevenly"},
+    {"matrix_below_roof", "matrix", "below the roof", kMatrixBelowRoof, kMatrixBelowRoof,
+     "of that, for no reason that bytes and blocks explain"},
+    {"profiler", nullptr, "slowed by measuring", kProfiler, kProfiler,
+     "launches took longer while counters were read, and idle time beside them"},
+    {"recompute", nullptr, "recomputation", kRecompute, kRecompute,
+     "work at peak that is done again, as by activation checkpointing"},
+    {"padding", nullptr, "padding", kPadding, kPadding,
+     "work at peak of operators beyond their formula, such as padded tiles"},
+    {"other_flop", nullptr, "other FLOP", kOtherFlop, kOtherFlop,
+     "work at peak in no operator that has a formula"},
+    {"model", nullptr, "model FLOP", kModel, kModel,
+     "work at peak that the model needs by formula: MFU"},
 }};
 
 namespace {
@@ -285,6 +310,18 @@ void LostSums::add_up(LostReport& report) const {
       if (const LostNs ns = of_steps.next(step->fs); ns != LostNs{})
         report.steps.push_back({device.trace, device.device, step->first, step->steps, ns});
   }
+}
+
+std::vector<const LostRow*> lost_rows_named(std::string_view name) {
+  constexpr std::string_view kPrefix = "lost:";
+  std::string wanted = lower(name);
+  if (wanted.starts_with(kPrefix)) wanted.erase(0, kPrefix.size());
+  std::vector<const LostRow*> found;
+  for (const LostRow& row : kLostRows) {
+    if (wanted == row.key) return {&row};
+    if (wanted == lower(row.words)) found.push_back(&row);
+  }
+  return found;
 }
 
 std::optional<std::pair<double, double>> shares_by_process(const LostReport& lost,

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -153,6 +154,7 @@ struct LostRow {
   const char* parent;  // null: of none
   const char* words;   // for people
   LostLine first, last;
+  const char* meaning;  // without an end mark
 };
 // All of them: groups before their lines. Those without a parent add up to the capacity.
 extern const std::array<LostRow, 23> kLostRows;
@@ -161,6 +163,9 @@ inline uint64_t ns_of(const LostNs& ns, const LostRow& row) {
   for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) sum += ns[line];
   return sum;
 }
+// Those that people may mean by a name: a key or words, in any case, "lost:" in front or not. Lines of
+// two groups may have the same words.
+std::vector<const LostRow*> lost_rows_named(std::string_view name);
 // The shares of the processes with least and most of it; nothing of a single one.
 std::optional<std::pair<double, double>> shares_by_process(const LostReport& lost,
                                                            const LostRow& row);

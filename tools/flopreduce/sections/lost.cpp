@@ -568,7 +568,111 @@ std::string largest_lost_words(const LostReport& lost,
   return words + (others > 0 ? ", others " + PrintedShares::text(others) : "");
 }
 
+// A line of the ledger by phase and layer, all devices together.
+struct LostShare {
+  std::string phase, layer;
+  uint64_t ns = 0, of = 0;
+};
+std::vector<LostShare> shares_of(const LostRow& row, const Report& report) {
+  std::map<std::pair<std::string, std::string>, uint64_t> sums;
+  for (const auto& part : report.lost.parts)
+    if (const uint64_t ns = ns_of(part.ns, row); ns > 0) sums[{part.phase, part.layer}] += ns;
+  std::vector<LostShare> shares;
+  for (const auto& [place, ns] : sums)
+    shares.push_back({place.first, place.second, ns, ns_of(report.lost.ns, row)});
+  std::ranges::stable_sort(shares, std::greater<>(), &LostShare::ns);
+  return shares;
+}
+Columns<LostShare> lost_share_columns() {
+  Columns<LostShare> c;
+  c.text("phase", "phase", or_null(&LostShare::phase),
+         "phase of the kernels; idle time has the phase of the kernel after it");
+  c.text("layer", "layer", or_null(&LostShare::layer));
+  c.exact("ns", "time", Kind::kNanoseconds, &LostShare::ns, "they add up to the line's");
+  c.figure(
+      "line_share", "of the line", Kind::kShare,
+      [](const LostShare& share) { return Figure::exact(share.ns) / Figure::exact(share.of); },
+      "share of the line's time");
+  return c;
+}
+
+// The line, and what it is made of.
+std::vector<LostRow> with_parts(const LostRow& row) {
+  std::vector<LostRow> rows;
+  for (const LostRow& one : kLostRows)
+    if (std::string_view(one.key) == row.key ||
+        (one.parent != nullptr && std::string_view(one.parent) == row.key))
+      rows.push_back(one);
+  return rows;
+}
+TableSource lost_line(const LostRow& row) {
+  return {"lost", "a line of where the peak went, and its parts", lost_columns,
+          [row](const Report&) { return with_parts(row); }};
+}
+TableSource lost_places(const LostRow& row) {
+  return {"lost_places", "a line of where the peak went, by phase and layer", lost_share_columns,
+          [row](const Report& report) { return shares_of(row, report); }};
+}
+
+// For people.
+Table lost_line_table(const LostRow& row, const Report& report) {
+  const LostReport& lost = report.lost;
+  const bool steps = lost.device_steps > 0;
+  Table table{"lost_line",
+              {{"line", ""},
+               {"time", "time", Kind::kText, Worth::kMain},
+               {"share", "share", Kind::kText, Worth::kMain}}};
+  if (steps) table.columns.push_back({"step", "of a step", Kind::kText, Worth::kMain});
+  if (!by_process_words(lost, row).empty())
+    table.columns.push_back({"by_process", "by process", Kind::kText, Worth::kMain});
+  const size_t columns = table.columns.size();
+  table.columns.push_back({"meaning", "", Kind::kText, Worth::kUsual, "", false, true});
+  for (const LostRow& one : with_parts(row)) {
+    const uint64_t ns = ns_of(lost.ns, one);
+    if (one.parent != nullptr && one.key != std::string_view(row.key) && ns == 0) continue;
+    const Mark marks = lost_marks(lost, one);
+    TableRow cells = {words_of(one, lost), marked_text(marks, to_human_time(ns)),
+                      marked_text(marks, lost_share_words(lost, ns) + " %")};
+    if (steps) cells.emplace_back(marked_text(marks, to_human_time(ns / lost.device_steps)));
+    if (cells.size() < columns) cells.emplace_back(by_process_words(lost, one));
+    cells.emplace_back(one.key == std::string_view(row.key) ? std::string() : one.meaning);
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
 }  // namespace
+
+std::vector<Section> lost_line_sections(const LostRow& row, const Report& report) {
+  const LostReport& lost = report.lost;
+  std::vector<Section> sections(1);
+  add_warnings(report, sections[0].above);
+  sections[0].above.emplace_back(std::string("Where the peak went: ") + words_of(row, lost),
+                                 Tone::kTitle);
+  sections[0].above.emplace_back(std::string("  ") + row.meaning);
+  if (!lost.known()) {
+    sections[0].above.emplace_back("  not known: " + lost.missing, Tone::kDim);
+    return sections;
+  }
+  if (row.last == LostLine::kOtherFlop && !lost.formula)
+    sections[0].above.emplace_back(
+        "  No formula is known: this is all work that is not done again.");
+  sections[0].table = lost_line_table(row, report);
+  const bool of_group = row.parent == nullptr && row.last == LostLine::kIdleShortGaps;
+  // Times of a simulated GPU are no reason to change a program.
+  if (ns_of(lost.ns, row) > 0 && !of_group && !report.simulated.value_or(true))
+    if (std::string advice = advice_on(row, report); !advice.empty())
+      sections[0].below.emplace_back("  " + std::move(advice));
+  Section places = {"By phase and layer", {}, lost_places(row).for_people(report), {}};
+  if (places.table && !places.table->rows.empty()) sections.push_back(std::move(places));
+  if (row.last == LostLine::kIdleHostLate && !lost.host.empty())
+    sections.push_back({"Where the host was meanwhile", {}, kLostHost.for_people(report), {}});
+  return sections;
+}
+
+std::vector<Table> lost_line_tables(const LostRow& row, const Report& report) {
+  return {lost_line(row).for_programs(report), lost_places(row).for_programs(report)};
+}
 
 std::vector<ShownFigure> lost_figures(const Report& report) {
   const LostReport& lost = report.lost;

@@ -53,6 +53,9 @@ ScreenProgram screen_program(const Report&);
 std::vector<ShownFigure> screen_figures(const Report&);  // HFU and MFU first
 // For behind those two, where HFU is known.
 std::vector<ShownFigure> lost_figures(const Report&);
+// One line of where the peak went: what it means, how much it is, and by phase and layer.
+std::vector<Section> lost_line_sections(const LostRow&, const Report&);
+std::vector<Table> lost_line_tables(const LostRow&, const Report&);
 
 // What to know before any figure: SIMULATED, PARTIAL, and the notices.
 void add_warnings(const Report&, std::vector<Line>&);

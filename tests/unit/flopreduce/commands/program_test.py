@@ -8,6 +8,7 @@ import fcntl
 import gzip
 import json
 import os
+import pty
 import re
 import resource
 import signal
@@ -612,10 +613,10 @@ class Program(unittest.TestCase):
     def test_the_json_says_what_each_gate_came_to(self):
         trace = self.trace["training"]
         gates = ("launches < 1", "phases.forward.flop > 1 and 3 > 2", "total.flop > 1T",
-                 "hfu > 1 or partial == 0", "total.flopp > 1")
+                 "hfu > 1 or partial == 0", "phases.nowhere.flop > 1")
         asked = [word for gate in gates for word in ("--fail-if", gate)]
         done = run("--format", "json", trace, *asked)
-        self.assertEqual(done.returncode, 2)  # for the name that there is not
+        self.assertEqual(done.returncode, 2)  # for the row that there is not
         report = json.loads(done.stdout)
         plain = json_of(trace)
         self.assertEqual((plain["gates"], plain["gate_figures"]), ([], []))
@@ -832,6 +833,67 @@ class Program(unittest.TestCase):
             for word in (name, name.lower()):
                 done = run("explain", word, trace)
                 self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def with_ledger(self):
+        """Of peaks that are far above what it does."""
+        trace = self.folder / "with_ledger.pb"
+        trace.write_bytes(subprocess.run([MAKE_TRACES, "vectors"], capture_output=True,
+                                         check=True).stdout)
+        return ["--peak", "fp32=100T", "--peak", "memory=100T", trace]
+
+    def test_a_line_of_the_ledger_is_what_the_ledger_says(self):
+        trace = self.with_ledger()
+        report = json_of(*trace)
+        lost = {row["line"]: row for row in report["lost"]}
+        self.assertGreater(lost["idle"]["ns"], 0)
+        for key, whole in lost.items():
+            done = run("explain", "--format", "json", f"lost:{key}", *trace)
+            self.assertEqual((done.returncode, done.stderr), (0, b""), key)
+            said = json.loads(done.stdout)
+            shown = {row["line"]: row for row in said["lost"]}
+            self.assertEqual(set(shown), {key} | {
+                name for name, row in lost.items() if row["parent"] == key})
+            for name, row in shown.items():
+                self.assertEqual(row, lost[name])
+            self.assertEqual(sum(place["ns"] for place in said["lost_places"]), known(whole, "ns"))
+        for part in report["lost_phases"]:
+            places = json.loads(run("explain", "--format", "json", f"lost:{part['line']}",
+                                    *trace).stdout)["lost_places"]
+            self.assertEqual(part["ns"], sum(
+                place["ns"] for place in places if place["phase"] == part["phase"]))
+
+    def test_what_the_screen_says_is_explained_where_it_was_read_for_it(self):
+        trace = self.with_ledger()
+        ledger = run("--sections", "lost", *trace).stdout.decode()
+        ledger = ledger[ledger.index("Where the peak went, of"):]
+        self.assertIn(ledger, run("explain", "Peak lost", *trace).stdout.decode())
+
+    def test_what_no_person_reads_does_not_go_to_a_terminal(self):
+        trace = self.trace["training"]
+        for words, what in ((["--format", "html"], "a page"), (["--format", "sqlite"], "a database"),
+                            (["--format", "chrome-trace"], "a time line"),
+                            (["explain", "--format", "html", "total"], "a page"),
+                            (["merge"], "a summary"), (["anonymize"], "a trace")):
+            leader, terminal = pty.openpty()
+            done = subprocess.run([FLOPREDUCE, *words, trace], stdout=terminal,
+                                  stderr=subprocess.PIPE, timeout=60)
+            os.close(terminal)
+            os.set_blocking(leader, False)
+            with self.assertRaises(OSError):  # nothing was written
+                os.read(leader, 100)
+            os.close(leader)
+            self.one_line(done, 2, f"{what}")
+            self.assertIn(b"not for a terminal: name a file with -o", done.stderr)
+
+    def test_no_section_is_silent_about_rows_that_programs_get(self):
+        for name in NAMES:
+            report = json_of(self.trace[name])
+            for key in run("--sections", "no_such",
+                           self.trace[name]).stderr.decode().split("none of ")[1].split(", "):
+                key = key.strip().split(";")[0]
+                said = run("--sections", key, self.trace[name]).stdout.decode()
+                if "nothing in these traces" in said:
+                    self.assertEqual(report.get(key, []), [], (name, key))
 
     def test_a_statement_may_be_behind_the_traces(self):
         trace = self.trace["training"]

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "passes/summary/condense.h"
+#include "reader/input.h"
 #include "sections/notices.h"
 #include "support/si_number.h"
 #include "support/text.h"
@@ -25,12 +26,6 @@ void complain(const std::string& text) { std::fprintf(stderr, "flopreduce: %s\n"
 
 namespace {
 
-bool is_trace_name(const std::filesystem::path& path) {
-  const bool packed = path.extension() == ".gz" || path.extension() == ".zst";
-  const std::filesystem::path kind = packed ? path.stem().extension() : path.extension();
-  return kind == ".pb" || kind == ".sum";
-}
-
 // The traces and summaries in a folder, by name; not those in folders below it. Where there are
 // none the reader says so.
 std::vector<std::string> traces_in(const std::string& folder) {
@@ -38,7 +33,7 @@ std::vector<std::string> traces_in(const std::string& folder) {
   std::vector<std::string> found;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (is_trace_name(at->path())) found.push_back(at->path().lexically_normal());
+    if (is_trace_name(at->path().string())) found.push_back(at->path().lexically_normal());
   if (found.empty()) return {folder};
   std::sort(found.begin(), found.end());
   return found;
@@ -182,7 +177,8 @@ void InputArguments::take_newest_run() {
   const std::vector<std::string> all = traces_in(".");
   traces = newest_run(all);
   if (traces.empty())
-    throw Failure("TRACE is required: no trace (*.pb, *.sum) is in this folder (see --help)");
+    throw Failure("TRACE is required: no trace (*.pb, *.sum) is in this folder" +
+                  folders_with_traces(".") + " (see --help)");
   complain("the newest run in this folder: " + first_few(traces, 3, printable));
 }
 
@@ -292,7 +288,15 @@ void OutputArguments::add_file_to(manual::CommandLine& app) {
 
 void OutputArguments::finish(std::vector<std::string> read) {
   inputs = std::move(read);
+  if (format == "html") refuse_terminal("a page");
+  if (format == "sqlite") refuse_terminal("a database");
+  if (format == "chrome-trace") refuse_terminal("a time line of all launches");
   refuse_to_overwrite(*this);
+}
+
+void OutputArguments::refuse_terminal(const char* what) const {
+  if (file.empty() && ::isatty(STDOUT_FILENO) != 0)
+    throw Failure(std::string(what) + " is not for a terminal: name a file with -o");
 }
 
 TextOptions OutputArguments::text_options() const {

@@ -146,6 +146,8 @@ struct OutputArguments {
   void add_file_to(manual::CommandLine& app);  // -o and --force
   // After parsing: what is read. Fails where the output is among it, or exists.
   void finish(std::vector<std::string> read);
+  // Fails where `what` ("a page") would go to a terminal.
+  void refuse_terminal(const char* what) const;
   // Lines fit the terminal, or $COLUMNS; where there is neither, tables have all their columns.
   TextOptions text_options() const;
 };
@@ -175,6 +177,8 @@ class GateArguments {
   // Says on standard error which gates failed. kExitGate for a failed gate, and for one that is
   // decided by a figure that is not known; kExitUsage for a name that the result does not have.
   static int check(const std::vector<GateResult>& results);
+  // Fails where a condition names a figure that no result has; rows of the tables may be missing.
+  void check_names(std::span<const Table> tables) const;
 
  private:
   std::vector<std::string> texts_;

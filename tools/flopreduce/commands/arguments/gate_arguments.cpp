@@ -49,6 +49,13 @@ std::vector<GateResult> GateArguments::results(std::span<const Table> tables) co
   return results;
 }
 
+void GateArguments::check_names(std::span<const Table> tables) const {
+  for (const Gate& gate : gates_)
+    for (const FigurePath& figure : gate.figures())
+      if (const auto why = wrong_name(tables, figure))
+        throw Failure("--fail-if '" + printable(cut(gate.text(), 500)) + "': " + *why);
+}
+
 int GateArguments::check(const std::vector<GateResult>& results) {
   int code = kExitFine;
   for (const GateResult& r : results) {
