@@ -152,7 +152,7 @@ class Recordings(CountCase):
                            harness.library_path(XDG_STATE_HOME=self.folder, FLOPINJ_BUDGET="none",
                                                 FLOPINJ_PLAN_WAIT_MS=60_000,
                                                 SIMGPU_FAULT="operations_halved"))
-        self.assertRegex(done.stderr, r"recorded 200 launches, FLOP counts for \S+ %")
+        self.assertRegex(done.stderr, r"recorded 200 launches, counters read for kernels of \S+ %")
 
     def test_instructions_that_were_wrong_are_bounded(self):
         self.count("GH100", expect=1, SIMGPU_FAULT="instructions_doubled")

@@ -404,8 +404,8 @@ class Made:
                 values[name], key=lambda value: (-values[name][value], value))
 
     def days(self, known: dict[str, Any]) -> None:
-        """A job counts on each of its days, by the part of its wall time that is there; one of which
-        it is not known when it ran on none."""
+        """A job counts on each of its days, by the part of its wall time that is there. One of
+        which it is not known when it ran counts on none."""
         begin, end = known["begin"], known["ended"]
         if begin is None:
             return self._rows("days", [])

@@ -141,8 +141,8 @@ struct PeakLookup {
 };
 PeakLookup find_peaks(const DeviceFacts& device, const std::vector<PeakOverride>& overrides);
 
-// Why what the user typed is no peak, where it is far below any device's: "989 FLOP/s is no peak: did
-// you mean 989T?" Empty where it may be one.
+// Why a number is no peak, where it is far below any device's: "989 FLOP/s is no peak: did you mean
+// 989T?" Empty where it may be one.
 std::string no_peak(std::string_view text, double per_second, bool of_memory);
 
 // Rows whose name or CUDA name holds `text`, in any case and with its numbers whole: H20 is no part

@@ -18,8 +18,8 @@ struct InputError {
 
 // *.pb and *.sum, compressed or not.
 bool is_trace_name(const std::string& name);
-// Behind a line that says that a folder has no trace: those in it that have, "; 8 folders in it have:
-// runs/*". Empty where there is none.
+// For a line that says that a folder has no trace: which folders in it have some. "; 8 folders in
+// it have: runs/*"; empty where there is none.
 std::string folders_with_traces(const std::string& folder);
 
 // A regular file is read with pread (not mapped: a file cut while it is read would raise SIGBUS). A

@@ -163,8 +163,8 @@ inline uint64_t ns_of(const LostNs& ns, const LostRow& row) {
   for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) sum += ns[line];
   return sum;
 }
-// Those that people may mean by a name: a key or words, in any case, "lost:" in front or not. Lines of
-// two groups may have the same words.
+// Those that people may mean by a name: a key or words, in any case, "lost:" in front or not. Lines
+// of two groups may have the same words.
 std::vector<const LostRow*> lost_rows_named(std::string_view name);
 // The shares of the processes with least and most of it; nothing of a single one.
 std::optional<std::pair<double, double>> shares_by_process(const LostReport& lost,

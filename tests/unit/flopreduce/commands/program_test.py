@@ -870,7 +870,8 @@ class Program(unittest.TestCase):
 
     def test_what_no_person_reads_does_not_go_to_a_terminal(self):
         trace = self.trace["training"]
-        for words, what in ((["--format", "html"], "a page"), (["--format", "sqlite"], "a database"),
+        for words, what in ((["--format", "html"], "a page"),
+                            (["--format", "sqlite"], "a database"),
                             (["--format", "chrome-trace"], "a time line"),
                             (["explain", "--format", "html", "total"], "a page"),
                             (["merge"], "a summary"), (["anonymize"], "a trace")):

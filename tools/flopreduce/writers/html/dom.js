@@ -15,8 +15,9 @@ const svg = (tag, options = {}, ...children) =>
 // A name from the traced program: its direction cannot spill into what is beside it.
 const name = (text) => el("bdi", {}, text);
 
-// Calls action(box) when the element has another size, and once at first. In the next frame: what is
-// drawn may change sizes again, which a browser reports as an error where it is done at once.
+// Calls action(box) when the element has another size, and once at first. It does so in the next
+// frame: what is drawn may change sizes again, which browsers report as an error where it is done
+// at once.
 const onResize = (element, action) =>
   new ResizeObserver(([entry]) =>
     requestAnimationFrame(() => action(entry.contentRect))).observe(element);
