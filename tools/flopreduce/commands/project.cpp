@@ -98,7 +98,7 @@ struct PeakArguments {
   // In the convention of `fma`; none where there is neither.
   std::vector<Choice> choose(int fma) const {
     if (given && !gpu.empty()) throw Failure("give --gpu or --peak, not both");
-    if (given)
+    if (given && *given >= 1)  // a prefix was forgotten
       if (const std::string why = no_peak(printed("%.10g", *given), *given, false); !why.empty())
         throw Failure("--peak: " + why);
     if (gpu.empty() && !precisions.empty()) refuse("--precision", "--gpu");

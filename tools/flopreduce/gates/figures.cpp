@@ -77,8 +77,9 @@ std::string nearest(std::span<const Table> tables, const std::string& wanted) {
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
     if (name.size() >= kLongest) continue;
-    const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
-    order.emplace_back(std::min(edit_distance(wanted, name), edit_distance(wanted, last)), i);
+    const auto last = [](std::string_view of) { return of.substr(of.rfind('.') + 1); };
+    order.emplace_back(
+        std::min(edit_distance(wanted, name), edit_distance(last(wanted), last(name))), i);
   }
   const size_t n = std::min(kShown, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end());
