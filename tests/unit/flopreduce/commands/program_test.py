@@ -883,8 +883,9 @@ class Program(unittest.TestCase):
             with self.assertRaises(OSError):  # nothing was written
                 os.read(leader, 100)
             os.close(leader)
-            self.one_line(done, 2, f"{what}")
-            self.assertIn(b"not for a terminal: name a file with -o", done.stderr)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertRegex(done.stderr.decode(), f"^flopreduce: {what}.* is not for a terminal: "
+                             "name a file with -o.*\n$")
 
     def test_no_section_is_silent_about_rows_that_programs_get(self):
         for name in NAMES:
