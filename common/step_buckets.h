@@ -28,6 +28,12 @@ constexpr uint64_t step_bucket_begin(uint32_t bucket) {
   return uint64_t{bucket - (shift << kStepBucketBits)} << shift;
 }
 
+// What a duration in a bucket is taken for.
+constexpr double step_bucket_middle(uint32_t bucket) {
+  return static_cast<double>(step_bucket_begin(bucket)) / 2 +
+         static_cast<double>(step_bucket_begin(bucket + 1) - 1) / 2;
+}
+
 static_assert(step_bucket(127) == 127 && step_bucket(128) == 128 && step_bucket(129) == 128);
 static_assert(step_bucket_begin(step_bucket(1'000'000)) <= 1'000'000);
 static_assert(step_bucket_begin(step_bucket(1'000'000) + 1) > 1'000'000);

@@ -1,6 +1,7 @@
 """flopinj demo, and the commands of flopreduce as flopinj's."""
 
 import contextlib
+import csv
 import json
 import re
 import subprocess
@@ -52,6 +53,13 @@ class Demo(Case):
         figures = report["figures"]
         steps, = report["step_summary"]  # of all launches
         self.assertAlmostEqual(steps["mfu"] / steps["hfu"], figures["mfu"] / figures["hfu"], 4)
+        # Its host runs ahead: no step is shorter than its kernels, no share above theirs.
+        self.assertLessEqual(steps["hfu"], figures["hfu_kernel_time"])
+        rows = harness.run([harness.FLOPREDUCE, "--format=csv", "--table=step_list",
+                            self.folder / "flopinj-demo.pb"], harness.clean_environment(),
+                           check=True).stdout
+        for step in csv.DictReader(rows.splitlines()):
+            self.assertLessEqual(int(step["busy_ns"]), int(step["wall_ns"]))
         # A share of peak that one can see, and recomputed work between HFU and MFU.
         self.assertGreater(figures["mfu"], 0.2)
         self.assertGreater(figures["hfu"], figures["mfu"])

@@ -150,6 +150,7 @@ class Facts(harness.TestCase):
             self.assertEqual((step["range"], step["every"]), ("step", "1"))
             if step["gpu_time_ns"] and not step["gpu_time_ns_mark"]:  # no launch was measured
                 self.assertLessEqual(int(step["busy_ns"]), int(step["gpu_time_ns"]))
+            self.assertLessEqual(int(step["busy_ns"]), int(step["wall_ns"]))
         begins = [int(s["begin_ns"]) for s in steps]
         self.assertEqual(begins, sorted(begins))
         process, = self.table("processes", self.trace)

@@ -26,27 +26,12 @@ double fullest_share(const Signature& signature, uint32_t multiprocessors) {
 
 }  // namespace
 
-double work_done_once_ns(const Report& report) {
-  double ns = 0;
-  for (const PhaseReport& phase : report.phases)
-    if (phase.name != "recompute") ns += phase.work.roof.compute_ns;
-  return ns;
-}
-
 LaunchWorths::LaunchWorths(const ReportSources& from, const Report& report)
     : from_(from),
       work_(from.work),
       roofs_(from.tables, from.totals, from.formulas, from.utilization.peaks),
-      classes_(from.tables) {
-  if (const auto given = report.utilization.given_formula_ns) {
-    const double work_ns = work_done_once_ns(report);
-    share_of_all_ = work_ns > 0 ? std::min(1.0, *given / work_ns) : 0;
-    return;
-  }
-  for (const OperatorReport& place : report.operators.places)
-    if (place.counts_for_model())
-      operators_[{place.path, place.phase}] = {*place.model_flop, place.work.flop};
-}
+      classes_(from.tables),
+      model_(from, report) {}
 
 const LaunchWorths::Each& LaunchWorths::each_of(uint32_t signature, uint32_t chip) {
   const auto [entry, fresh] = each_.try_emplace(uint64_t{signature} << 32 | chip);
@@ -80,16 +65,9 @@ void LaunchWorths::set_work_lines(const Place& place, LaunchWorth& worth) const 
     worth.work_line = LostLine::kRecompute;
     return;
   }
-  double share = 0;
-  if (share_of_all_) {
-    share = *share_of_all_;
-  } else {
-    const uint32_t path = from_.operators.operator_of(place.path);
-    const auto found = operators_.find({path, phase_of(place)});
-    if (path == kNoIndex || found == operators_.end()) return;
-    const auto& [model, flop] = found->second;
-    share = flop == 0 || model >= flop ? 1 : quotient(model, flop);
-  }
+  const auto model = model_.at(place.path, place.rule);
+  if (!model) return;
+  const double share = std::min(1.0, model->share);
   worth.work_line = LostLine::kModel;
   worth.padding_fs =
       worth.work_fs - std::min(worth.work_fs, whole(static_cast<double>(worth.work_fs) * share));

@@ -2,21 +2,18 @@
 // least time that the roofs allow it. To be made when the report has its operators.
 #pragma once
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 
 #include "passes/merged_classes.h"
+#include "passes/model_work.h"
 #include "passes/rows/time_split.h"
 #include "report/build_report.h"
 #include "report/roofs.h"
 #include "report/work_table.h"
 
 namespace flopinj::reduce {
-
-// Work at peak of all phases but recomputation: FLOP by formula that were given are a share of it.
-double work_done_once_ns(const Report& report);
 
 class LaunchWorths {
  public:
@@ -47,10 +44,6 @@ class LaunchWorths {
     bool counted = false, tensor = false, integer = false, multiplies = false, bytes = false;
     uint64_t work_fs = 0, fp32_fs = 0, memory_fs = 0;
   };
-  // What of an operator's work is the model's.
-  struct Share {
-    u128 model = 0, flop = 0;
-  };
   // Whether it exchanges data with other devices: by its kernel, whatever the range.
   bool communicates(const Place& place) const;
   const Each& each_of(uint32_t signature, uint32_t chip);
@@ -64,9 +57,8 @@ class LaunchWorths {
   const WorkTable& work_;
   Roofs roofs_;
   MergedClasses classes_;
-  std::unordered_map<uint64_t, Each> each_;                      // by (signature, chip)
-  std::map<std::pair<uint32_t, std::string>, Share> operators_;  // by (path, phase)
-  std::optional<double> share_of_all_;  // of work but recomputation, where one number is given
+  std::unordered_map<uint64_t, Each> each_;  // by (signature, chip)
+  ModelWork model_;
   Unknown unknown_;
 };
 

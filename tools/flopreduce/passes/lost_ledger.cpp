@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "passes/model_work.h"
 #include "report/operators/operator_join.h"
 
 namespace flopinj::reduce {
@@ -75,7 +76,8 @@ struct Communicating {
   InPlaces places;  // where it has collectives
 };
 
-uint64_t lower_median(std::vector<uint64_t>& values) {
+// Not half-way between two: of two ranks one is compared with the other.
+uint64_t of_median_rank(std::vector<uint64_t>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
@@ -96,7 +98,7 @@ struct Compared {
       times.push_back(place.ns);
       idle.push_back(place.idle_ns);
     }
-    return entry->second = {lower_median(times), lower_median(idle)};
+    return entry->second = {of_median_rank(times), of_median_rank(idle)};
   }
 };
 
@@ -217,40 +219,15 @@ void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
   mark({kPadding}, named, inverse(report.operators.formula_marks));
 }
 
-// By the formulas of operators: only the ledger has the steps one by one.
-void add_mfu_of_steps(Report& report) {
-  const LostReport& lost = report.lost;
-  StepsReport& steps = report.steps;
-  if (steps.mfu.known() || !steps.hfu.known() || !lost.formula) return;
-  std::map<size_t, std::pair<uint32_t, uint32_t>> counted;  // first and last step, by trace
-  for (const StepsReport::Step& step : steps.steps)
-    if (!step.skipped)
-      counted.try_emplace(step.trace, step.number, step.number).first->second.second = step.number;
-  u128 model_ns = 0, work_ns = 0;
-  for (const LostReport::Step& step : lost.steps) {
-    const auto found = counted.find(step.trace);
-    if (step.steps == 0 || found == counted.end()) continue;
-    const auto [first, last] = found->second;
-    const uint32_t its_last = step.first + step.steps - 1;
-    if (its_last < first || step.first > last) continue;
-    if (step.first < first || its_last > last) return;  // some of several
-    model_ns += step.ns[place_of(LostLine::kModel)];
-    for (size_t line = place_of(LostLine::kRecompute); line < kLostLines; ++line)
-      work_ns += step.ns[line];
-  }
-  if (work_ns > 0)
-    steps.mfu =
-        (steps.hfu * quotient(model_ns, work_ns)).with(lost.marks[place_of(LostLine::kModel)]);
-}
-
-// What the model's FLOP by formula are more than operators executed, at peak.
+// What the model's FLOP by formula are more than operators executed, at peak. Where launches are
+// unmeasured it is not known.
 double saved_ns(const Report& report) {
   if (const auto given = report.utilization.given_formula_ns)
-    return std::max(0.0, *given - work_done_once_ns(report));
+    return report.total.flop_complete() ? std::max(0.0, *given - work_done_once_ns(report)) : 0;
   double ns = 0;
   for (const OperatorReport& place : report.operators.places)
-    if (place.counts_for_model() && place.work.flop > 0 && *place.model_flop > place.work.flop)
-      ns += place.work.roof.compute_ns * (quotient(*place.model_flop, place.work.flop) - 1);
+    if (place.counts_for_model() && place.work.flop_complete())
+      ns += std::max(0.0, *model_least_ns(place, report) - place.work.roof.compute_ns);
   return ns;
 }
 
@@ -327,10 +304,11 @@ class LostLedger::Builder {
     }
     add_communication(from_, pass.collectives(), communicating_, report_);
     const UtilizationReport& u = report_.utilization;
-    lost.formula = u.mfu() != nullptr && u.mfu()->flop.known();
+    lost.formula = u.model_known;
     lost.given_formula = u.given_formula_ns.has_value();
     lost.fp32_ns = static_cast<uint64_t>(std::min<u128>(pass.fp32_fs() / kFsInNs, UINT64_MAX));
-    lost.saved_ns = static_cast<uint64_t>(std::clamp(saved_ns(report_) + 0.5, 0.0, 1e19));
+    const double saved = skips() ? report_.steps.saved_ns : saved_ns(report_);
+    lost.saved_ns = lost.formula ? static_cast<uint64_t>(std::clamp(saved + 0.5, 0.0, 1e19)) : 0;
     lost.skipped_steps = from_.utilization.skip_steps;
     for (size_t i = 0; i < report_.traces.size(); ++i) {
       const uint64_t steps = from_.tables.traces[i].steps.sums().steps;
@@ -338,7 +316,6 @@ class LostLedger::Builder {
                      report_.traces[i].devices * (steps - std::min(steps, lost.skipped_steps)));
     }
     mark_lines(from_.tables, unknown, pass.uneven(), unplaced_, lost_copies_, report_);
-    add_mfu_of_steps(report_);
   }
 
  private:

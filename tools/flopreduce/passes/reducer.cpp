@@ -210,14 +210,16 @@ void Reducer::step_pass(SharedTables& shared, const ReportSources& sources, Tota
   SecondPass pass = pass_over(shared);
   pass.only_consumers = true;
   if (options_.facts) pass.jobs = 1;
-  pass.consumer = [&] { return std::make_unique<StepPass>(tables, each, options_.facts); };
+  const ModelWork model(sources, report);
+  pass.consumer = [&] { return std::make_unique<StepPass>(tables, each, model, options_.facts); };
   pass.run();
   StepPass& steps = pass.joined<StepPass>();
-  add_step_work(tables, options_.utilization, steps.work(), report);
+  const std::vector<StepSpans> spans = step_spans(tables, steps.kernels(), report);
+  add_step_work(tables, options_.utilization, steps.work(), spans, report);
   if (options_.facts && report.steps.processes > 0) {
     totals.step_times = steps.take_times();
     list_single_steps(
-        tables, totals, options_.utilization.skip_steps, steps.work(),
+        tables, totals, options_.utilization.skip_steps, steps.work(), spans,
         [&](size_t trace, uint32_t device, uint32_t signature) -> const StepLaunch& {
           return each.of(trace, device, signature);
         },

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "passes/merged_classes.h"
+#include "passes/rows/step_kernels.h"
 #include "report/roofs.h"
 #include "report/work_table.h"
 
@@ -56,15 +57,31 @@ const StepLaunch& StepLaunches::of(size_t trace, uint32_t device, uint32_t signa
             of_device != kNoIndex ? of_device : state.unknown_device());
 }
 
-StepPass::StepPass(const TraceTables& tables, const StepLaunches& each, bool single_steps)
+StepPass::StepPass(const TraceTables& tables, const StepLaunches& each, const ModelWork& model,
+                   bool single_steps)
     : tables_(tables),
       each_(each),
+      model_(model),
       work_(tables.traces.size()),
+      kernels_(tables.traces.size()),
       times_(single_steps ? tables.traces.size() : 0) {}
 
 void StepPass::end_single_steps() {
   if (single_) times_[trace_] = single_->take_times();
   single_.reset();
+}
+
+const StepPass::OfRow& StepPass::row_of(const RowTable& rows, uint32_t row, const StepLaunch& one) {
+  if (rows_.size() < rows.size()) rows_.resize(rows.size());
+  OfRow& of = rows_[row];
+  if (std::exchange(of.known, true) || row == RowTable::kDiscard) return of;
+  const RowTable::Info& info = rows.info(row);
+  const auto part = model_.at(info.path, info.rule);
+  if (!part) return of;
+  of.model_fs = static_cast<u128>(part->of(static_cast<double>(one.least_fs)) + 0.5);
+  if (part->complete && one.flop_known && of.model_fs > one.least_fs)
+    of.saved_fs = of.model_fs - one.least_fs;
+  return of;
 }
 
 void StepPass::launches(const RowTable& rows, const LaunchPiece& piece) {
@@ -81,11 +98,15 @@ void StepPass::launches(const RowTable& rows, const LaunchPiece& piece) {
     const RowTable::Info& row = rows.info(piece.row[i]);
     const StepLaunch& one = each_.of(row.signature, row.device);
     step.add_launches(1, one);
+    const OfRow& model = row_of(rows, piece.row[i], one);
+    add_saturating(step.model_fs, model.model_fs);
+    add_saturating(step.saved_fs, model.saved_fs);
     if (piece.duration_ns[i] != LaunchPiece::kNoTime && !piece.windowed)
       step.gpu_ns += piece.duration_ns[i];
     else
       step.add_untimed(1, one);
   }
+  add_kernels(rows, piece, kernels_[trace_]);
   if (single_) single_->launches(tables_, rows, piece);
 }
 
@@ -102,8 +123,10 @@ void StepPass::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) 
 }
 
 void StepPass::add(const StepPass& o) {
-  for (size_t trace = 0; trace < work_.size(); ++trace)
+  for (size_t trace = 0; trace < work_.size(); ++trace) {
     for (const auto& [number, work] : o.work_[trace]) work_[trace][number].add(work);
+    kernels_[trace].add(o.kernels_[trace]);
+  }
 }
 
 std::vector<std::map<uint32_t, StepGpuTime>> StepPass::take_times() {

@@ -6,11 +6,13 @@
 #include <optional>
 #include <vector>
 
+#include "passes/model_work.h"
 #include "passes/rows/launch_consumer.h"
 #include "passes/rows/single_steps.h"
 #include "peaks/peaks.h"
 #include "report/steps.h"
 #include "tables/formulas.h"
+#include "tables/step_times.h"
 #include "tables/totals.h"
 #include "tables/trace_tables.h"
 
@@ -47,12 +49,15 @@ class StepLaunches {
 class StepPass final : public LaunchConsumer {
  public:
   // All must outlive this.
-  StepPass(const TraceTables& tables, const StepLaunches& each, bool single_steps);
+  StepPass(const TraceTables& tables, const StepLaunches& each, const ModelWork& model,
+           bool single_steps);
   void launches(const RowTable& rows, const LaunchPiece& piece) override;
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
+  void end(const RowTable&) override { rows_.clear(); }
   void add(const StepPass& o);
   // By trace; within one by step, 0 for steps that are only summed up.
   const std::vector<std::map<uint32_t, StepWork>>& work() const { return work_; }
+  const std::vector<StepKernels>& kernels() const { return kernels_; }  // by trace
   // Likewise; nothing without single steps. Ends the launches.
   std::vector<std::map<uint32_t, StepGpuTime>> take_times();
 
@@ -61,7 +66,16 @@ class StepPass final : public LaunchConsumer {
 
   const TraceTables& tables_;
   const StepLaunches& each_;
+  const ModelWork& model_;
+  // What one launch of a row of the trace at hand is worth for MFU, in femtoseconds.
+  struct OfRow {
+    bool known = false;
+    u128 model_fs = 0, saved_fs = 0;
+  };
+  const OfRow& row_of(const RowTable& rows, uint32_t row, const StepLaunch& one);
+  std::vector<OfRow> rows_;
   std::vector<std::map<uint32_t, StepWork>> work_;
+  std::vector<StepKernels> kernels_;
   std::vector<std::map<uint32_t, StepGpuTime>> times_;
   std::optional<SingleSteps> single_;  // of the trace at hand
   uint32_t trace_ = kNoIndex;

@@ -36,6 +36,13 @@ constexpr Mark inverse(Mark marks) {
   return out;
 }
 
+// Of a rate, whose time has these marks. Where that is at most so much, it was taken while counters
+// were read.
+constexpr Mark over_time_mark(Mark time) {
+  return mark_if(has(time, Mark::kEstimate), Mark::kEstimate) |
+         mark_if(has(time, Mark::kAtMost), Mark::kMoreThan);
+}
+
 class Figure {
  public:
   using Value = std::variant<std::monostate, u128, double>;

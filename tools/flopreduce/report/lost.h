@@ -34,7 +34,7 @@ struct LostReport {
       return std::tie(of.trace, of.device, of.phase, of.layer, of.ns);
     }
   };
-  // Of one device from a step's first kernel to the next step's.
+  // Of one device, from the end of the kernels before a step's first one to that of its last.
   struct Step {
     size_t trace = 0;
     uint32_t device = 0;

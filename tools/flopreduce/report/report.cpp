@@ -36,11 +36,14 @@ Figure flop_of(const Work& work) {
   return flop.bound() ? flop.no_less_than(work.flop - std::min(work.doubtful, work.flop)) : flop;
 }
 
-Figure gpu_time_of(const Work& work) {
-  if (!work.time_known()) return Figure::unknown("unknown");
-  return {work.time.ns, mark_if(work.time.unknown > 0, Mark::kAtLeast) |
-                            mark_if(work.time.windowed > 0, Mark::kAtMost)};
+Figure gpu_time_of(const GpuTime& time, uint64_t launches) {
+  if (launches > 0 && time.unknown >= launches) return Figure::unknown("unknown");
+  return {time.ns, mark_if(time.estimated > 0, Mark::kEstimate) |
+                       mark_if(time.unknown > 0, Mark::kAtLeast) |
+                       mark_if(time.windowed > 0, Mark::kAtMost)};
 }
+
+Figure gpu_time_of(const Work& work) { return gpu_time_of(work.time, work.launches); }
 
 Mark end_mark(const Report& report) {
   return mark_if(

@@ -129,8 +129,10 @@ struct Work {
 
 Mark missing_mark(const Work& work);  // where launches are missing, or a part of their work
 Mark flop_mark(const Work& work);
-Figure flop_of(const Work& work);      // of its launches with a count; marked where some have none
-Figure gpu_time_of(const Work& work);  // ns
+Figure flop_of(const Work& work);  // of its launches with a count; marked where some have none
+// Ns, of `launches`: about so, where some are in it with a mean; of 0, whatever there is.
+Figure gpu_time_of(const GpuTime& time, uint64_t launches);
+Figure gpu_time_of(const Work& work);
 
 struct Reason {
   std::string reason;

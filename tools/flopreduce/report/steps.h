@@ -11,6 +11,7 @@
 
 #include "report/utilization.h"
 #include "support/wide.h"
+#include "tables/step_times.h"
 #include "tables/totals.h"
 
 namespace flopinj::reduce {
@@ -33,14 +34,17 @@ struct StepWork {
   uint64_t unscreened = 0, estimated = 0;  // of the measured ones, as in Work
   uint64_t no_peak = 0;  // of the measured ones: of a precision without a known peak
   uint64_t untimed = 0;  // not in gpu_ns
+  uint64_t by_mean = 0;  // in gpu_ns with the mean of their kernel's other launches
   u128 flop = 0;         // of the measured ones; means of their kernels where they are estimates
   u128 least_fs = 0;     // that the peaks allow for it
   u128 gpu_ns = 0;       // sum of the kernels' times
+  u128 model_fs = 0;     // that the peaks allow for the model's FLOP, by operators' formulas
+  u128 saved_fs = 0;     // of it, beyond least_fs: what operators did without
 
   template <typename Self>
   static auto packed(Self& of) {
     return std::tie(of.launches, of.unmeasured, of.unscreened, of.estimated, of.no_peak, of.untimed,
-                    of.flop, of.least_fs, of.gpu_ns);
+                    of.by_mean, of.flop, of.least_fs, of.gpu_ns, of.model_fs, of.saved_fs);
   }
   bool flop_complete() const { return unmeasured + unscreened == 0; }
   void add_launches(uint64_t count, const StepLaunch& each);
@@ -52,15 +56,23 @@ struct StepWork {
 struct Spread {
   double min = 0, median = 0, mean = 0, max = 0;
   bool median_approximate = false;  // of sums: to within 1 %
+  bool about = false;               // each of the four
+
+  Figure of(double Spread::*end) const {
+    const bool approximate = about || (end == &Spread::median && median_approximate);
+    return {this->*end, mark_if(approximate, Mark::kEstimate)};
+  }
 };
 
 struct StepsReport {
   struct Step {
     size_t trace = 0;  // Report::traces
     uint32_t number = 0;
-    uint64_t start_ns = 0, wall_ns = 0;
+    uint64_t start_ns = 0, wall_ns = 0;  // tables/step_times.h
+    bool about = false;                  // wall_ns: not all kernels have times
     bool skipped = false;
     StepWork work;
+    Figure wall() const { return {u128{wall_ns}, mark_if(about, Mark::kEstimate)}; }
   };
   // For the table of single steps, which traces and summaries have.
   struct Listed : Step {
@@ -72,7 +84,7 @@ struct StepsReport {
 
     template <typename Self>
     static auto packed(Self& of) {
-      return std::tie(of.trace, of.number, of.start_ns, of.wall_ns, of.skipped, of.work,
+      return std::tie(of.trace, of.number, of.start_ns, of.wall_ns, of.about, of.skipped, of.work,
                       of.begin_ns, of.gpu, of.millijoules, of.every, of.work_known);
     }
   };
@@ -95,7 +107,8 @@ struct StepsReport {
   // Of those that are not skipped. Absent where nothing says it.
   std::optional<Spread> wall_ns;
   std::optional<Spread> gpu_ns, flop, launches;  // `single` only
-  std::optional<double> mean_flop, mean_gpu_ns;  // of a step
+  std::optional<double> mean_flop;               // of a step
+  Figure mean_gpu_ns;                            // likewise
   // Of one step of each process together.
   std::optional<double> job_flop;
   std::optional<u128> exact_flop;  // of each step, where all of them have the same
@@ -104,11 +117,13 @@ struct StepsReport {
   // From the start of the first to the end of the last step that is not skipped, of all processes.
   double window_ns = 0;         // the longest
   double device_window_ns = 0;  // times the process's devices, summed
+  bool window_about = false;    // both: not all kernels have times
   Figure hfu, mfu;              // over that time x peak
+  double saved_ns = 0;          // of the FLOP of `mfu`, at peak: what operators did without
   // Launches of these steps that are missing from the FLOP of `hfu`, and those that a part of their
   // work may be missing of.
   uint64_t unmeasured = 0, unscreened = 0;
-  std::optional<double> tokens_per_s;
+  Figure tokens_per_s;
   std::optional<double> tokens;  // of a step of all processes, as given
   // Where there are no such figures: why, and what to do.
   std::string missing;
@@ -123,14 +138,19 @@ inline constexpr double kOutlier = 1.5;
 // What is known of steps without their launches. Where utilization by 6ND is asked for, it needs
 // their number.
 void count_steps(const TraceTables& tables, const UtilizationOptions& options, Report& report);
+// When steps ran, by trace. `kernels`: by trace, of their launches.
+std::vector<StepSpans> step_spans(const TraceTables& tables,
+                                  const std::vector<StepKernels>& kernels, const Report& report);
 // `work`: by trace, then by step (passes/step_pass.h).
 void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
-                   const std::vector<std::map<uint32_t, StepWork>>& work, Report& report);
+                   const std::vector<std::map<uint32_t, StepWork>>& work,
+                   const std::vector<StepSpans>& spans, Report& report);
 // Fills StepsReport::listed. `each`: of a launch, by trace and the trace's ids.
 using StepLaunchOf =
     std::function<const StepLaunch&(size_t trace, uint32_t device, uint32_t signature)>;
 void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t skip,
                        const std::vector<std::map<uint32_t, StepWork>>& work,
-                       const StepLaunchOf& each, Report& report);
+                       const std::vector<StepSpans>& spans, const StepLaunchOf& each,
+                       Report& report);
 
 }  // namespace flopinj::reduce

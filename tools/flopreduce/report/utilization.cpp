@@ -60,26 +60,47 @@ void add_times(Report& report) {
   if (report.clocks_differ()) out.span_ns = out.wall_ns;
 }
 
-// That the peaks allow for `flop` operations in the mix of precisions of `mix`.
-Figure least_time_of(const Figure& flop, const Work& mix) {
-  const Figure whole = least_time(mix, mix.roof.compute_ns);
-  if (!flop.known() || !whole.known()) return flop.known() ? whole : flop;
-  if (mix.flop == 0)
-    return Figure::unknown(mix.flop_complete() ? "no FLOP executed"
-                                               : "launches without a FLOP count");
-  return (flop * (*whole.number() / static_cast<double>(mix.flop))).with(whole.marks());
+// The highest of all peaks of all devices; nothing where it is not known of one.
+std::optional<double> fastest_per_ns(const Report& report) {
+  double fastest = 0;
+  for (const DevicePeaksReport& device : report.utilization.devices) {
+    if (!device.fastest) return std::nullopt;
+    fastest = std::max(fastest, *device.fastest * 1e-9);
+  }
+  return fastest > 0 ? std::optional(fastest) : std::nullopt;
 }
 
-// `flop` operations that take the mix of precisions of `mix`, or `least_ns` where that is known
-// better, over the time of `timed`.
-UtilizationMethod method(const char* name, std::string basis, Figure flop, const Work& mix,
-                         const Work& timed, const Report& report,
-                         std::optional<double> least_ns = std::nullopt) {
+Figure no_bound() {
+  return Figure::unknown(
+      "launches without a FLOP count, and not all peaks of the device are known");
+}
+
+// That the peaks allow for what `work` executed.
+Figure executed_least_ns(const Work& work) {
+  const Figure least = least_time(work, work.roof.compute_ns);
+  if (!least.known() || work.flop > 0) return least;
+  return Figure::unknown(work.flop_complete() ? "no FLOP executed"
+                                              : "launches without a FLOP count");
+}
+
+// That the peaks allow for `flop` operations in the mix of precisions of `mix`. Of a mix that is
+// not known whole, the fastest peak gives a lower bound.
+Figure least_time_of(const Figure& flop, const Work& mix, const Report& report) {
+  const Figure whole = executed_least_ns(mix);
+  if (!flop.known() || !whole.known()) return flop.known() ? whole : flop;
+  if (mix.flop_complete())
+    return (flop * (*whole.number() / static_cast<double>(mix.flop))).with(whole.marks());
+  const auto fastest = fastest_per_ns(report);
+  return fastest ? (flop * (1 / *fastest)).with(Mark::kAtLeast) : no_bound();
+}
+
+// `flop` operations that take `least_ns` at peak, over the time of `timed`.
+UtilizationMethod method(const char* name, std::string basis, Figure flop, Figure least_ns,
+                         const Work& timed, const Report& report) {
   const UtilizationReport& of = report.utilization;
   const bool whole = &timed == &report.total;
-  UtilizationMethod m{name, std::move(basis), std::move(flop), {}, {}, {}, {}, {}, {}};
-  m.least_ns = least_time_of(m.flop, mix);
-  if (least_ns && m.least_ns.known()) m.least_ns = Figure(*least_ns, m.least_ns.marks());
+  UtilizationMethod m{name, std::move(basis), std::move(flop), std::move(least_ns), {}, {}, {}, {},
+                      {}};
   if (timed.time.ns > 0) m.gpu_time_ns = gpu_time_of(timed);
   m.gpu_time = share_of_peak(m.least_ns, time_of(timed));
   // These times hold launches that were slowed while counters were read.
@@ -143,25 +164,18 @@ Figure hfu_of(const Report& report, const TraceReport& trace) {
   return share_of_peak(least, Figure::exact(trace.wall_ns()) * static_cast<double>(trace.devices));
 }
 
-// What the FLOP of operators' formulas take at peak, each operator in the precisions it ran in. Of
-// one without all of its counts these are not known: at the fastest peak it is no less than that.
-double formula_least_ns(const Report& report) {
-  const Work& all = report.total;
-  double fastest = 0;
-  for (const DevicePeaksReport& device : report.utilization.devices)
-    for (const PeakUsed& peak : device.peaks) fastest = std::max(fastest, peak.per_second * 1e-9);
+// What the FLOP of operators' formulas take at peak.
+Figure formula_least_ns(const Report& report) {
+  const Figure whole = executed_least_ns(report.total);
+  if (!whole.known()) return whole;
   double ns = 0;
   for (const OperatorReport& place : report.operators.places) {
     if (!place.counts_for_model()) continue;
-    if (!place.work.flop_complete() && fastest > 0) {
-      ns += static_cast<double>(*place.model_flop) / fastest;
-      continue;
-    }
-    const Work& mix = place.work.flop > 0 ? place.work : all;
-    ns += static_cast<double>(*place.model_flop) * mix.roof.compute_ns /
-          static_cast<double>(std::max<u128>(1, mix.flop));
+    const auto its = model_least_ns(place, report);
+    if (!its) return no_bound();
+    ns += *its;
   }
-  return ns;
+  return {ns, report.operators.formula_marks | whole.marks()};
 }
 
 Covered covered_by_formula(const Report& report, std::string_view phase) {
@@ -178,7 +192,6 @@ void add_formula(const UtilizationOptions& options, Report& report) {
       "no operator with a formula is named (PyTorch: emit_nvtx(record_shapes=True)), and no "
       "--formula-flop is given");
   std::string basis = "by operators' formulas";
-  std::optional<double> least_ns;
   bool given = true;
   if (options.formula_flop) {
     flop = Figure::exact(*options.formula_flop);
@@ -187,7 +200,6 @@ void add_formula(const UtilizationOptions& options, Report& report) {
     flop = Figure::exact(*six_nd);
     basis = "6 x parameters x tokens of " + std::to_string(report.steps.per_process) + " steps";
   } else if (given = false; operators.formula_flop > 0) {
-    least_ns = formula_least_ns(report);
     flop = Figure(operators.formula_flop, operators.formula_marks);
     if (report.total.flop > 0) {
       const Covered covered = covered_by_formula(report, "");
@@ -200,10 +212,13 @@ void add_formula(const UtilizationOptions& options, Report& report) {
     if (has(operators.formula_marks, Mark::kEstimate))
       basis += ", about: of attention half, as executed, and no name says the mask";
   }
-  report.utilization.methods.push_back(method("formula", std::move(basis), std::move(flop),
-                                              report.total, report.total, report, least_ns));
-  if (given)
-    report.utilization.given_formula_ns = report.utilization.methods.back().least_ns.number();
+  UtilizationReport& out = report.utilization;
+  Figure least_ns =
+      given || !flop.known() ? least_time_of(flop, report.total, report) : formula_least_ns(report);
+  out.model_known = flop.known() && (least_ns.known() || report.total.flop_complete());
+  if (given) out.given_formula_ns = least_ns.number();
+  out.methods.push_back(method("formula", std::move(basis), std::move(flop), std::move(least_ns),
+                               report.total, report));
 }
 
 // Three times forward, by the best that is known of it.
@@ -211,23 +226,29 @@ void add_theory(const UtilizationOptions& options, const Work& step, Report& rep
   const Work forward = phases_named(report, {"forward"});
   const Covered covered = covered_by_formula(report, "forward");
   std::string basis = "3 x forward by formula";
-  Figure flop;
+  Figure flop, least_ns;
+  const auto by_formula = [&](Figure given) {
+    flop = std::move(given);
+    least_ns = least_time_of(flop, forward, report);
+  };
   if (options.forward_flop) {
-    flop = Figure::exact(*options.forward_flop);
+    by_formula(Figure::exact(*options.forward_flop));
   } else if (covered.all_of(forward) && covered.formula > 0) {  // a part says nothing of the whole
-    flop = Figure::exact(covered.formula);
+    by_formula(Figure::exact(covered.formula));
   } else {
     flop = executed(forward);
+    least_ns = flop.known() ? executed_least_ns(forward) : flop;
     basis = "3 x forward as executed";
     if (covered.formula > 0)
       basis += " (formulas cover " + percent(covered.flop, forward.flop) + ")";
   }
   if (!options.forward_flop && (report.unclear.flop > 0 || !report.unclear.flop_complete())) {
     flop = flop.with(Mark::kAtLeast);
+    least_ns = least_ns.with(Mark::kAtLeast);
     basis += ", at least: launches of other may have run forward";
   }
-  report.utilization.methods.push_back(
-      method("theory", basis + ", forward and backward time", flop * 3, forward, step, report));
+  report.utilization.methods.push_back(method("theory", basis + ", forward and backward time",
+                                              flop * 3, least_ns * 3, step, report));
 }
 
 }  // namespace
@@ -238,8 +259,8 @@ Figure share_of_peak(const Figure& least_ns, const Figure& time_ns) {
   if (*time_ns.number() <= 0) return Figure::unknown("no GPU time");
   const double share = *least_ns.number() / *time_ns.number();
   if (share > 1) return Figure::unknown(kAbovePeak);
-  const bool shorter = has(time_ns.marks(), Mark::kAtMost);
-  return {share, least_ns.marks() | mark_if(shorter, Mark::kMoreThan)};
+  const Mark of_time = share > 0 ? over_time_mark(time_ns.marks()) : Mark::kNone;
+  return {share, least_ns.marks() | of_time};
 }
 
 bool above_peak(const Figure& share) { return !share.known() && share.why() == kAbovePeak; }
@@ -251,6 +272,15 @@ bool UtilizationMethod::above_peak() const {
 
 Figure utilization_of(const Work& work) {
   return share_of_peak(least_time(work, work.roof.compute_ns), time_of(work));
+}
+
+std::optional<double> model_least_ns(const OperatorReport& place, const Report& report) {
+  const auto flop = static_cast<double>(*place.model_flop);
+  const Work& mix = place.work.flop > 0 ? place.work : report.total;
+  if (place.work.flop_complete() && mix.flop_complete())
+    return flop * mix.roof.compute_ns / static_cast<double>(std::max<u128>(1, mix.flop));
+  const auto fastest = fastest_per_ns(report);
+  return fastest ? std::optional(flop / *fastest) : std::nullopt;
 }
 
 Figure roofline_of(const Work& work) {
@@ -269,7 +299,8 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
   add_times(report);
   const Work step = phases_named(report, {"forward", "loss", "recompute", "backward"});
   const auto add = [&](const char* name, const char* basis, Figure flop, const Work& work) {
-    out.methods.push_back(method(name, basis, std::move(flop), work, work, report));
+    Figure least_ns = flop.known() ? executed_least_ns(work) : flop;
+    out.methods.push_back(method(name, basis, std::move(flop), std::move(least_ns), work, report));
   };
   add("executed", "the whole recording", executed(report.total), report.total);
   add_formula(options, report);

@@ -15,6 +15,7 @@
 
 namespace flopinj::reduce {
 
+struct OperatorReport;
 struct Work;
 struct Report;
 
@@ -25,7 +26,11 @@ Figure share_of_peak(const Figure& least_ns, const Figure& time_ns);
 inline constexpr const char* kAbovePeak = "above peak";
 bool above_peak(const Figure& share);
 Figure utilization_of(const Work& work);  // over GPU time, sum of kernels
-Figure roofline_of(const Work& work);     // the same against both roofs
+// What the model's FLOP of an operator in one place take at peak, in the precisions it ran in. Of
+// one with unmeasured launches these are not known: at the fastest peak they take no less. Nothing
+// where that is not known.
+std::optional<double> model_least_ns(const OperatorReport& place, const Report& report);
+Figure roofline_of(const Work& work);  // the same against both roofs
 
 struct PeakUsed {
   std::string precision;
@@ -43,6 +48,9 @@ struct DevicePeaksReport {
   std::vector<PeakUsed> peaks;
   std::vector<PeakUsed> integer_peaks;  // OP/s, of integer tensor work
   std::optional<double> bf16;           // FLOP/s of products, whether some ran or not
+  // FLOP/s that nothing exceeds: the highest of the dense peaks of all its formats, and of those
+  // that ran. Nothing where the table does not have the device.
+  std::optional<double> fastest;
   std::vector<std::string> no_peak_of;  // precisions and integer formats that ran and have none
   std::optional<Peak> memory;
   std::vector<std::string> notes;
@@ -91,6 +99,8 @@ struct UtilizationReport {
   // throughput / peak (Chowdhery et al., PaLM, 2022, section 4.1 and appendix B).
   const UtilizationMethod* hfu() const { return methods.empty() ? nullptr : &methods[0]; }
   const UtilizationMethod* mfu() const { return methods.empty() ? nullptr : &methods[1]; }
+  // The model's FLOP are known, and, where launches are unmeasured, a bound of their time at peak.
+  bool model_known = false;
 };
 
 // The run's figures; rows have their roofs already, and the report its times.

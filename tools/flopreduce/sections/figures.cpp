@@ -38,7 +38,7 @@ Figure coverage_of(const Report& r) {
 Figure seconds_of_step(const Report& report) {
   const std::optional<Spread>& wall = report.steps.wall_ns;
   if (!wall) return Figure::unknown(report.steps.missing);
-  return {wall->median / 1e9, mark_if(wall->median_approximate, Mark::kEstimate)};
+  return wall->of(&Spread::median) * 1e-9;
 }
 
 // Of all devices that launched. Of one that several processes share none knows it.
@@ -88,7 +88,7 @@ Columns<Report> figure_columns() {
   c.figure("step_time", "step time", Kind::kRatio, seconds_of_step,
            "seconds of a training step, the median of steps; null where no range marks them");
   c.figure("tokens_per_s", "tokens/s", Kind::kRatio,
-           exactly(through(&Report::steps, &StepsReport::tokens_per_s)),
+           through(&Report::steps, &StepsReport::tokens_per_s),
            "of all processes, with --tokens-per-step");
   c.figure("flop_per_token", "FLOP/token", Kind::kFlop,
            through(&Report::steps, &StepsReport::flop_per_token),

@@ -116,8 +116,8 @@ void add_caveats(const Report& report, std::vector<Line>& lines) {
 
 std::string time_text(const Work& total, bool more) {
   if (!total.time_known()) return "unknown";
-  return std::string(total.time.unknown > 0 || more ? ">= " : "") +
-         (total.time.windowed > 0 ? "<= " : "") + to_human_time(total.time.ns);
+  const Mark end = mark_if(more, Mark::kAtLeast);
+  return marked_text(gpu_time_of(total).marks() | end, to_human_time(total.time.ns));
 }
 
 }  // namespace
@@ -130,14 +130,15 @@ void add_total(const Report& report, std::vector<Line>& lines) {
       Line("FLOP of " + at_least + to_grouped(total.launches) + " kernel launches", Tone::kTitle)
           .then(" (one FMA counts " + std::to_string(report.fma) + ")"));
   lines.emplace_back("");
-  const std::string mark = std::string(total.flop_complete() && !more ? "" : ">= ") +
-                           (total.flop_at_most() ? "<= " : "");
+  const Mark marks = mark_if(!total.flop_complete() || more, Mark::kAtLeast) |
+                     mark_if(total.flop_at_most(), Mark::kAtMost);
   Line flop("  total     ");
   const bool known = total_known(report);
-  flop.then(known ? mark + to_human(total.flop, "FLOP") : "not measured", Tone::kTitle);
+  flop.then(known ? marked_text(marks, to_human(total.flop, "FLOP")) : "not measured", Tone::kTitle);
   if (known)
-    flop.then((total.flop_exact() && !more ? "   exactly " : "   ") + mark +
-              (total.varying > 0 ? "~ " : "") + to_grouped(total.flop));
+    flop.then((total.flop_exact() && !more ? "   exactly " : "   ") +
+              marked_text(marks | mark_if(total.varying > 0, Mark::kEstimate),
+                          to_grouped(total.flop)));
   lines.push_back(std::move(flop));
   lines.emplace_back("  GPU time  " + time_text(total, more) + "   sum of kernels");
   if (const auto interval = total.interval())

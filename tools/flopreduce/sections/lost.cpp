@@ -139,7 +139,7 @@ Columns<LostStepLine> lost_step_columns() {
   add_lost_device(c, &LostStepLine::step);
   c.count(
       "step", "step", [](const LostStepLine& row) { return row.step.first; },
-      "number of the step, 0 before all of them: from its first kernel to the next one's");
+      "number of the step, 0 before all of them; idle time before its first kernel is in it");
   c.count(
       "steps", "steps", [](const LostStepLine& row) { return row.step.steps; },
       "that are one row, where a recording has many");

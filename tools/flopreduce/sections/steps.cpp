@@ -25,21 +25,15 @@ std::vector<StepTimes> step_times(const Report& report) {
   return rows;
 }
 
-Figure spread_median(const Spread& spread) {
-  return {spread.median, mark_if(spread.median_approximate, Mark::kEstimate)};
-}
-
 Columns<StepTimes> step_times_columns() {
   Columns<StepTimes> c;
   const auto spread = [](double Spread::*end) {
-    return exactly([end](const StepTimes& times) { return times.spread.*end; });
+    return [end](const StepTimes& times) { return times.spread.of(end); };
   };
   c.text("what", "of a step", &StepTimes::name);
   c.figure("min_ns", "min", Kind::kNanoseconds, spread(&Spread::min));
-  c.figure(
-       "median_ns", "median", Kind::kNanoseconds,
-       [](const StepTimes& times) { return spread_median(times.spread); },
-       "half of the steps take less; of summaries to within 1 %")
+  c.figure("median_ns", "median", Kind::kNanoseconds, spread(&Spread::median),
+           "half of the steps take less; of summaries to within 1 %")
       .main();
   c.figure("mean_ns", "mean", Kind::kNanoseconds, spread(&Spread::mean));
   c.figure("max_ns", "max", Kind::kNanoseconds, spread(&Spread::max));
@@ -70,7 +64,7 @@ Columns<StepsReport> step_summary_columns() {
           of_spread(&StepsReport::launches, &Spread::min), "of a step of one process");
   c.exact("launches_mean", "mean", Kind::kRatio, of_spread(&StepsReport::launches, &Spread::mean));
   c.figure("launches_median", "median", Kind::kRatio, [](const StepsReport& steps) {
-    return steps.launches ? spread_median(*steps.launches) : Figure();
+    return steps.launches ? steps.launches->of(&Spread::median) : Figure();
   });
   c.exact("launches_max", "most launches", Kind::kRatio,
           of_spread(&StepsReport::launches, &Spread::max));
@@ -84,7 +78,7 @@ Columns<StepsReport> step_summary_columns() {
   c.figure("flop_min", "least FLOP", Kind::kFlop, flop(&Spread::min), "of a step of one process");
   c.figure("flop_median", "median", Kind::kFlop, [](const StepsReport& steps) {
     const Mark estimate = mark_if(steps.flop_estimated, Mark::kEstimate);
-    return steps.flop ? spread_median(*steps.flop).with(estimate) : Figure();
+    return steps.flop ? steps.flop->of(&Spread::median).with(estimate) : Figure();
   });
   c.figure(
       "flop_mean", "mean", Kind::kFlop,
@@ -98,12 +92,12 @@ Columns<StepsReport> step_summary_columns() {
       "of one step of each process, together");
   c.figure("hfu", "HFU", Kind::kShare, &StepsReport::hfu,
            "executed FLOP of the steps at peak / their wall time, from the start of the first to "
-           "the end of the last");
+           "the end of the last, kernels included that run on after their range");
   c.figure(
       "mfu", "MFU", Kind::kShare, &StepsReport::mfu,
       "6 x parameters x tokens, or the FLOP of formulas in the steps, at peak / the same time");
-  c.exact("tokens_per_s", "tokens/s", Kind::kRatio, &StepsReport::tokens_per_s,
-          "of all processes, with --tokens-per-step");
+  c.figure("tokens_per_s", "tokens/s", Kind::kRatio, &StepsReport::tokens_per_s,
+           "of all processes, with --tokens-per-step");
   c.text("missing", "missing", or_null(&StepsReport::missing),
          "why there are no figures of steps, or not all, and what to do");
   return c;
@@ -120,7 +114,7 @@ Columns<StepsReport::Step> slow_step_columns() {
   Columns<Step> c;
   c.text(said::kProcess, of_trace(&TraceReport::name));
   c.count("number", "step", &Step::number);
-  c.exact("wall_ns", "wall time", Kind::kNanoseconds, &Step::wall_ns);
+  c.figure("wall_ns", "wall time", Kind::kNanoseconds, &Step::wall);
   return c;
 }
 
@@ -136,8 +130,9 @@ Columns<StepsReport::Listed> step_columns() {
          [](const Step& step, const Report& report) { return report.steps.ranges[step.trace]; });
   c.flag("skipped", "skipped", &Step::skipped, "by --skip-steps");
   c.count("begin_ns", "began", &Step::begin_ns, "by the host's clock, CLOCK_REALTIME");
-  c.figure("wall_ns", "wall time", Kind::kNanoseconds, exactly(&Step::wall_ns),
-           "of the step's range, on the program's thread");
+  c.figure("wall_ns", "wall time", Kind::kNanoseconds, &Step::wall,
+           "of the step's range, and of kernels that ran on after it, less those of the step "
+           "before");
   c.figure(said::kGpuTime, [](const Step& step) {
     const bool none = step.work.launches > 0 && step.gpu.untimed >= step.work.launches;
     return none ? Figure()
@@ -223,8 +218,12 @@ Section steps_section(const Report& report) {
     say("  HFU of these steps  ", steps.hfu, "   executed FLOP / (their wall time x peak)");
     say("  MFU of these steps  ", steps.mfu, "   FLOP by formula / (the same)");
   }
-  if (steps.tokens_per_s)
-    out.above.emplace_back("  " + to_grouped(static_cast<u128>(*steps.tokens_per_s)) + " tokens/s");
+  if (steps.tokens_per_s.known()) out.above.emplace_back("  " + tokens_words(steps));
+  if (steps.wall_ns && steps.wall_ns->about)
+    out.above.emplace_back(
+        "  Wall times are about right: they are of ranges, kernels run on after these, and not "
+        "all kernels have times.",
+        Tone::kDim);
   if (!steps.missing.empty()) out.above.emplace_back("  " + steps.missing, Tone::kWarn);
   out.table = kStepTimes.for_people(report);
   constexpr size_t kShown = 5;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "step_buckets.h"
+#include "support/median.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -71,15 +72,17 @@ void StepSums::add(const StepTimes& step) {
 }
 
 double StepSums::median_ns() const {
-  uint64_t before = 0;
-  for (const auto& [bucket, count] : buckets) {
-    before += count;
-    if (before * 2 < steps) continue;
-    const double middle = static_cast<double>(step_bucket_begin(bucket)) / 2 +
-                          static_cast<double>(step_bucket_begin(bucket + 1) - 1) / 2;
-    return std::clamp(middle, static_cast<double>(min_ns), static_cast<double>(max_ns));
-  }
-  return 0;
+  const auto at = [this](uint64_t place) {
+    uint64_t before = 0;
+    for (const auto& [bucket, count] : buckets) {
+      before += count;
+      if (before > place)
+        return std::clamp(step_bucket_middle(bucket), static_cast<double>(min_ns),
+                          static_cast<double>(max_ns));
+    }
+    return 0.0;
+  };
+  return steps == 0 ? 0 : half_way(at((steps - 1) / 2), at(steps / 2));
 }
 
 void StepTable::add(const trace::Steps& message, DamageLog& damage) {
@@ -140,7 +143,8 @@ void StepTable::add(const trace::StepSums& message, DamageLog& damage) {
   for (const uint32_t bucket : message.bucket()) sound = sound && bucket < kStepBuckets;
   if (!sound) return damage.add(Damage::kBadColumns);
   sums_ = {message.steps(),          message.total_ns(),    message.min_ns(),     message.max_ns(),
-           message.first_start_ns(), message.last_end_ns(), message.range_path(), {}};
+           message.first_start_ns(), message.last_end_ns(), message.range_path(), {},
+           message.kernels_timed()};
   for (int i = 0; i < message.bucket_size(); ++i)
     sums_.buckets[message.bucket(i)] += message.bucket_steps(i);
 }

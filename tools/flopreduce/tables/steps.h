@@ -29,9 +29,10 @@ struct StepSums {
   uint64_t first_start_ns = 0, last_end_ns = 0;
   uint32_t path = 0;                     // likewise, of the last one
   std::map<uint32_t, uint64_t> buckets;  // common/step_buckets.h
+  bool kernels_timed = false;            // not those of ranges: tables/step_times.h
 
   void add(const StepTimes&);
-  // The duration that half of the steps do not reach: a bucket's middle.
+  // Of durations that are the middles of their buckets.
   double median_ns() const;
 };
 

@@ -234,13 +234,13 @@ TEST_CASE("time split: gaps by their kind, with the kernel after them") {
   CHECK(places[4][kIdleBetweenSteps] == 21 * kFsInNs);
   CHECK(places[4].beside_fs[place_beside(kIdleBetweenSteps)] == 21 * kFsInNs);
   CHECK(places[1].beside_fs == std::array<u128, 3>{});
-  // A step lasts until the next one's first kernel.
+  // The gap before a step's first kernel is the step's.
   const auto steps = split.steps();
   REQUIRE(steps.size() == 3);
   CHECK(sum(steps[0].time.fs) == 0);
   CHECK(steps[1].first == 1);
-  CHECK(sum(steps[1].time.fs) == 200'100 * kFsInNs);
-  CHECK(sum(steps[2].time.fs) == 10 * kFsInNs);
+  CHECK(sum(steps[1].time.fs) == 200'079 * kFsInNs);
+  CHECK(sum(steps[2].time.fs) == 31 * kFsInNs);
 }
 
 TEST_CASE("time split: many steps share places") {

@@ -5,6 +5,7 @@
 
 #include "flop_trace_fields.h"
 #include "reader/message.h"
+#include "support/median.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -63,22 +64,24 @@ std::optional<double> Durations::median_ns(size_t kernel) const {
   for_each_bucket(kernel,
                   [&](uint32_t, uint64_t launches) { add_saturating(in_buckets, launches); });
   if (in_buckets == 0 || in_buckets > k.launches) return std::nullopt;
-  const uint64_t place = k.launches / 2 + k.launches % 2;
   const uint64_t elsewhere = k.launches - in_buckets;
-  if (elsewhere >= place || place > in_buckets) return std::nullopt;
-  uint64_t before = 0;
-  std::optional<uint32_t> low, high;
-  for_each_bucket(kernel, [&](uint32_t bucket, uint64_t launches) {
-    before += launches;
-    if (!low && before >= place - elsewhere) low = bucket;
-    if (!high && before >= place) high = bucket;
-  });
-  if (low != high) return std::nullopt;
-  const double middle = static_cast<double>(step_bucket_begin(*low)) / 2 +
-                        static_cast<double>(step_bucket_begin(*low + 1) - 1) / 2;
-  if (!k.times.any()) return middle;
-  return std::clamp(middle, static_cast<double>(k.times.shortest_ns),
-                    static_cast<double>(k.times.longest_ns));
+  const auto at = [&](uint64_t place) -> std::optional<double> {  // from 1
+    if (elsewhere >= place || place > in_buckets) return std::nullopt;
+    uint64_t before = 0;
+    std::optional<uint32_t> low, high;
+    for_each_bucket(kernel, [&](uint32_t bucket, uint64_t launches) {
+      before += launches;
+      if (!low && before >= place - elsewhere) low = bucket;
+      if (!high && before >= place) high = bucket;
+    });
+    if (low != high) return std::nullopt;
+    const double middle = step_bucket_middle(*low);
+    if (!k.times.any()) return middle;
+    return std::clamp(middle, static_cast<double>(k.times.shortest_ns),
+                      static_cast<double>(k.times.longest_ns));
+  };
+  const auto low = at(k.launches / 2 + k.launches % 2), high = at(k.launches / 2 + 1);
+  return low && high ? std::optional(half_way(*low, *high)) : std::nullopt;
 }
 
 LaunchTimes Durations::of(size_t kernel) const {

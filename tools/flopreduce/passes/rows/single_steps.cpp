@@ -120,8 +120,9 @@ std::map<uint32_t, StepGpuTime> SingleSteps::take_times() {
   return times;
 }
 
-std::optional<trace::SingleSteps> SingleSteps::take_message(const EnergyReadings& energy) {
-  if (table_.steps().empty()) return std::nullopt;
+std::optional<trace::SingleSteps> SingleSteps::take_message(const StepSpans& spans,
+                                                            const EnergyReadings& energy) {
+  if (spans.empty()) return std::nullopt;
   while (!open_.empty()) close_first();
   trace::SingleSteps message;
   message.set_every(every_);
@@ -129,8 +130,9 @@ std::optional<trace::SingleSteps> SingleSteps::take_message(const EnergyReadings
   uint32_t number_before = 0;
   uint64_t end_before = 0;
   bool any_energy = false;
-  for (const auto& [number, step] : table_.steps()) {
+  for (const auto& [number, span] : spans) {
     if (!is_kept(number)) continue;
+    const StepTimes& step = span.times;
     times.add_number_delta(static_cast<int32_t>(number - number_before));
     if (times.number_delta_size() == 1) times.set_first_start_ns(end_before = step.start_ns);
     times.add_gap_ns(static_cast<int64_t>(step.start_ns - end_before));

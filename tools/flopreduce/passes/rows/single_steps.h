@@ -11,6 +11,7 @@
 #include "flop_trace.pb.h"
 #include "passes/rows/launch_consumer.h"
 #include "tables/energy_readings.h"
+#include "tables/step_times.h"
 #include "tables/steps.h"
 #include "tables/totals.h"
 #include "tables/trace_tables.h"
@@ -35,8 +36,9 @@ class SingleSteps {
 
   // Each ends the steps.
   std::map<uint32_t, StepGpuTime> take_times();
-  // Nothing where there are no steps.
-  std::optional<trace::SingleSteps> take_message(const EnergyReadings& energy = {});
+  // Nothing where there are no steps. `spans`: of all of them.
+  std::optional<trace::SingleSteps> take_message(const StepSpans& spans,
+                                                 const EnergyReadings& energy = {});
 
   // Launches of open steps.
   static constexpr size_t kMostOpen = 1U << 18;

@@ -93,7 +93,7 @@ class TimeSplit : public Timeline<TimeSplit, SplitLaunch> {
   // than the time by it.
   const std::array<u128, kWorkClasses>& excess_fs() const { return excess_fs_; }
 
-  // A device's step lasts from its first kernel to the next step's first.
+  // A device's step begins when the kernels before its first one have ended.
   struct Step {
     uint32_t first = 0;  // 0: before all steps, or in none
     uint32_t steps = 0;

@@ -81,6 +81,8 @@ class Timeline {
       last_step_ = launch.step;
     }
     run_until(launch.begin_ns);
+    // Like all idle time, that before a step's first kernel is the next one's.
+    if (launch.step > step_) self().enter_step(step_ = launch.step);
     if (launch.begin_ns > now_) {
       bool beside = false;
       const uint64_t ns = launch.begin_ns - now_;
@@ -94,7 +96,6 @@ class Timeline {
       now_ = launch.begin_ns;
     }
     while (!copies_.empty() && copies_.front().end_ns <= now_) copies_.pop_front();
-    if (launch.step > step_) self().enter_step(step_ = launch.step);
     if (launch.length_ns == 0) return false;
     Running& one = running_.emplace_back();
     one.launch = launch;

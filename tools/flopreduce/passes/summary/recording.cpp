@@ -12,6 +12,7 @@
 #include "passes/rows/busy_interval.h"
 #include "passes/rows/copies.h"
 #include "passes/rows/device_times.h"
+#include "passes/rows/step_kernels.h"
 #include "reader/message.h"
 #include "support/members.h"
 #include "support/wide.h"
@@ -50,6 +51,7 @@ void Condenser::launches(const RowTable& rows, const LaunchPiece& piece) {
     if (piece.duration_ns[i] != LaunchPiece::kNoTime)
       of_rows_[piece.row[i]].add(ShortestLongest::of_one(piece.duration_ns[i]));
   single_.launches(tables_, rows, piece);
+  if (piece.step != 0) add_kernels(rows, piece, step_kernels_);
   add_to_time_lines(rows, piece);
 }
 
@@ -277,6 +279,19 @@ void Condenser::take_device_times() {
   }
 }
 
+// Of a recording, with the kernels that ran on. A summary has sums already, and no single steps.
+void Condenser::take_steps() {
+  step_sums_ = steps_.sums();
+  if (steps_.steps().empty()) return;
+  const bool comparable = !header_.simulated() || header_.simulated_clock();
+  const StepSpans spans =
+      comparable ? spans_of(steps_.steps(), step_kernels_) : spans_of(steps_.steps());
+  step_sums_ = sums_of(spans);
+  if (!any_batch_) return;
+  if (const auto message = single_.take_message(spans, energy_))
+    single_steps_ = message->SerializeAsString();
+}
+
 // Beside what a damaged summary says already. What was given twice is not damaged by that.
 void Condenser::say_damage() {
   trace::Summary::Source* source = nullptr;
@@ -365,7 +380,7 @@ void Condenser::write_rows() {
 }
 
 void Condenser::write_steps() {
-  const StepSums& sums = steps_.sums();
+  const StepSums& sums = step_sums_;
   if (sums.steps == 0) return;
   trace::StepSums message;
   message.set_steps(sums.steps);
@@ -379,6 +394,7 @@ void Condenser::write_steps() {
     message.add_bucket(bucket);
     message.add_bucket_steps(count);
   }
+  message.set_kernels_timed(sums.kernels_timed);
   write(PacketField::step_sums, message.SerializeAsString());
   if (!single_steps_.empty()) write(PacketField::single_steps, single_steps_);
 }
@@ -416,9 +432,7 @@ void Condenser::write_all() {
 Recording Condenser::take() {
   take_rows();
   groups_ = sequences_.take(damage_);
-  if (any_batch_)
-    if (const auto message = single_.take_message(energy_))
-      single_steps_ = message->SerializeAsString();
+  take_steps();
   for (auto& message : kernels_.messages(pass_.rows())) durations_.push_back(std::move(message));
   take_device_times();
   say_damage();

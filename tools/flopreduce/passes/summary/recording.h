@@ -23,6 +23,7 @@
 #include "reader/packet_reader.h"
 #include "support/shortest_longest.h"
 #include "tables/recorded.h"
+#include "tables/step_times.h"
 #include "tables/steps.h"
 
 namespace flopinj::reduce {
@@ -83,6 +84,7 @@ class Condenser final : public LaunchConsumer {
   void ledger(const Packet& packet);
   void take_rows();
   void take_device_times();
+  void take_steps();
   void say_damage();
   uint64_t invented_session();
   void write(PacketField field, std::string_view body);
@@ -104,6 +106,7 @@ class Condenser final : public LaunchConsumer {
   std::vector<Row> rows_;
   KernelDurations kernels_;
   SingleSteps single_;
+  StepKernels step_kernels_;
   bool any_batch_ = false;
   SequenceGroups sequences_;
   std::vector<trace::SequenceGroups> groups_;
@@ -113,6 +116,7 @@ class Condenser final : public LaunchConsumer {
   trace::Summary summary_;
   std::vector<std::pair<PacketField, std::string>> definitions_;
   StepTable steps_;
+  StepSums step_sums_;  // of them, with their kernels
   std::string single_steps_;
   std::map<uint32_t, trace::DeviceTimes> times_;  // by the device's id
   std::map<uint32_t, trace::AtOnce> at_once_;     // likewise

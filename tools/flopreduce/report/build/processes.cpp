@@ -7,6 +7,7 @@
 
 #include "report/build_report.h"
 #include "report/runs.h"
+#include "support/median.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -152,12 +153,10 @@ void add_straggler(const std::string& phase, Report& report) {
     for (const auto& p : report.traces[i].phases)
       if (p.name == phase && p.time.ns > 0 && p.comparable()) times.emplace_back(p.time.ns, i);
   if (times.size() < 2) return;
-  std::sort(times.begin(), times.end());
-  const size_t half = times.size() / 2;
-  const u128 median = times.size() % 2 == 1
-                          ? times[half].first
-                          : times[half - 1].first + (times[half].first - times[half - 1].first) / 2;
-  report.ranks.stragglers.push_back({phase, times.back().second, times.back().first, median});
+  const auto [slowest_ns, slowest] = *std::ranges::max_element(times);
+  std::vector<u128> ns;
+  for (const auto& [its, trace] : times) ns.push_back(its);
+  report.ranks.stragglers.push_back({phase, slowest, slowest_ns, median(ns)});
 }
 
 }  // namespace

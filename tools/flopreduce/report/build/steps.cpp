@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/report.h"
+#include "support/median.h"
 #include "support/text.h"
 #include "tables/totals.h"
 #include "tables/trace_tables.h"
@@ -16,13 +17,6 @@ constexpr double kLeastShare = 0.1;
 constexpr const char* kOnlySums = "needs each step: traces of level launches, and no summaries";
 constexpr const char* kNoSteps =
     "no NVTX range marks steps: name one 'step', or record with --step-range NAME";
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
 
 // Of the steps that are not skipped, by what get() says of them.
 template <typename Get>
@@ -65,34 +59,39 @@ void add_sums(const StepSums& sums, std::optional<Spread>& wall, StepSums& all) 
     for (const auto& [bucket, count] : sums.buckets) both.buckets[bucket] += count;
   }
   all = std::move(both);
-  wall = Spread{static_cast<double>(all.min_ns), all.median_ns(),
+  const bool about = !sums.kernels_timed || (wall && wall->about);
+  wall = Spread{static_cast<double>(all.min_ns),
+                all.median_ns(),
                 static_cast<double>(all.total_ns) / static_cast<double>(all.steps),
-                static_cast<double>(all.max_ns), true};
+                static_cast<double>(all.max_ns),
+                true,
+                about};
 }
 
 // Steps one by one, and from when to when those are that count.
-void list_steps(size_t trace, const StepTable& table, uint64_t skip, double devices,
+void list_steps(size_t trace, const StepSpans& spans, uint64_t skip, double devices,
                 StepsReport& out) {
-  uint64_t first_ns = UINT64_MAX, last_ns = 0, seen = 0;
-  uint32_t first = UINT32_MAX, last = 0;
-  for (const auto& [number, times] : table.steps()) {
+  StepsReport::Window window{UINT64_MAX, 0, UINT32_MAX, 0};
+  KernelExtent kernels;
+  uint64_t seen = 0;
+  for (const auto& [number, span] : spans) {
     const bool skipped = seen++ < skip;
-    if (skipped) {
-      ++out.skipped;
-    } else {
-      ++out.count;
-      first = std::min(first, number);
-      last = std::max(last, number);
-      first_ns = std::min(first_ns, times.start_ns);
-      last_ns = std::max(last_ns, times.start_ns + times.duration_ns);
+    if (!skipped) {
+      window.first = std::min(window.first, number);
+      window.last = std::max(window.last, number);
+      window.from_ns = std::min(window.from_ns, span.from_ns);
+      window.to_ns = std::max(window.to_ns, span.to_ns);
+      kernels.add(span.kernels);
+      out.window_about = out.window_about || span.about;
     }
-    out.steps.push_back({trace, number, times.start_ns, times.duration_ns, skipped, {}});
+    out.steps.push_back(
+        {trace, number, span.times.start_ns, span.times.duration_ns, span.about, skipped, {}});
   }
-  if (last_ns <= first_ns) return;
-  if (skip > 0) out.windows[trace] = {first_ns, last_ns, first, last};
-  const auto window = static_cast<double>(last_ns - first_ns);
-  out.window_ns = std::max(out.window_ns, window);
-  out.device_window_ns += window * devices;
+  if (window.to_ns <= window.from_ns) return;
+  if (skip > 0) out.windows[trace] = window;
+  const auto ns = static_cast<double>(std::max(window.to_ns - window.from_ns, kernels.length_ns()));
+  out.window_ns = std::max(out.window_ns, ns);
+  out.device_window_ns += ns * devices;
 }
 
 void add_outliers(StepsReport& out) {
@@ -118,23 +117,37 @@ Figure least_time(const StepWork& kept, const Report& report) {
               mark_if(kept.estimated > 0, Mark::kEstimate)};
 }
 
+// Of the model's FLOP in these steps: 6ND for each, or by the operators' formulas. Where one number
+// is given for the run, they have the part of it that they have of its work.
+Figure model_least_time(const UtilizationOptions& options, const StepWork& kept,
+                        const Report& report) {
+  const StepsReport& steps = report.steps;
+  const UtilizationReport& u = report.utilization;
+  if (u.mfu() == nullptr || !u.mfu()->flop.known())
+    return Figure::unknown(
+        "needs --parameters and --tokens-per-step (6ND), which say it of each step");
+  const Figure& all = u.mfu()->least_ns;
+  if (!all.known()) return all;
+  if (kept.no_peak > 0) return Figure::unknown("no peak known");
+  if (options.parameters && options.tokens_per_step && !options.formula_flop)
+    return all *
+           (static_cast<double>(steps.count) / static_cast<double>(steps.count + steps.skipped));
+  const bool shared_out = u.given_formula_ns && !report.total.flop_complete();
+  return {static_cast<double>(kept.model_fs) / 1e6,
+          all.marks() | mark_if(shared_out, Mark::kEstimate)};
+}
+
 void add_utilization(const UtilizationOptions& options, const StepWork& kept, Report& report) {
   StepsReport& steps = report.steps;
   const Figure time = report.clocks_differ() ? report.utilization.wall_ns  // why not
-                                             : Figure::exact(steps.device_window_ns);
+                                             : Figure(steps.device_window_ns,
+                                                      mark_if(steps.window_about, Mark::kEstimate));
   const auto over_time = [&](const Figure& least_ns) {
     return time.known() ? share_of_peak(least_ns, time) : time;
   };
   steps.hfu = over_time(least_time(kept, report));
-  // By formula: what the whole recording's steps hold of it, or 6ND, for those that count.
-  const UtilizationMethod* mfu = report.utilization.mfu();
-  Figure least =
-      Figure::unknown("needs --parameters and --tokens-per-step (6ND), which say it of each step");
-  if (mfu != nullptr && mfu->least_ns.known() && options.parameters && options.tokens_per_step &&
-      !options.formula_flop)
-    least = mfu->least_ns *
-            (static_cast<double>(steps.count) / static_cast<double>(steps.count + steps.skipped));
-  steps.mfu = over_time(least);
+  steps.mfu = over_time(model_least_time(options, kept, report));
+  steps.saved_ns = static_cast<double>(kept.saved_fs) / 1e6;
 }
 
 // Where nothing is said of steps, for the same reason nothing of their shares of peak.
@@ -159,10 +172,12 @@ void StepWork::add_launches(uint64_t count, const StepLaunch& each) {
 }
 
 void StepWork::add_untimed(uint64_t count, const StepLaunch& each) {
-  if (each.time_known)
+  if (each.time_known) {
     add_saturating(gpu_ns, each.mean_ns * count);
-  else
+    by_mean += count;
+  } else {
     untimed += count;
+  }
 }
 
 void StepWork::add(const StepWork& o) {
@@ -172,15 +187,17 @@ void StepWork::add(const StepWork& o) {
   estimated += o.estimated;
   no_peak += o.no_peak;
   untimed += o.untimed;
+  by_mean += o.by_mean;
   add_saturating(flop, o.flop);
   add_saturating(least_fs, o.least_fs);
   add_saturating(gpu_ns, o.gpu_ns);
+  add_saturating(model_fs, o.model_fs);
+  add_saturating(saved_fs, o.saved_fs);
 }
 
 void count_steps(const TraceTables& tables, const UtilizationOptions& options, Report& report) {
   StepsReport& out = report.steps;
   out.tokens = options.tokens_per_step;
-  StepSums sums;
   bool all_single = true;
   for (size_t t = 0; t < tables.traces.size(); ++t) {
     const StepTable& table = tables.traces[t].steps;
@@ -189,32 +206,52 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
     if (out.range.empty()) out.range = range_name(tables.traces[t], tables);
     out.per_process = std::max(out.per_process, table.sums().steps);
     all_single = all_single && !table.steps().empty();
-    add_sums(table.sums(), out.wall_ns, sums);
+    out.count += table.sums().steps;
   }
   if (out.processes == 0) return set_missing(out, kNoSteps);
   out.marked = true;
   out.single = all_single;
   if (!all_single) {
-    out.count = sums.steps;
     out.hfu = out.mfu = Figure::unknown(kOnlySums);
     if (options.skip_steps > 0) set_missing(out, std::string("--skip-steps ") + kOnlySums);
     return;
   }
-  out.wall_ns.reset();
-  for (size_t t = 0; t < tables.traces.size(); ++t)
-    if (const StepTable& table = tables.traces[t].steps; table.any())
-      list_steps(t, table, options.skip_steps, static_cast<double>(report.traces[t].devices), out);
-  out.wall_ns = spread_of(
-      out.steps, [](const StepsReport::Step& s) { return static_cast<double>(s.wall_ns); });
+  for (const TraceState& trace : tables.traces)
+    out.skipped += std::min<uint64_t>(trace.steps.steps().size(), options.skip_steps);
+  out.count -= out.skipped;
   if (out.count == 0)
     set_missing(out, "--skip-steps " + std::to_string(options.skip_steps) + " leaves no step");
-  add_outliers(out);
+}
+
+std::vector<StepSpans> step_spans(const TraceTables& tables,
+                                  const std::vector<StepKernels>& kernels, const Report& report) {
+  std::vector<StepSpans> spans;
+  for (size_t t = 0; t < tables.traces.size(); ++t) {
+    const auto& ranges = tables.traces[t].steps.steps();
+    spans.push_back(report.clocks_differ() ? spans_of(ranges) : spans_of(ranges, kernels[t]));
+  }
+  return spans;
 }
 
 void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
-                   const std::vector<std::map<uint32_t, StepWork>>& work, Report& report) {
+                   const std::vector<std::map<uint32_t, StepWork>>& work,
+                   const std::vector<StepSpans>& spans, Report& report) {
   StepsReport& out = report.steps;
   if (out.processes == 0) return;
+  if (out.single) {
+    for (size_t t = 0; t < spans.size(); ++t)
+      list_steps(t, spans[t], options.skip_steps, static_cast<double>(report.traces[t].devices),
+                 out);
+    const auto get_wall = [](const auto& step) { return static_cast<double>(step.wall_ns); };
+    out.wall_ns = spread_of(out.steps, get_wall);
+    if (out.wall_ns) out.wall_ns->about = out.window_about;
+    add_outliers(out);
+  } else {
+    StepSums sums;
+    for (size_t t = 0; t < spans.size(); ++t)
+      if (const StepTable& table = tables.traces[t].steps; table.any())
+        add_sums(table.steps().empty() ? table.sums() : sums_of(spans[t]), out.wall_ns, sums);
+  }
   StepWork everything;
   for (const auto& steps : work)
     for (const auto& [number, one] : steps) everything.add(one);
@@ -261,13 +298,16 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
   out.unmeasured = kept.unmeasured;
   out.unscreened = kept.unscreened;
   if (kept.untimed == 0 && kept.launches > 0)
-    out.mean_gpu_ns = static_cast<double>(kept.gpu_ns) / count;
+    out.mean_gpu_ns = {static_cast<double>(kept.gpu_ns) / count,
+                       mark_if(kept.by_mean > 0, Mark::kEstimate)};
   if (!out.single) return;
   const auto get_launches = [](const auto& s) { return static_cast<double>(s.work.launches); };
   out.launches = spread_of(out.steps, get_launches);
-  if (out.mean_gpu_ns)
+  if (out.mean_gpu_ns.known()) {
     out.gpu_ns =
         spread_of(out.steps, [](const auto& s) { return static_cast<double>(s.work.gpu_ns); });
+    out.gpu_ns->about = kept.by_mean > 0;
+  }
   if (out.mean_flop) {
     out.flop = spread_of(out.steps, [](const auto& s) { return static_cast<double>(s.work.flop); });
     const auto first = std::ranges::find(out.steps, false, &StepsReport::Step::skipped);
@@ -278,10 +318,11 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
   }
   add_utilization(options, kept, report);
   if (options.tokens_per_step && out.window_ns > 0)
-    out.tokens_per_s =
+    out.tokens_per_s = {
         *options.tokens_per_step *
-        static_cast<double>(out.per_process - std::min(out.per_process, options.skip_steps)) /
-        out.window_ns * 1e9;
+            static_cast<double>(out.per_process - std::min(out.per_process, options.skip_steps)) /
+            out.window_ns * 1e9,
+        mark_if(out.window_about, Mark::kEstimate)};
 }
 
 namespace {
@@ -319,15 +360,18 @@ StepWork work_in_summary(const SummarySteps& all, const SingleStep& one, size_t 
 
 void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t skip,
                        const std::vector<std::map<uint32_t, StepWork>>& work,
-                       const StepLaunchOf& each, Report& report) {
+                       const std::vector<StepSpans>& spans, const StepLaunchOf& each,
+                       Report& report) {
   StepsReport& out = report.steps;
   out.ranges.resize(tables.traces.size());
   for (size_t t = 0; t < tables.traces.size(); ++t) {
     const TraceState& trace = tables.traces[t];
     if (trace.steps.any()) out.ranges[t] = range_name(trace, tables);
     uint64_t seen = 0;
-    for (const auto& [number, times] : trace.steps.steps()) {
+    for (const auto& [number, span] : spans[t]) {
+      const StepTimes& times = span.times;
       StepsReport::Listed step = listed_step(trace, t, number, times, seen++ < skip);
+      step.about = span.about;
       if (const auto found = work[t].find(number); found != work[t].end())
         step.work = found->second;
       const auto& gpu = totals.step_times[t];
@@ -340,6 +384,7 @@ void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t
     const SummarySteps& kept = trace.steps.in_summary();
     for (const SingleStep& one : kept.steps) {
       StepsReport::Listed step = listed_step(trace, t, one.number, one.times, one.number <= skip);
+      step.about = !trace.steps.sums().kernels_timed;
       step.every = kept.every;
       step.gpu = one.gpu;
       step.millijoules = one.millijoules;

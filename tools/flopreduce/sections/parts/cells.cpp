@@ -7,13 +7,6 @@
 
 namespace flopinj::reduce {
 
-Figure gpu_time_of(const GpuTime& time, uint64_t launches) {
-  if (launches > 0 && time.unknown >= launches) return Figure::unknown("unknown");
-  return {time.ns, mark_if(time.estimated > 0, Mark::kEstimate) |
-                       mark_if(time.unknown > 0, Mark::kAtLeast) |
-                       mark_if(time.windowed > 0, Mark::kAtMost)};
-}
-
 Figure flop_share(const Work& part, const Work& whole) {
   if (!part.flop_known() || whole.flop == 0) return {};
   // Nothing is nothing of whatever the rest did.
@@ -28,8 +21,9 @@ bool bytes_known(const Work& work) { return work.launches > 0 && work.roof.no_by
 
 Figure over_gpu_time(const Figure& amount, const Work& work) {
   if (work.time.unknown > 0) return Figure::unknown("GPU time unknown");
-  return (amount * 1e9 / Figure::exact(work.time.ns))
-      .with(mark_if(work.time.windowed > 0, Mark::kMoreThan));
+  const Figure rate = amount * 1e9 / Figure::exact(work.time.ns);
+  // Nothing is nothing in whatever time.
+  return rate.number() == 0.0 ? rate : rate.with(over_time_mark(gpu_time_of(work).marks()));
 }
 
 }  // namespace
@@ -96,11 +90,15 @@ std::optional<uint32_t> pid_of(const TraceReport& trace) {
 
 std::string marks_text(Mark marks) {
   std::string text;
+  const bool least = has(marks, Mark::kAtLeast) || has(marks, Mark::kMoreThan);
+  const bool most = has(marks, Mark::kAtMost);
+  if (least && most) return "~";  // the true number may be on either side
   if (has(marks, Mark::kAtLeast))
-    text += ">=";
-  else if (has(marks, Mark::kMoreThan))
-    text += ">";
-  if (has(marks, Mark::kAtMost)) text += text.empty() ? "<=" : " <=";
+    text = ">=";
+  else if (least)
+    text = ">";
+  else if (most)
+    text = "<=";
   if (has(marks, Mark::kEstimate)) text += text.empty() ? "~" : " ~";
   return text;
 }
@@ -125,6 +123,11 @@ std::string share_text(const Figure& share) {
 
 std::string share_or_why(const Figure& share) {
   return share.known() ? share_text(share) : "-  " + share.why();
+}
+
+std::string tokens_words(const StepsReport& steps) {
+  const Figure& rate = steps.tokens_per_s;
+  return marked_text(rate.marks(), to_grouped(static_cast<u128>(*rate.number()))) + " tokens/s";
 }
 
 std::string fixed(double value, int decimals) { return printed("%.*f", decimals, value); }

@@ -9,8 +9,6 @@
 
 namespace flopinj::reduce {
 
-// Of some launches of one process: times of other launches in it are marked.
-Figure gpu_time_of(const GpuTime& time, uint64_t launches);
 Figure counted_gpu_time_share(const Report& report);  // of launches with a count
 // A part's FLOP of all: marked where launches of the part, or of the rest, have no count.
 Figure flop_share(const Work& part, const Work& whole);
@@ -69,6 +67,7 @@ std::string marked_text(Mark marks, const std::string& value);  // ">= 37.1 %"
 std::string percent_text(double share);
 std::string share_text(const Figure& share);  // with its marks; "-" where it is not known
 std::string share_or_why(const Figure& share);
+std::string tokens_words(const StepsReport& steps);  // "10,455 tokens/s"
 
 // "0.1234" with that many decimals.
 std::string fixed(double value, int decimals);

@@ -6,6 +6,7 @@
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
 #include "sections/sections.h"
+#include "support/median.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -14,12 +15,13 @@ namespace {
 constexpr size_t kFewEnough = 64;  // to be read one by one
 constexpr size_t kSlowest = 5;
 
+constexpr double kMedian = 0.5;
 struct Quantile {
   const char* name;
   double share;  // of the processes that have no more
 };
 constexpr std::array kQuantiles = {Quantile{"min", 0}, Quantile{"5 %", 0.05},
-                                   Quantile{"median", 0.5}, Quantile{"95 %", 0.95},
+                                   Quantile{"median", kMedian}, Quantile{"95 %", 0.95},
                                    Quantile{"max", 1}};
 
 bool timed(const TraceReport& t) { return t.work.launches > 0 && t.work.time.unknown == 0; }
@@ -39,12 +41,14 @@ constexpr OfProcess kOfProcess[] = {
     [](const TraceReport& t) { return std::optional<u128>(t.own_ns()); },
     [](const TraceReport& t) { return std::optional<u128>(t.start_skew_ns); }};
 
-// The value of the process at that place among those that have one.
+// The value of the process at that place among those that have one; the median, of an even number
+// of them, is between two.
 std::optional<u128> at(const Report& report, OfProcess figure, double share) {
   std::vector<u128> values;
   for (const TraceReport& t : report.traces)
     if (const auto value = figure(t)) values.push_back(*value);
   if (values.empty()) return std::nullopt;
+  if (share == kMedian) return median(values);
   const double place = std::ceil(share * static_cast<double>(values.size())) - 1;
   const auto found = values.begin() + static_cast<ptrdiff_t>(std::max(0.0, place));
   std::ranges::nth_element(values, found);
@@ -98,11 +102,11 @@ Section rank_spread_section(const Report& report) {
     if (timed(report.traces[i])) by_time.push_back(i);
   std::ranges::stable_sort(by_time, std::greater<>(),
                            [&](size_t i) { return report.traces[i].work.time.ns; });
-  const u128 median = at(report, gpu_ns, 0.5).value_or(0);
-  for (size_t i = 0; i < std::min(kSlowest, by_time.size()) && median > 0; ++i) {
+  const u128 usual = at(report, gpu_ns, kMedian).value_or(0);
+  for (size_t i = 0; i < std::min(kSlowest, by_time.size()) && usual > 0; ++i) {
     const u128 ns = report.traces[by_time[i]].work.time.ns;
     s.below.emplace_back("  Slowest: " + printable(report.traces[by_time[i]].name) + ", " +
-                         to_human_time(ns) + " of GPU time, " + fixed(quotient(ns, median), 2) +
+                         to_human_time(ns) + " of GPU time, " + fixed(quotient(ns, usual), 2) +
                          " times the median");
   }
   return s;

@@ -157,17 +157,18 @@ void add_steps(const Report& report, std::vector<ShownFigure>& figures) {
   const auto time = [](double ns) { return to_human_time(static_cast<u128>(ns)); };
   std::string note = "median of " + to_grouped(steps.count);
   if (steps.skipped > 0) note += " after " + to_grouped(steps.skipped);
-  note += " (" + time(wall.min) + " to " + time(wall.max) + ")";
+  note += " (" + time(wall.min) + " to " + time(wall.max) + (wall.about ? ", by ranges" : "") + ")";
   if (steps.mean_flop)
     note += std::string(steps.flop_estimated ? ", ~ " : ", ") +
             to_human(static_cast<u128>(*steps.mean_flop), "FLOP");
-  if (steps.mean_gpu_ns) note += ", kernels " + time(*steps.mean_gpu_ns);
-  if (steps.tokens_per_s)
-    note += ", " + to_grouped(static_cast<u128>(*steps.tokens_per_s)) + " tokens/s";
+  if (const Figure& gpu = steps.mean_gpu_ns; gpu.known())
+    note += ", kernels " + marked_text(gpu.marks(), time(*gpu.number()));
+  if (steps.tokens_per_s.known()) note += ", " + tokens_words(steps);
   if (const Figure each = steps.flop_per_token(); each.known())
     note += ", " + marked_text(each.marks(), to_human(static_cast<u128>(*each.number()), "FLOP")) +
             "/token";
-  figures.push_back({"Per step", (wall.median_approximate ? "~ " : "") + time(wall.median), note});
+  figures.push_back(
+      {"Per step", marked_text(wall.of(&Spread::median).marks(), time(wall.median)), note});
   if (steps.skipped > 0 && steps.hfu.known())
     figures.push_back({"HFU, steady", share_text(steps.hfu),
                        "of these " + to_grouped(steps.count) + " steps and their wall time"});

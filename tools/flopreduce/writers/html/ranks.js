@@ -9,7 +9,8 @@ class RankColumns extends PhaseColumns {
     })));
     this.names = names;
     const known = [...this.totals].filter((ns) => ns > 0).sort((a, b) => a - b);
-    this.median = known.length > 0 ? known[Math.floor(known.length / 2)] : 0;
+    const middle = [known[(known.length - 1) >> 1], known[known.length >> 1]];
+    this.median = known.length > 0 ? (middle[0] + middle[1]) / 2 : 0;
     this.drawing.addEventListener("click", () => this.pointed >= 0 && onChoose(this.pointed));
   }
 

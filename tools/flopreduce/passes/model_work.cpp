@@ -1,0 +1,55 @@
+#include "passes/model_work.h"
+
+#include <algorithm>
+
+namespace flopinj::reduce {
+namespace {
+
+ModelWork::Part part_of(const OperatorReport& place, const Report& report) {
+  const Work& work = place.work;
+  ModelWork::Part part{.share = 1, .each_fs = {}, .complete = work.flop_complete()};
+  if (part.complete && work.flop > 0) {
+    part.share = quotient(*place.model_flop, work.flop);
+    return part;
+  }
+  const double least_ns = model_least_ns(place, report).value_or(0);
+  // The launches that are not measured may have been quick, and have executed most.
+  if (work.roof.compute_ns > 0) part.share = std::min(1.0, least_ns / work.roof.compute_ns);
+  part.each_fs = least_ns * 1e6 / static_cast<double>(std::max<uint64_t>(1, work.launches));
+  return part;
+}
+
+}  // namespace
+
+double work_done_once_ns(const Report& report) {
+  double ns = 0;
+  for (const PhaseReport& phase : report.phases)
+    if (phase.name != "recompute") ns += phase.work.roof.compute_ns;
+  return ns;
+}
+
+ModelWork::ModelWork(const ReportSources& from, const Report& report) : from_(from) {
+  if (!report.utilization.model_known) return;
+  if (const auto given = report.utilization.given_formula_ns) {
+    const double work_ns = work_done_once_ns(report);
+    all_ = {.share = work_ns > 0 ? *given / work_ns : 0,
+            .each_fs = {},
+            .complete = report.total.flop_complete()};
+    return;
+  }
+  for (const OperatorReport& place : report.operators.places)
+    if (place.counts_for_model())
+      operators_.insert_or_assign({place.path, place.phase}, part_of(place, report));
+}
+
+std::optional<ModelWork::Part> ModelWork::at(uint32_t path, uint32_t rule) const {
+  const std::string& phase = from_.rules.rules()[rule].phase;
+  if (phase == "recompute") return std::nullopt;
+  if (all_) return all_;
+  const uint32_t its = from_.operators.operator_of(path);
+  if (its == kNoIndex) return std::nullopt;
+  const auto found = operators_.find({its, phase});
+  return found == operators_.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace flopinj::reduce
