@@ -134,11 +134,12 @@ void add_total(const Report& report, std::vector<Line>& lines) {
                      mark_if(total.flop_at_most(), Mark::kAtMost);
   Line flop("  total     ");
   const bool known = total_known(report);
-  flop.then(known ? marked_text(marks, to_human(total.flop, "FLOP")) : "not measured", Tone::kTitle);
+  flop.then(known ? marked_text(marks, to_human(total.flop, "FLOP")) : "not measured",
+            Tone::kTitle);
   if (known)
-    flop.then((total.flop_exact() && !more ? "   exactly " : "   ") +
-              marked_text(marks | mark_if(total.varying > 0, Mark::kEstimate),
-                          to_grouped(total.flop)));
+    flop.then(
+        (total.flop_exact() && !more ? "   exactly " : "   ") +
+        marked_text(marks | mark_if(total.varying > 0, Mark::kEstimate), to_grouped(total.flop)));
   lines.push_back(std::move(flop));
   lines.emplace_back("  GPU time  " + time_text(total, more) + "   sum of kernels");
   if (const auto interval = total.interval())
