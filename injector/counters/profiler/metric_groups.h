@@ -14,7 +14,7 @@
 namespace flopinj {
 
 // CUPTI's knowledge of a chip, of which each object holds a megabyte and more: it ends with its
-// owner, also after cuptiFinalize (tests/cupti).
+// owner, also after cuptiFinalize.
 class HostObject {
  public:
   HostObject(const CuptiApi&, const std::string& chip, Problem&);  // null with the reason
