@@ -106,10 +106,8 @@ Report report_of(std::optional<double> other, bool in_forward = true, Lack lack 
   ReduceOptions options;
   options.keep_rows = true;
   options.utilization.skip_steps = 1;
-  if (lack == Lack::kCount) {  // 6ND takes the mix of precisions that were counted
-    options.utilization.parameters = 1e3;
-    options.utilization.tokens_per_step = 100;
-  }
+  options.utilization.parameters = 1e3;
+  options.utilization.tokens_per_step = 100;
   return reduce_bytes({trace_of(other, in_forward, lack)}, std::move(options));
 }
 
