@@ -31,10 +31,11 @@ FLOPREDUCE, MAKE_TRACES = sys.argv[1:3]
 NAMES = ("training", "simulated", "other_rank", "killed", "damaged", "group")
 
 
-def run(*arguments, stdin=None, **environment):
+def run(*arguments, stdin=None, cwd=None, **environment):
     env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
     return subprocess.run([FLOPREDUCE, *map(str, arguments)], input=stdin,
-                          env={**env, **environment}, capture_output=True, timeout=60)
+                          env={**env, **environment}, capture_output=True, timeout=60,
+                          cwd=cwd)
 
 
 def zstd_compress(data):
@@ -809,6 +810,13 @@ class Program(unittest.TestCase):
         torn.write_bytes(out.read_bytes()[:-20])
         done = run(torn)
         self.assertEqual(done.returncode, 3, done.stderr)
+
+    def test_links_that_lead_to_no_file_are_inputs_and_no_commands(self):
+        for name, target, why in (("circle", "circle", "symbolic links"),
+                                  ("astray", "missing.pb", "no such file")):
+            with self.subTest(name):
+                (self.folder / name).symlink_to(target)
+                self.one_line(run(name, cwd=self.folder), 5, name + ": ", why)
 
     def test_explaining(self):
         trace = self.trace["training"]
