@@ -45,8 +45,8 @@ class IdleProgram(harness.TestCase):
     window read is there."""
 
     def idle_then(self, end, status):
-        client = subprocess.Popen([SAFETY, "idle"], env=injected_environment(self.trace),
-                                  stdin=subprocess.PIPE)
+        env = injected_environment(self.trace, SIMGPU_FAULT="no_clock")  # it goes on while idle
+        client = subprocess.Popen([SAFETY, "idle"], env=env, stdin=subprocess.PIPE)
         try:
             deadline = time.monotonic() + 60
             while not (self.trace.exists() and

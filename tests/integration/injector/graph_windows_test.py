@@ -14,8 +14,10 @@ ONCE = {5, 7, 9}
 
 class GraphWindows(harness.TestCase):
     def report_of(self, case, graphs="checked", **settings):
+        faults = ",".join(filter(None, (settings.pop("SIMGPU_FAULT", ""), "no_clock")))
         self.run_profiled([harness.CLIENTS / "graph_client", case],
-                          **{"FLOPINJ_GRAPHS": graphs, "FLOPINJ_FORCE": 1, **settings})
+                          **{"FLOPINJ_GRAPHS": graphs, "FLOPINJ_FORCE": 1, "SIMGPU_FAULT": faults,
+                             **settings})
         report = harness.reduce(self.trace)
         self.assert_balanced(report)
         self.codes = set(harness.codes(report))

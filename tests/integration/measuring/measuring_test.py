@@ -204,7 +204,7 @@ class Budget(harness.TestCase):
     def test_a_budget_of_nothing_leaves_kernels_unmeasured(self):
         """A millionth of a per cent: 2 us at the start, and less than the first window costs."""
         self.run_profiled([*TRAINER, "--model", "mlp", "--steps", 20], FLOPINJ_BUDGET="0.000001",
-                          SIMGPU_FAULT="slow_windows=2")
+                          SIMGPU_FAULT="no_clock")
         report = harness.reduce(self.trace)
         ledger = report["ledger"][-1]
         self.assert_balanced(report)

@@ -35,7 +35,8 @@ class Parallel(harness.TestCase):
 
     def profiled(self, settings=None, **options):
         env = harness.injected_environment(self.folder / "trace-%r-%p.pb", SIMGPU_ASYNC=1,
-                                           SIMGPU_DEVICES=RANKS, **(settings or {}))
+                                           SIMGPU_DEVICES=RANKS,
+                                           **{"SIMGPU_FAULT": "no_clock", **(settings or {})})
         for trace in self.folder.glob("trace-*.pb"):
             trace.unlink()
         self.done = harness.run(self.command(options), env, timeout=LIMIT_S)
