@@ -50,6 +50,7 @@ struct Fixture {
     MeasurementWindow w;
     w.device = device;
     w.group = group;
+    w.together = GroupSet(group);
     for (const Signature* s : signatures) w.rows.push_back({s, {}, 0, true, 0});
     return w;
   }

@@ -63,7 +63,7 @@ class Sections(Forms):
         parts = [self.form("simulated", "--color", "never", "--sections", key) for key in keys]
         for key, part in zip(keys, parts):
             body = part if key == "total" else part.split("\n\n", 1)[1]
-            if f"{key}: nothing in these traces\n" not in part:
+            if f"\n{key}: nothing " not in part:  # "in these traces", or "to say"
                 self.assertIn(body, whole, key)
         self.assertTrue(any("nothing in these traces" in part for part in parts))
         titles = [line for line in whole.splitlines() if line and line[0] != " "]
