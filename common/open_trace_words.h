@@ -1,4 +1,4 @@
-// What is said of a trace that was not closed. Nobody knows how many launches it lacks.
+// What is said of a trace that was not closed. How many launches it lacks is unknown.
 #pragma once
 
 namespace flopinj {

@@ -4,7 +4,7 @@
 // or where other processes compute on it. It moves every 20 to 100 ms, by the figures of PETSc's
 // PetscLogGpuEnergyMeter: shorter times are not resolved.
 //
-// NVML does not answer for seconds, or for ever, where a GPU has fallen off the bus. So all its
+// NVML does not answer for seconds, or never, where a GPU has fallen off the bus. So all its
 // calls are made by a thread that does nothing else, and readings are handed over. A thread that
 // does not come back is left behind: the process has at most one, and its next recordings know no
 // energy as long as that is so.

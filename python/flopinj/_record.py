@@ -88,7 +88,7 @@ class Recording:
         variables["FLOPINJ_DORMANT"] = "0"
         self._name = variables["FLOPINJ_OUTPUT"]
         self._there = self._files()
-        # Those that have the library loaded come last, and go first.
+        # Variables that have the library loaded come last, and go first.
         for name in sorted(variables, key=lambda name: name.endswith("_INJECTION64_PATH")):
             self._before[name] = os.environ.get(name)
             os.environ[name] = variables[name]

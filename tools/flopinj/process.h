@@ -8,7 +8,7 @@
 
 namespace flopinj {
 
-// No more of a text is read: a process may make those that are of its own memory of any size.
+// No more of a text is read: a process may make texts of its own memory of any size.
 inline constexpr size_t kMostTextBytes = size_t{4} << 20;
 
 // The text is empty where it cannot be read. "/proc/PID/FILE": `file` may be "task/TID/status".

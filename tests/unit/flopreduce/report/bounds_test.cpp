@@ -1,5 +1,5 @@
-// Of launches without a FLOP count nobody knows what they did, and of launches that were not
-// screened nobody knows their tensor work. So no figure may depend on it: a figure that another
+// Of launches without a FLOP count it is unknown what they did, and of launches that were not
+// screened their tensor work is unknown. So no figure may depend on it: a figure that another
 // count of theirs would change is not given, or as a bound, in every form.
 #include <functional>
 #include <set>
