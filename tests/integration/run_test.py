@@ -208,18 +208,22 @@ if "loads" in sys.argv:
     assert cuda.cuModuleLoadData(ctypes.byref(module), text) == 0
 """
 
+    def python_run(self, *how):
+        return self.flopinj_run("--simulate", "--", sys.executable, "-c", self.ASKS, *how,
+                                **harness.sanitizer_first({}))
+
     def test_a_program_of_the_cuda_runtime_gets_one_line_with_the_cause(self):
         for how in ([], ["starts"]):
             with self.subTest(how):
-                done = self.flopinj_run("--simulate", "--", sys.executable, "-c", self.ASKS, *how)
+                done = self.python_run(*how)
                 self.assertRegex(done.stderr, r"\Asimgpu: this program uses the CUDA runtime.*"
                                               r"machine code: it needs a GPU.*PTX.*Numba.*\n\Z")
-        alone = harness.run([sys.executable, "-c", self.ASKS, "starts"], harness.library_path())
+        alone = harness.run([sys.executable, "-c", self.ASKS, "starts"],
+                            harness.sanitizer_first(harness.library_path()))
         self.assertEqual(alone.stderr, done.stderr)
 
     def test_one_that_has_ptx_all_the_same_is_like_any_other(self):
-        done = self.flopinj_run("--simulate", "--", sys.executable, "-c", self.ASKS, "starts",
-                                "loads")
+        done = self.python_run("starts", "loads")
         self.assertRegex(done.stderr, r"\Aflopinj: recorded no kernel launch.*\n\Z")
 
     def test_mode_off(self):
@@ -368,10 +372,10 @@ class TheProgramIsAsWithoutUs(RunCase):
                 trace.unlink(missing_ok=True)
                 done = harness.run(
                     [*RUN, *command],
-                    harness.clean_environment() | {
+                    harness.sanitizer_first(harness.clean_environment() | {
                         "LD_PRELOAD": str(harness.CLIENTS / "full_disk.so"),
                         "FULL_DISK_BYTES": str(room), "FLOPINJ_FLUSH_MS": "20",
-                        "FLOPINJ_PLAN_WAIT_MS": "60000", "FLOPINJ_BUDGET": "none"},
+                        "FLOPINJ_PLAN_WAIT_MS": "60000", "FLOPINJ_BUDGET": "none"}),
                     cwd=self.folder)
                 self.assertEqual((done.returncode, done.stdout),
                                  (plain.returncode, plain.stdout), done.stderr)
