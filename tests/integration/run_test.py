@@ -365,7 +365,7 @@ class TheProgramIsAsWithoutUs(RunCase):
     def test_a_disk_that_is_full(self):
         """Wherever in a write it is: the reason comes last, and nothing else is claimed."""
         trace = self.folder / "t.pb"
-        command = [TRAINER, "--model", "mlp", "--steps", "400"]
+        command = [TRAINER, "--model", "mlp", "--steps", "100"]
         plain = harness.run(command, harness.library_path())
         for room in range(12_000, 12_600, 97):
             with self.subTest(room=room):
