@@ -119,9 +119,9 @@ bool MeasurementScheduler::State::is_silent(const Plan& plan, const SampledSigna
          });
 }
 
-// What would say which groups the signature needs is silent: then it needs all of them, or their
-// work would be missing without a word. Those that were only needed so are not any more once it
-// speaks.
+// Where the group that screens is silent, the signature needs every conditional group: else its
+// work would be missing without a mark. Groups that were needed for this reason only are dropped
+// once the screening group has samples.
 void MeasurementScheduler::State::assume(Plan& plan, SampledSignature& s) {
   if (config.every_launch) return;
   GroupSet assumed;

@@ -482,7 +482,7 @@ except flopinj.Error as error:
     print(error)
 """
 # argv: the kernels, options, a folder that is empty. Each thread records as often as there are
-# rounds; of those that begin at once one does.
+# rounds; of threads that begin at once one does.
 THREADS = DRIVER + """
 import json, os, threading
 options, rounds = json.loads(sys.argv[2]), 5

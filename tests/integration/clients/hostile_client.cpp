@@ -174,7 +174,7 @@ void exit_in_malloc(End* end, int microseconds, int threads, bool lists_librarie
 }
 
 // The same at a certain place: an allocation of the program's, or the profiler's first of a range.
-// All threads that allocate then wait for ever.
+// All threads that allocate then wait without end.
 void exit_in_locked_malloc(End* end, bool of_profiler) {
   const auto say_what_is_blocked = [] {  // after the profiler's handler, which comes later
     sigset_t blocked;
