@@ -61,6 +61,22 @@ class FLOPINJ_THREAD_SAFETY(scoped_lockable) MutexLock {
   std::unique_lock<std::mutex> lock_;
 };
 
+// Let go until the end of the scope, in a function that is called with the lock held.
+class FLOPINJ_THREAD_SAFETY(scoped_lockable) MutexUnlock {
+ public:
+  // `lock` holds `mutex`.
+  MutexUnlock(Mutex& mutex, MutexLock& lock) FLOPINJ_RELEASE(mutex) : lock_(lock.native()) {
+    static_cast<void>(mutex);  // for the analysis alone
+    lock_.unlock();
+  }
+  ~MutexUnlock() FLOPINJ_RELEASE() { lock_.lock(); }
+  MutexUnlock(const MutexUnlock&) = delete;
+  MutexUnlock& operator=(const MutexUnlock&) = delete;
+
+ private:
+  std::unique_lock<std::mutex>& lock_;
+};
+
 // One that is waited for only so long, and may be held from one function's end to another's start.
 // A thread that has got it makes a HeldLock at once, which gives it back.
 class FLOPINJ_THREAD_SAFETY(capability("mutex")) TimedMutex {

@@ -163,9 +163,11 @@ void EnergyMeter::Shared::await_answer(MutexLock& lock, std::chrono::millisecond
 std::optional<uint64_t> EnergyMeter::Shared::time(MutexLock& lock) {
   if (finished) return std::nullopt;
   in_clock = true;
-  lock.unlock();  // a simulated clock is the driver's, which has locks of its own
-  const uint64_t now = now_ns();
-  lock.lock();
+  uint64_t now = 0;
+  {
+    const MutexUnlock unlocked(mutex, lock);  // a simulated clock is the driver's, with its locks
+    now = now_ns();
+  }
   in_clock = false;
   changed.notify_all();
   return now;
@@ -177,11 +179,13 @@ void EnergyMeter::Shared::read_one(MutexLock& lock, Nvml& nvml, Meter& meter, si
   const bool first = !devices[number].read;
   const Uuid uuid = devices[number].uuid;
   calling_since = Clock::now();
-  lock.unlock();
-  std::string why = first ? nvml.find(uuid, meter) : std::string();
+  std::string why;
   std::optional<uint64_t> counter;
-  if (why.empty()) counter = nvml.millijoules(meter, why);
-  lock.lock();
+  {
+    const MutexUnlock unlocked(mutex, lock);
+    if (first) why = nvml.find(uuid, meter);
+    if (why.empty()) counter = nvml.millijoules(meter, why);
+  }
   calling_since.reset();
   const auto now = time(lock);
   if (!now) return;
