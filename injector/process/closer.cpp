@@ -27,9 +27,9 @@ void wake_all(const std::atomic<uint32_t>& word) noexcept {
 void run(CloserThread& closer, void (*close)() noexcept) noexcept {
   name_helper_thread("flopinj-closer");
   while (closer.state == State::kWaiting) wait_while(closer.state, State::kWaiting, nullptr);
-  if (closer.state != State::kAsked) return;
-  close();
-  closer.state = State::kDone;
+  const bool asked = closer.state == State::kAsked;
+  if (asked) close();
+  closer.state = asked ? State::kDone : State::kNone;
   wake_all(closer.state);
 }
 
@@ -42,9 +42,14 @@ bool is_before(const timespec& a, const timespec& b) noexcept {
 bool start_closer(void (*close)() noexcept) noexcept {
   CloserThread& closer = process_state().closer;
   closer.state = State::kWaiting;
-  if (start_thread(closer.thread, [&closer, close] { run(closer, close); })) return true;
-  closer.state = State::kNone;
-  return false;
+  pthread_t thread{};
+  const bool started = start_thread(thread, [&closer, close] { run(closer, close); });
+  // Nobody joins it: the program may end between its last step and a join.
+  if (started)
+    pthread_detach(thread);
+  else
+    closer.state = State::kNone;
+  return started;
 }
 
 void dismiss_closer() noexcept {
@@ -52,8 +57,7 @@ void dismiss_closer() noexcept {
   uint32_t state = State::kWaiting;
   if (!closer.state.compare_exchange_strong(state, State::kDismissed)) return;
   wake_all(closer.state);
-  pthread_join(closer.thread, nullptr);
-  closer.state = State::kNone;
+  while (closer.state == State::kDismissed) wait_while(closer.state, State::kDismissed, nullptr);
 }
 
 bool ask_closer(std::chrono::milliseconds at_most) noexcept {

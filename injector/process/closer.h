@@ -7,8 +7,6 @@
 // recording began, and waits for it only so long. Where this one needs what the handler's thread
 // holds, it waits too, and the trace lacks its end.
 #pragma once
-#include <pthread.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -19,13 +17,13 @@ namespace flopinj {
 struct CloserThread {
   enum State : uint32_t { kNone, kWaiting, kAsked, kDone, kDismissed };
   std::atomic<uint32_t> state{kNone};  // a futex
-  pthread_t thread{};                  // written under SessionState::changing
 };
 
 // Under SessionState::changing. `close` is called once, if it is asked for. False: no thread can be
 // had.
 bool start_closer(void (*close)() noexcept) noexcept;
-// Likewise. The thread has ended then, unless it was asked before.
+// Likewise. The thread looks at nothing of the recording's any more then, unless it was asked
+// before.
 void dismiss_closer() noexcept;
 
 // Async-signal-safe. True once it has closed the recording, or there was none any more; false after
