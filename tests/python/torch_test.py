@@ -306,12 +306,19 @@ def others():
     F.embedding_bag(torch.tensor([[0, 1]]), torch.randn(4, 2, requires_grad=True)).sum().backward()
     x = torch.randn(2, 8, 4, 4, requires_grad=True)
     F.scaled_dot_product_attention(x, x, x, is_causal=True).sum().backward()
+    torch.ops.windows.attention(x, x, x, False, 3, None)
     with torch.autocast("cpu"):
         body(torch.randn(2, 4)).sum().backward()
     y = torch.ones(3, requires_grad=True)
     g, = torch.autograd.grad((y ** 3).sum(), y, create_graph=True)
     g.sum().backward()
     torch.scalar_tensor(3)
+
+# An operator as FlashAttention has one.
+library = torch.library.Library("windows", "DEF")
+library.define("attention(Tensor q, Tensor k, Tensor v, bool causal, SymInt window_size_left, "
+               "SymInt? window_size_right) -> Tensor")
+library.impl("attention", lambda q, k, v, causal, left, right: q * 2, "CPU")
 
 log = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
 with torch.autograd.profiler.emit_nvtx(record_shapes=True), observed.observer():
@@ -814,7 +821,8 @@ class Observer(Recorded):
         """Without what changes with every call, and what only the observer says."""
         return re.sub(r", (op_id = \d+|input_op_ids = \[[^]]*\]|(kernel_size|stride|padding|"
                       r"dilation|output_size|types) = (\[[^]]*\]|\w+)|"
-                      r"(ceil_mode|transposed) = \w+)", "", name)
+                      r"(ceil_mode|transposed|causal|is_causal|window_size_left) = \w+)", "",
+                      name)
 
     def test_each_call_is_told_as_emit_nvtx_tells_it(self):
         env = {"PYTHONPATH": str(self.folder / "package"),
@@ -849,7 +857,8 @@ class Observer(Recorded):
         names = {name for _, _, name in told["operator"]}
         for part in (", stride = [2, 1], padding = [1, 2], dilation = [1, 1]", ", padding = same",
                      ", ceil_mode = True", ", transposed = True", ", output_size = [5, 3]",
-                     ", types = [ComplexFloat, ComplexFloat]"):
+                     ", types = [ComplexFloat, ComplexFloat]", ", is_causal = True",
+                     ", causal = False, window_size_left = 3"):
             self.assertTrue(any(part in name for name in names), part)
 
 

@@ -6,10 +6,12 @@
 // built: with NDEBUG, since at::RecordFunction has a member more without.
 //
 // The text is that of emit_nvtx (torch/csrc/profiler/util.cpp: getNvtxStr, inputSizes), then, where
-// an operator has windows or an output size among its arguments, these by name, then the types
-// where one of them is complex:
+// an operator has windows, an output size or the mask of attention among its arguments, these by
+// name, then the types where one of them is complex:
 //   aten::conv2d, sizes = [[4, 3, 8, 8], [8, 3, 3, 3], [8], [], [], [], []], stride = [2, 2],
 //   padding = [1, 1], dilation = [1, 1]
+//   flash_attn::_flash_attn_forward, sizes = [...], causal = True, window_size_left = 1023,
+//   window_size_right = 0
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
@@ -27,11 +29,17 @@ namespace {
 
 const FlopinjOperators* g_operators = nullptr;
 
-// Arguments that flopreduce's formulas read (tools/flopreduce/analytic/operator_name.cpp).
-constexpr std::array<std::string_view, 7> kSettings = {
-    "kernel_size", "stride", "padding", "dilation", "output_size", "ceil_mode", "transposed"};
-// Only operators with one of these have settings: aten::as_strided has a stride too.
-constexpr std::array<std::string_view, 3> kWindows = {"padding", "kernel_size", "output_size"};
+// Arguments that flopreduce's formulas read (tools/flopreduce/analytic/operator_name.cpp): windows
+// of convolutions and pooling, and which keys a query of attention sees.
+constexpr std::array<std::string_view, 14> kSettings = {
+    "kernel_size",     "stride",           "padding",     "dilation",
+    "output_size",     "ceil_mode",        "transposed",  "causal",
+    "is_causal",       "window_size_left", "window_size", "window_size_right",
+    "attention_chunk", "custom_mask_type"};
+// Only operators with one of these have settings: aten::as_strided has a stride too, and
+// aten::hann_window a window.
+constexpr std::array<std::string_view, 6> kWindows = {"padding", "kernel_size", "output_size",
+                                                      "causal",  "is_causal",   "custom_mask_type"};
 constexpr size_t kMostArguments = 64;
 
 template <size_t N>

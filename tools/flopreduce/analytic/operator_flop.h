@@ -16,7 +16,8 @@
 //   products      mm, addmm, bmm, linear, ...: one multiply-add per element and inner index. A bias
 //                 starts the sum and costs nothing (as in torch.utils.flop_counter and fvcore).
 //   convolutions  elements of the output x inputs of one output element, taps on padding included.
-//   attention     the products of attention_operators.cpp, nothing skipped for a causal mask.
+//   attention     the products of attention_operators.cpp; nothing is skipped for a mask, but where
+//                 a name says which.
 //   recurrent     every weight matrix once per time step and sample; gates are left out.
 //   pooling       every element of every window, padding left out.
 //   element-wise  so many operations per element, from the definition.
@@ -79,6 +80,7 @@ struct Formula {
   const char* why_not = "";  // static text, where there is no flop
   bool backward = false;     // the operator computes gradients
   bool attention = false;    // fused: a mask may leave out part of every product
+  bool mask_named = false;   // which part is known, and `flop` is without it
   // Of `flop`, multiply-adds that compute again what forward has computed: executed, but no part of
   // the model.
   u128 again = 0;

@@ -102,6 +102,13 @@ std::optional<bool> flag(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<int64_t> whole_number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value)
+                                                                  : std::nullopt;
+}
+
 // False where there is no such setting.
 bool read_setting(std::string_view key, std::string_view value, OperatorSettings& out) {
   const auto numbers = [&](Shape& to) {
@@ -122,6 +129,18 @@ bool read_setting(std::string_view key, std::string_view value, OperatorSettings
     out.ceil_mode = flag(value);
   } else if (key == "transposed") {
     out.transposed = flag(value);
+  } else if (key == "causal" || key == "is_causal") {
+    out.causal = flag(value);
+  } else if (key == "window_size_left") {
+    out.window_left = whole_number(value);
+  } else if (key == "window_size_right") {
+    out.window_right = whole_number(value);
+  } else if (key == "attention_chunk") {
+    out.chunk = whole_number(value);
+  } else if (key == "custom_mask_type") {
+    out.mask_type = whole_number(value);
+  } else if (key == "window_size") {
+    out.window = whole_number(value);
   } else {
     return false;
   }

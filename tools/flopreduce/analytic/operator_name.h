@@ -26,6 +26,12 @@ struct OperatorSettings {
   bool padding_same = false;        // padding=same: the output is as large as the input
   std::optional<bool> ceil_mode{};  // pooling: the last window may reach beyond the input
   std::optional<bool> transposed{};
+  // Of attention: which keys a query sees.
+  std::optional<bool> causal{};
+  std::optional<int64_t> window_left{}, window_right{};  // keys on either side; below 0: all
+  std::optional<int64_t> chunk{};      // keys of its own chunk of so many only; 0: no chunks
+  std::optional<int64_t> mask_type{};  // xFormers': 0 none, 1 causal from the first, 2 the last key
+  std::optional<int64_t> window{};     // likewise: so many keys up to its own
   bool operator==(const OperatorSettings&) const = default;
 };
 
@@ -60,6 +66,7 @@ inline constexpr size_t kMaxDimensions = 16;
 //   aten::conv2d, seq = 3, op_id = 7, sizes = [[64, 3, 224, 224], [], [64]], input_op_ids = [(5,0)]
 //   (torch.autograd.profiler.emit_nvtx: torch/csrc/profiler/util.cpp, getNvtxStr)
 //   aten::conv2d, sizes = [[4, 3, 8, 8], [8, 3, 3, 3], []], stride = [2, 2], padding = [1, 1]
+//   aten::_flash_attention_forward, sizes = [...], is_causal = True, window_size_left = 1023
 //   aten::mm, sizes = [[4, 4], [4, 4]], types = [ComplexFloat, ComplexFloat]
 //   (flopinj.torch: python/flopinj/torch/observer.cpp)
 //   autograd::engine::evaluate_function: ConvolutionBackward0, op_id = 9

@@ -294,6 +294,102 @@ TEST_CASE("attention equals loops over heads, queries and keys") {
   CHECK(gradients(range("_scaled_dot_product_attention_math", {q, k, v})) == 2);
 }
 
+// What a query sees, by the definitions. First key from the left: scaled_dot_product_attention's
+// documentation (tril with diagonal 0). Last query at the last key: FlashAttention's README.
+struct Seen {
+  int64_t queries, keys;
+  bool causal = false;
+  int64_t left = -1, right = -1, chunk = 0;
+  bool from_last = true;
+  bool sees(int64_t query, int64_t key) const {
+    const int64_t at = from_last ? query + keys - queries : query;  // the key at its own place
+    if (causal && key > at) return false;
+    if (left >= 0 && key < at - left) return false;
+    if (right >= 0 && key > at + right) return false;
+    if (chunk > 0 && (at < 0 || key / chunk != at / chunk)) return false;
+    return true;
+  }
+  uint64_t pairs() const {
+    uint64_t count = 0;
+    for (int64_t query = 0; query < queries; ++query)
+      for (int64_t key = 0; key < keys; ++key) count += sees(query, key) ? 1 : 0;
+    return count;
+  }
+};
+
+TEST_CASE("attention: of a mask that a name tells, the pairs that it leaves in") {
+  const int64_t batch = 2, heads = 3, head = 4, value = 6;
+  std::mt19937 random(7);
+  const auto drawn = [&](int64_t from, int64_t to) {
+    return std::uniform_int_distribution<int64_t>(from, to)(random);
+  };
+  for (int round = 0; round < 400; ++round) {
+    Seen seen{drawn(1, 40), drawn(1, 40)};
+    if (round % 3 == 0) seen.keys = seen.queries;
+    seen.causal = drawn(0, 1) == 1;
+    const auto flag = [&] { return std::string(seen.causal ? "True" : "False"); };
+    const Shape q{batch, seen.queries, heads, head}, k{batch, seen.keys, heads, head},
+        v{batch, seen.keys, heads, value}, o{batch, seen.queries, heads, value};
+    const uint64_t per_pair = batch * heads * (head + value);
+    {
+      INFO(seen.queries << " x " << seen.keys << " causal " << seen.causal);
+      Seen first = seen;
+      first.from_last = false;
+      const Shape q2{batch, heads, seen.queries, head}, k2{batch, heads, seen.keys, head},
+          v2{batch, heads, seen.keys, value};
+      CHECK(macs(range("scaled_dot_product_attention", {q2, k2, v2}) + ", is_causal = " + flag()) ==
+            first.pairs() * per_pair);
+    }
+    seen.left = drawn(-1, 45);
+    seen.right = drawn(-1, 45);
+    if (round % 2 == 0) seen.chunk = drawn(0, 12);
+    const std::string mask = "causal = " + flag() +
+                             ", window_size_left = " + std::to_string(seen.left) +
+                             ", window_size_right = " + std::to_string(seen.right);
+    const std::string chunked = mask + ", attention_chunk = " + std::to_string(seen.chunk);
+    INFO(seen.queries << " x " << seen.keys << ": " << chunked);
+    CHECK(macs("flash_attn_3::_flash_attn_forward, " + range("", {q, k, v}).substr(8) + ", " +
+               chunked) == seen.pairs() * per_pair);
+    seen.chunk = 0;
+    const Formula formula =
+        formula_of(range("_flash_attention_forward", {q, k, v}) + ", is_" + mask);
+    REQUIRE(formula.flop);
+    CHECK(formula.flop->multiply_adds == seen.pairs() * per_pair);
+    CHECK(formula.mask_named);
+    CHECK(macs(range("_flash_attention_backward", {o, q, k, v, o}) + ", is_" + mask) ==
+          seen.pairs() * batch * heads * (3 * head + 2 * value));
+  }
+}
+
+TEST_CASE("attention: xFormers' masks, and names that say nothing or what cannot be") {
+  const Shape q{1, 9, 2, 4}, k{1, 12, 2, 4};
+  const auto pairs = [&](const std::string& settings) {
+    return macs(range("_efficient_attention_forward", {q, k, k}) + settings) / (2 * 8);
+  };
+  CHECK(pairs("") == 9 * 12);
+  CHECK(pairs(", custom_mask_type = 0") == 9 * 12);
+  CHECK(pairs(", custom_mask_type = 1") == Seen{9, 12, true, -1, -1, 0, false}.pairs());
+  CHECK(pairs(", custom_mask_type = 2") == Seen{9, 12, true}.pairs());
+  CHECK(pairs(", custom_mask_type = 2, window_size = 4") == Seen{9, 12, true, 3}.pairs());
+  CHECK_FALSE(formula_of(range("_efficient_attention_forward", {q, k, k})).mask_named);
+  const std::string flash = range("_flash_attention_forward", {q, k, k});
+  CHECK_FALSE(formula_of(flash).mask_named);
+  CHECK_FALSE(formula_of(flash + ", is_causal = perhaps").mask_named);
+  CHECK(macs(flash + ", window_size_left = 9223372036854775807") == 9 * 12 * 2 * 8);
+  CHECK(macs(flash + ", window_size_left = -9223372036854775808") == 9 * 12 * 2 * 8);
+  CHECK(macs("flash_attn_3::_flash_attn_forward, " + range("", {q, q, q}).substr(8) +
+             ", causal = True, attention_chunk = 9223372036854775807") == 45 * 2 * 8);
+  const Shape vast{1, int64_t{1} << 62, 1, 1};
+  CHECK_FALSE(
+      formula_of(range("_flash_attention_forward", {vast, vast, vast}) + ", is_causal = True")
+          .flop);
+  // 1,024 keys behind each of 8,192 queries, and its own.
+  const Shape longer{1, 8192, 32, 128};
+  CHECK(macs("flash_attn::_flash_attn_forward, " + range("", {longer, longer, longer}).substr(8) +
+             ", causal = True, window_size_left = 1024, window_size_right = 0") ==
+        (uint64_t{1024} * 1025 / 2 + uint64_t{8192 - 1024} * 1025) * 32 * 2 * 128);
+}
+
 TEST_CASE("gradients of products: as much again for each operand") {
   // By the formulas of what runs backward: two products for linear, one operator for both
   // elsewhere.

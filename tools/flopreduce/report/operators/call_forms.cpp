@@ -43,6 +43,8 @@ class CallForms {
   void add_forward(const std::vector<uint32_t>& launching, OperatorCall& call) const;
   Formula formula_of(uint32_t path, const OperatorCall& call, const Told& told) const;
   std::optional<Formula> batched(uint32_t path, const std::vector<uint32_t>& launching) const;
+  // Attention of single products, of which a mask leaves out nothing.
+  bool of_products(uint32_t path, const std::vector<uint32_t>& launching) const;
 
   const OperatorMap& operators_;
   const OperatorJoin& join_;
@@ -169,11 +171,22 @@ std::optional<Formula> CallForms::batched(uint32_t path,
   return products.size() == 1 ? Formula::of(products.begin()->second) : Formula::none(kBatched);
 }
 
+bool CallForms::of_products(uint32_t path, const std::vector<uint32_t>& launching) const {
+  if (!same_kind_of_work(operators_.name_of(path)->name, "aten::scaled_dot_product_attention"))
+    return false;
+  return std::ranges::any_of(launching, [&](uint32_t at) {
+    for (; at != path && at != kNoIndex; at = operators_.parent_of(at))
+      if (factors_of(*operators_.name_of(at))) return true;
+    return false;
+  });
+}
+
 std::vector<CallForm> CallForms::of(uint32_t path, const std::vector<uint32_t>& launching) const {
   const OperatorName& name = *operators_.name_of(path);
   OperatorCall call{.sizes = name.has_sizes ? &name.sizes : nullptr,
                     .settings = operators_.settings_of(path)};
   add_forward(launching, call);
+  if (of_products(path, launching)) call.settings = nullptr;
   std::vector<CallForm> forms;
   const Formula of_name = formula_of(path, call, {});
   for (const Told& one : told(path, launching))

@@ -120,6 +120,13 @@ Ratio attention(const OperatorFacts& facts, bool again) {
 }
 Ratio attention_once(const OperatorFacts& facts, u128) { return attention(facts, false); }
 Ratio attention_again(const OperatorFacts& facts, u128) { return attention(facts, true); }
+// Likewise where it is known what the mask leaves in.
+Ratio seen_once(const OperatorFacts& facts, u128) {
+  return facts.formula.mask_named ? attention(facts, false) : Ratio();
+}
+Ratio seen_again(const OperatorFacts& facts, u128) {
+  return facts.formula.mask_named ? attention(facts, true) : Ratio();
+}
 
 // A cause whose measure is within a range, and one of whose parts a kernel's name has, if it has
 // any.
@@ -131,6 +138,8 @@ struct PossibleCause {
   std::array<std::string_view, 5> kernels = {};
 };
 constexpr double kHalfLow = 0.495, kHalfHigh = 0.66;  // mask_of_attention()
+// A window of so many keys as a block has is in three blocks at most.
+constexpr double kMostBlocks = 3;
 
 // FlashAttention's kernels have it among the values behind their traits: "Is_dropout, Is_causal",
 // or "Is_causal" first where keys are split (csrc/flash_attn/src/flash_fwd_launch_template.h).
@@ -148,6 +157,13 @@ constexpr PossibleCause kBefore[] = {
     // Algorithms that need other numbers of operations than the formula.
     {"Winograd", [](auto&, u128) -> Ratio { return 1; }, 1, 1, "", {"winograd", "winogrand"}},
     {"FFT", [](auto&, u128) -> Ratio { return 1; }, 1, 1, "", {"fft2d", "fft_"}},
+    {"recompute inside the fused backward", seen_again, 0.98, 1.1,
+     "this operator computes the scores again: five products for the formula's four"},
+    {"blocks on the mask's edge", seen_once, 1.1, kMostBlocks,
+     "* of the products that the mask leaves in: kernels compute whole blocks"},
+    {"blocks on the mask's edge, recompute inside the fused backward", seen_again, 1.1, kMostBlocks,
+     "* of the products that the mask leaves in: kernels compute whole blocks; this operator "
+     "computes the scores again: five products for the formula's four"},
     // Only the operator's algorithm is known, by its name; of a mask nothing is.
     {"about half of the products", attention_once, kHalfLow, kHalfHigh,
      "* of the products without a mask, as under a causal one; no name says which mask"},
@@ -261,7 +277,8 @@ bool formula_is_at_most(const OperatorFacts& facts) {
 }
 
 Mask mask_of_attention(const OperatorFacts& facts) {
-  if (!facts.formula.attention || !facts.formula.flop || !facts.work.flop_complete())
+  if (!facts.formula.attention || facts.formula.mask_named || !facts.formula.flop ||
+      !facts.work.flop_complete())
     return Mask::kNone;
   const double done = over(facts.work.flop, facts.algorithm().flop(facts.fma));
   if (done < kHalfLow || done > kHalfHigh) return Mask::kNone;

@@ -92,8 +92,8 @@ Cause cause_of(const OperatorFacts& facts);
 // Whether the formula is an upper bound: of both gradients, and nothing shows which were computed.
 bool formula_is_at_most(const OperatorFacts& facts);
 
-// Whether a mask leaves out half of fused attention, by what it executed of its formula: 0.495 to
-// 0.66. Under a causal mask of L queries and keys a kernel with tiles of t does 1/2 + t / (2 L) of
+// Whether a mask leaves out half of fused attention, where no name says which: by what it executed
+// of its formula, 0.495 to 0.66. Under a causal mask of L queries and keys a kernel with tiles of t does 1/2 + t / (2 L) of
 // the scores, and the softmax adds a few operations to each (Dao, FlashAttention-2, section 3.1:
 // blocks beyond the diagonal are skipped). It is known only where a kernel's name says that the
 // mask is causal. Known failure: sequences of fewer than four tiles, which look like no mask.
@@ -103,7 +103,8 @@ Mask mask_of_attention(const OperatorFacts& facts);
 // FLOP that count for model FLOP utilization (MFU); nothing without a formula:
 // - what backward computes again does not count (Formula::again; PaLM, appendix B: recomputation
 //   belongs to hardware FLOP utilization);
-// - of a mask that leaves out half, or perhaps does, the other half counts: as Megatron-LM
+// - of a mask that a name tells, what it leaves in (the formula has it); of another one that leaves
+//   out half, or perhaps does, the other half counts: as Megatron-LM
 //   (num_floating_point_operations, "causal mask (only half of the mask is non-zero)") and
 //   FlashAttention's benchmarks have it.
 //   PaLM and nanoGPT (12 L H Q T for each token) count the whole matrix: up to twice as much for

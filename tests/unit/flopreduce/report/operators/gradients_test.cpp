@@ -326,6 +326,47 @@ TEST_CASE("attention: a causal mask and recomputed scores are told, and do not c
   CHECK(type_of(report(0.1), kForward, "forward").cause == "unexplained");
 }
 
+TEST_CASE("attention: where the mask is named, what it leaves in counts, without a mark") {
+  // 256 queries and keys of width 64 in 8 heads; 64 keys before each query, and its own.
+  constexpr u128 kLength = 256, kLeft = 64, kWidth = 64;
+  u128 pairs = 0;
+  for (u128 query = 0; query < kLength; ++query)
+    for (u128 key = 0; key < kLength; ++key) pairs += key <= query && key + kLeft >= query ? 1 : 0;
+  const u128 product = 2 * 8 * pairs * kWidth;
+  // Blocks of 64 x 64 that have a pair: of 16, those on the diagonal and left of it.
+  constexpr double kBlocks = 7.0 / 16;
+  const double done = kBlocks * static_cast<double>(2 * 8 * kLength * kLength * kWidth);
+  const auto report = [&](const std::string& mask, const std::string& inside) {
+    Scene s;
+    const std::string x = "[1, 256, 8, 64]", qkv = x + ", " + x + ", " + x;
+    std::vector<std::string> levels = {
+        "forward", "attention", "flash_attn::_flash_attn_forward, sizes = [" + qkv + "]" + mask};
+    if (!inside.empty()) levels.push_back(inside);
+    const uint32_t forward = s.path(levels);
+    const uint32_t backward = s.path(
+        {kNode + "torch::autograd::FlashAttnFuncBackward", "FlashAttnFuncBackward",
+         "flash_attn::_flash_attn_backward, sizes = [" + x + ", " + qkv + ", " + x + "]" + mask});
+    s.launch(kMain, {s.at(s.kernel("flash_fwd_kernel", 0, 0, 2 * done), forward, 1)});
+    s.launch(kAutograd, {s.at(s.kernel("flash_bwd_kernel", 0, 0, 5 * done), backward, 1)});
+    return s.reduce();
+  };
+  const std::string mask = ", causal = True, window_size_left = 64, window_size_right = 0";
+  const Report named = report(mask, "");
+  const std::string kForward = "flash_attn::_flash_attn_forward",
+                    kBackward = "flash_attn::_flash_attn_backward";
+  CHECK(type_of(named, kForward, "forward").formula_flop == 2 * product);
+  CHECK(type_of(named, kForward, "forward").cause == "blocks on the mask's edge");
+  CHECK(type_of(named, kBackward, "backward").cause ==
+        "blocks on the mask's edge, recompute inside the fused backward");
+  CHECK(named.operators.formula_flop == 6 * product);
+  CHECK(named.operators.formula_marks == Mark::kNone);
+  check_expected(by_forward(named, kForward).expected, 2.5, 2.5);
+  // Of single products nothing is left out.
+  const Report single = report(mask, "aten::bmm, sizes = [[8, 256, 64], [8, 64, 256]]");
+  CHECK(type_of(single, kForward, "forward").formula_flop ==
+        2 * 2 * 8 * kLength * kLength * kWidth);
+}
+
 // A view launches nothing, and its node does: zeros, a copy, a sum. That is no product that was
 // lost.
 TEST_CASE("gradients: nodes of views do not spoil what is missing as evidence") {
