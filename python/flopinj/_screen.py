@@ -40,6 +40,8 @@ def falls(data: dict[str, Any]) -> list[dict[str, Any]]:
     def color(bar: dict[str, Any]) -> str:
         if bar["key"] == "model":
             return _MODEL
+        if data["lost"]["hfu"] is None:  # of time alone
+            return _NO_MODEL if bar["key"] == "uncounted" else _LOST
         return _LOST if bar["begin"] > data["lost"]["hfu"] else _NO_MODEL
 
     return [{**bar, "text": shares.get(bar["words"], ""), "color": color(bar)}

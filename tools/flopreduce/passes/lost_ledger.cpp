@@ -238,12 +238,13 @@ std::string no_ledger(const TraceTables& tables, const Totals& totals, uint64_t 
   const UtilizationReport& u = report.utilization;
   const Work& total = report.total;
   if (total.launches == 0) return "no launches";
-  if (!total.flop_known()) return "FLOP not measured";
-  if (!u.any_peak || total.roof.no_peak > 0) return "no peak known";
+  const bool of_time = !total.flop_known();
+  if (!of_time && (!u.any_peak || total.roof.no_peak > 0)) return "no peak known";
   if (report.ledger.total.dropped > 0) return "launches are lost";
   if (total.time.unknown > 0) return "GPU time unknown";
   if (!report.clocks_differ() && !u.wall_ns.known()) return u.wall_ns.why();
-  if (skip_steps > 0 && !report.steps.hfu.known()) return report.steps.hfu.why();
+  if (skip_steps > 0 && !(of_time ? !report.steps.windows.empty() : report.steps.hfu.known()))
+    return report.steps.hfu.why();
   if (kernels_at_once(tables, totals))
     return "a summary does not say which kernels ran at once: read its traces";
   if (!report.simulated.value_or(false) && share_a_device(tables, report))
@@ -304,7 +305,8 @@ class LostLedger::Builder {
     }
     add_communication(from_, pass.collectives(), communicating_, report_);
     const UtilizationReport& u = report_.utilization;
-    lost.formula = u.model_known;
+    if (!report_.total.flop_known()) lost.no_work = "FLOP not measured";
+    lost.formula = u.model_known && !lost.of_time();
     lost.given_formula = u.given_formula_ns.has_value();
     lost.fp32_ns = static_cast<uint64_t>(std::min<u128>(pass.fp32_fs() / kFsInNs, UINT64_MAX));
     const double saved = skips() ? report_.steps.saved_ns : saved_ns(report_);

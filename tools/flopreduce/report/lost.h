@@ -1,5 +1,6 @@
 // Where the peak went: from 100 %, all devices at peak for all the time, down to the model's FLOP.
-// The lines add up: HFU is what the last four hold, MFU what the last one does.
+// The lines add up: HFU is what the last four hold, MFU what the last one does. Where no launch has
+// a FLOP count it is where the time went, down to the kernels.
 //
 // Capacity is the wall time of processes, once for each of their devices. Lines are device time;
 // those of work are what its FLOP take at peak, each precision's own.
@@ -52,6 +53,8 @@ struct LostReport {
     LostNs ns{};
   };
   std::string missing = "not asked for";  // why there is no ledger; empty where there is one
+  // Why it is of time alone: no launch has a FLOP count. Empty where there are some.
+  std::string no_work;
   bool of_busy_time = false;  // capacity is busy time: there is no wall time to compare it with
   uint64_t capacity_ns = 0;
   LostNs ns{};
@@ -74,6 +77,11 @@ struct LostReport {
   bool formula = false;        // the model's FLOP are known: without them the last line is HFU
   bool given_formula = false;  // by one number for the whole run: padding and other FLOP are one
   bool known() const { return missing.empty(); }
+  // Without FLOP the lines end at the kernels: nothing is known of what these did.
+  bool of_time() const { return !no_work.empty(); }
+  bool tells(LostLine line) const {
+    return !of_time() || line <= LostLine::kUncounted || line == LostLine::kProfiler;
+  }
 
   uint64_t at(LostLine line) const { return ns[place_of(line)]; }
   double share(uint64_t of) const {
@@ -171,8 +179,10 @@ std::optional<std::pair<double, double>> shares_by_process(const LostReport& los
                                                            const LostRow& row);
 // Of each phase, all devices and layers together.
 std::map<std::string, LostNs> ns_by_phase(const LostReport& lost);
-// For people. Without a formula all work that is not done again is in one line.
+// For people. Without a formula all work that is not done again is in one line, and without FLOP
+// the time of all kernels but those of communication.
 inline const char* words_of(const LostRow& row, const LostReport& lost) {
+  if (lost.of_time() && row.last == LostLine::kUncounted) return "kernels";
   return row.last == LostLine::kOtherFlop && !lost.formula ? "FLOP, no formula known" : row.words;
 }
 

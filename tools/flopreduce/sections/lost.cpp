@@ -31,6 +31,7 @@ const std::array<LostRow, kLostRows.size()>& lost_rows(const Report&) { return k
 Figure ns_figure(const LostRow& row, const Report& report) {
   const LostReport& lost = report.lost;
   if (!lost.known()) return Figure::unknown(lost.missing);
+  if (!lost.tells(row.last)) return Figure::unknown(lost.no_work);
   return {u128{ns_of(lost.ns, row)}, lost_marks(lost, row)};
 }
 
@@ -56,6 +57,7 @@ Columns<LostRow> lost_columns() {
   const auto by_process = [](double std::pair<double, double>::*which) {
     return [which](const LostRow& row, const Report& report) {
       if (!report.lost.known()) return Figure::unknown(report.lost.missing);
+      if (!report.lost.tells(row.last)) return Figure::unknown(report.lost.no_work);
       const auto shares = shares_by_process(report.lost, row);
       return shares ? Figure::exact((*shares).*which) : Figure::unknown("one process");
     };
@@ -68,6 +70,8 @@ Columns<LostRow> lost_columns() {
       "left", "left", Kind::kShare,
       [](const LostRow& row, const Report& report) {
         if (!report.lost.known()) return Figure::unknown(report.lost.missing);
+        if (report.lost.of_time() && row.last > LostLine::kUncounted)
+          return Figure::unknown(report.lost.no_work);
         uint64_t ns = report.lost.capacity_ns;
         for (size_t line = 0; line <= place_of(row.last); ++line) ns -= report.lost.ns[line];
         return Figure::exact(report.lost.share(ns));
@@ -329,7 +333,9 @@ std::string lost_advice(const Report& report) {
   for (const LostRow& row : kLostRows) {
     const bool idle = row.parent != nullptr && std::string_view(row.parent) == "idle";
     const bool whole = row.parent == nullptr && std::string_view(row.key) != "idle";
-    if ((idle || whole) && row.last != LostLine::kModel && row.last != LostLine::kOtherFlop)
+    const bool kernels = lost.of_time() && row.last == LostLine::kUncounted;
+    if ((idle || whole) && !kernels && row.last != LostLine::kModel &&
+        row.last != LostLine::kOtherFlop)
       rows.push_back(&row);
   }
   std::ranges::stable_sort(rows, std::greater<>(),
@@ -371,16 +377,23 @@ Columns<LostWhole> lost_whole_columns() {
       "it is the time in which some kernel ran instead: simulated, and without a clock");
   c.figure("hidden_communication_ns", "hidden communication", Kind::kNanoseconds,
            ns(&LostReport::hidden_ns), "communication while other kernels ran: it costs nothing");
-  c.figure("saved_ns", "saved", Kind::kNanoseconds, ns(&LostReport::saved_ns),
+  const auto of_work = [](uint64_t LostReport::*of) {
+    return [of](LostWhole lost) {
+      if (!lost->known()) return Figure();
+      return lost->of_time() ? Figure::unknown(lost->no_work) : Figure::exact(lost->*of);
+    };
+  };
+  c.figure("saved_ns", "saved", Kind::kNanoseconds, of_work(&LostReport::saved_ns),
            "of the model's FLOP by formula, at peak: what operators did without");
   c.count(
       "skipped_steps", "skipped steps", [](LostWhole lost) { return lost->skipped_steps; },
       "of each process (--skip-steps): in no line, as is all time outside of steps");
-  c.figure("fp32_products_ns", "fp32 products", Kind::kNanoseconds, ns(&LostReport::fp32_ns),
+  c.figure("fp32_products_ns", "fp32 products", Kind::kNanoseconds, of_work(&LostReport::fp32_ns),
            "of the work, at the peak of fp32: products outside of the tensor cores");
   c.text(
-      "missing", "missing", [](LostWhole lost) { return text_or_null(lost->missing); },
-      "why there are no lines");
+      "missing", "missing",
+      [](LostWhole lost) { return text_or_null(lost->known() ? lost->no_work : lost->missing); },
+      "why there are no lines, or none of work");
   c.text(
       "advice", "advice",
       [](LostWhole, const Report& report) { return text_or_null(lost_advice(report)); },
@@ -472,10 +485,12 @@ std::string lost_note(const LostRow& row, const Report& report) {
   switch (row.last) {
     case LostLine::kCommunication:
       return lost.hidden_ns > 0 ? lost_share_words(lost, lost.hidden_ns) + " more is hidden" : "";
+    case LostLine::kUncounted:
+      return lost.no_work;
     case LostLine::kInteger:
       return "OP, which are no FLOP";
     case LostLine::kProfiler:
-      return total_note("HFU", report.utilization.hfu(), lost);
+      return lost.of_time() ? "" : total_note("HFU", report.utilization.hfu(), lost);
     case LostLine::kRecompute:
       return "takes " + lost_share_words(lost, lost_phase_ns(lost, "recompute")) + " of the time";
     case LostLine::kPadding:
@@ -501,7 +516,14 @@ std::string by_process_words(const LostReport& lost, const LostRow& row) {
 bool lost_shown(const LostRow& row, const LostReport& lost) {
   if (row.parent != nullptr) return false;
   if (row.last == LostLine::kModel) return lost.formula;
-  return row.last == LostLine::kProfiler || ns_of(lost.ns, row) > 0;
+  return (row.last == LostLine::kProfiler && !lost.of_time()) || ns_of(lost.ns, row) > 0;
+}
+
+// The last one that they see.
+LostLine last_shown(const LostReport& lost) {
+  if (lost.of_time())
+    return lost.at(LostLine::kProfiler) > 0 ? LostLine::kProfiler : LostLine::kUncounted;
+  return lost.formula ? LostLine::kModel : LostLine::kOtherFlop;
 }
 
 // ", without the first 5 steps"
@@ -519,6 +541,7 @@ Section lost_section(const Report& report) {
     out.above.emplace_back("  not known: " + lost.missing, Tone::kDim);
     return out;
   }
+  if (lost.of_time()) out.title = "Where the time went";
   out.title += ", of " + to_human_time(lost.capacity_ns) + " of " +
                (lost.of_busy_time ? "busy time" : "device time") + without_steps(lost);
   Table table{"lost_shares",
@@ -537,13 +560,17 @@ Section lost_section(const Report& report) {
     const int64_t tenths = printed.take(ns);
     if (!lost_shown(row, lost)) continue;
     const std::string share = tenths == 0 && ns > 0 ? "<0.1 %" : PrintedShares::text(tenths);
-    const bool last = row.last == (lost.formula ? LostLine::kModel : LostLine::kOtherFlop);
+    const bool last = row.last == last_shown(lost);
     table.rows.push_back({words_of(row, lost), marked_text(lost_marks(lost, row), share),
                           last ? std::string() : printed.left()});
     if (differ) table.rows.back().emplace_back(by_process_words(lost, row));
     table.rows.back().emplace_back(lost_note(row, report));
   }
   out.table = std::move(table);
+  if (lost.of_time())
+    out.below.emplace_back(
+        "  Without FLOP counts nothing is known of what kernels lose below peak, "
+        "to padding, and to work that is done twice.");
   for (std::string note : {fp32_note(report), lost_advice(report)})
     if (!note.empty()) out.below.emplace_back("  " + std::move(note));
   return out;
@@ -654,6 +681,10 @@ std::vector<Section> lost_line_sections(const LostRow& row, const Report& report
     sections[0].above.emplace_back("  not known: " + lost.missing, Tone::kDim);
     return sections;
   }
+  if (!lost.tells(row.last)) {
+    sections[0].above.emplace_back("  not known: " + lost.no_work, Tone::kDim);
+    return sections;
+  }
   if (row.last == LostLine::kOtherFlop && !lost.formula)
     sections[0].above.emplace_back(
         "  No formula is known: this is all work that is not done again.");
@@ -677,22 +708,30 @@ std::vector<Table> lost_line_tables(const LostRow& row, const Report& report) {
 std::vector<ShownFigure> lost_figures(const Report& report) {
   const LostReport& lost = report.lost;
   const UtilizationReport& u = report.utilization;
-  if (u.hfu() == nullptr || !u.hfu()->wall.known()) return {};
-  constexpr const char* kName = "Peak lost";
-  if (!lost.known()) return {{kName, "-", lost.missing, Tone::kDim}};
+  const bool of_time = lost.known() && lost.of_time();
+  if (of_time ? lost.of_busy_time : u.hfu() == nullptr || !u.hfu()->wall.known()) return {};
+  const char* const name = of_time ? "Time lost" : "Peak lost";
+  if (!lost.known()) return {{name, "-", lost.missing, Tone::kDim}};
+  // Of time alone, idle time is all that there is to say: by its causes.
+  const auto in_turn = [&](const LostRow& row) {
+    const bool idle = row.last < LostLine::kCommunication;
+    return of_time && idle ? row.first == row.last : row.parent == nullptr;
+  };
   std::vector<std::pair<int64_t, const LostRow*>> lines;
   PrintedShares printed(lost);
   int64_t all = 0;
   for (const LostRow& row : kLostRows) {
     const bool work = row.first >= LostLine::kRecompute;
-    if (row.parent != nullptr || (work && !lost.formula) || row.first == LostLine::kModel) continue;
+    if (!in_turn(row) || (work && !lost.formula) || row.first == LostLine::kModel) continue;
     const int64_t tenths = printed.take(ns_of(lost.ns, row));
+    if (of_time && row.last == LostLine::kUncounted) continue;
     if (tenths > 0) lines.emplace_back(tenths, &row);
     all += tenths;
   }
-  const Mark marks = inverse((lost.formula ? u.mfu() : u.hfu())->wall.marks());
+  const Mark marks = of_time ? inverse(lost.marks[place_of(LostLine::kUncounted)])
+                             : inverse((lost.formula ? u.mfu() : u.hfu())->wall.marks());
   std::vector<ShownFigure> figures{
-      {kName, marked_text(marks, PrintedShares::text(all)),
+      {name, marked_text(marks, PrintedShares::text(all)),
        largest_lost_words(lost, std::move(lines)) + without_steps(lost)}};
   if (std::string advice = lost_advice(report); !advice.empty())
     figures.push_back({"", "", std::move(advice)});

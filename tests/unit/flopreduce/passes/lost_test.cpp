@@ -926,9 +926,112 @@ TEST_CASE("lost: no ledger, and why") {
   CHECK(reduce({planted("gpu a").end(1000), planted("gpu b", 1).end(1000)}).lost.known());
   CHECK(reduce({planted("gpu a").end(1000), planted("gpu a", 1).end(1000)}).lost.missing ==
         "several processes used one GPU at once");
-  Planted uncounted;
-  uncounted.run({uncounted.kernel("sort", {.counted = false}), 0, 1000});
-  CHECK(reduce({uncounted.end(1000)}).lost.missing == "FLOP not measured");
+}
+
+namespace {
+
+// Two steps. Computation on one stream; communication on another, hidden in part; a copy; a gap in
+// which the host was late; and a launch in time.
+std::string timeline(bool counted) {
+  Planted p(-1, "", true);
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600, .counted = counted});
+  const uint32_t add = p.kernel("add", {.fp32_ns = 100, .counted = counted});
+  const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false}, true);
+  const uint32_t forward = p.path("forward"), backward = p.path("backward");
+  p.trace().steps({{1, kStart + 1000, 20'000}, {2, kStart + 21'000, 15'000}}, forward);
+  p.run({gemm, 2000, 5000, forward, 1, 1});
+  p.run({add, 6000, 8000, backward, 1, 1});
+  p.run({reduction, 7000, 11'000, backward, 2, 1});  // 1,000 hidden, 3,000 alone
+  p.run({.kernel = gemm,
+         .begin = 23'000,
+         .end = 29'000,
+         .path = forward,
+         .step = 2,
+         .called = 23'000 - 12 * 128});
+  p.run({.kernel = add,
+         .begin = 31'000,
+         .end = 32'000,
+         .path = backward,
+         .step = 2,
+         .called = 31'000 - 64 * 128});
+  p.copied({{12'000, 15'000}});
+  return p.end(40'000);
+}
+
+}  // namespace
+
+TEST_CASE("lost: without FLOP counts it is where the time went, and of work nothing is known") {
+  // By hand, in us: idle are 0 to 2, 5 to 6, 11 to 23 (of which 3 are a copy; the next kernel was
+  // called for after the last one's end), 29 to 31 (called for before) and 32 to 40.
+  const Lines idle{{kIdleStartEnd, 2000 + 8000},
+                   {kIdleCopies, 3000},
+                   {kIdleHostLate, 9000},
+                   {kIdleQueued, 2000}};
+  const LostReport full = reduce({timeline(true)}).lost;
+  const Report report = reduce({timeline(false)});
+  const LostReport& lost = report.lost;
+  REQUIRE(lost.missing == "");
+  CHECK(full.no_work == "");
+  CHECK(lost.no_work == "FLOP not measured");
+  CHECK(lost.capacity_ns == 40'000);
+  for (const auto& [line, ns] : idle) {
+    CAPTURE(place_of(line));
+    CHECK(lost.at(line) == ns);
+  }
+  CHECK(lost.at(kCommunication) == 3000);
+  CHECK(lost.hidden_ns == 1000);
+  CHECK(lost.at(kUncounted) == 3000 + 2000 + 6000 + 1000);
+  // The same to the nanosecond as where all launches have counts.
+  for (size_t line = 0; line <= place_of(kCommunication); ++line)
+    CHECK(lost.ns[line] == full.ns[line]);
+  REQUIRE(report.communication.devices.size() == 1);
+  CHECK(report.communication.devices[0].alone_ns == 3000);
+  CHECK(report.communication.devices[0].hidden_ns == 1000);
+
+  // What FLOP decide is not known, which is not 0, in every form.
+  std::map<std::string, nlohmann::json> rows;
+  const auto json = json_of(report);
+  for (const auto& row : json["lost"]) rows[row["line"]] = row;
+  for (const char* line : {"idle", "idle_copies", "communication", "uncounted", "profiler"})
+    CHECK(rows.at(line)["share"].is_number());
+  for (const char* line : {"integer", "other", "other_memory", "matrix", "matrix_blocks",
+                           "recompute", "padding", "other_flop", "model"}) {
+    CAPTURE(line);
+    for (const char* column : {"ns", "share", "left"}) CHECK(rows.at(line)[column].is_null());
+  }
+  const auto capacity = json["lost_capacity"][0];
+  CHECK(capacity["saved_ns"].is_null());
+  CHECK(capacity["fp32_products_ns"].is_null());
+  CHECK(capacity["missing"] == "FLOP not measured");
+  CHECK(capacity["hidden_communication_ns"] == 1000);
+
+  const std::string text = text_of(report);
+  CHECK(text.find("Where the time went, of 40.00 us of device time") != std::string::npos);
+  CHECK(text.find("padding ") == std::string::npos);
+  CHECK(text.find("recomputation") == std::string::npos);
+  // On the first screen idle time has its causes: 10, 9, 3, 3, 2 and 1 of 40 us.
+  const auto screen = lost_figures(report);
+  REQUIRE(!screen.empty());
+  CHECK(std::string(screen[0].name) == "Time lost");
+  CHECK(screen[0].note.find("host late") != std::string::npos);
+  CHECK(screen[0].note.find("communication alone 7.5 %") != std::string::npos);
+}
+
+TEST_CASE("lost: one launch with a count, and there is a ledger of work again") {
+  Planted p;
+  p.run({p.kernel("sort", {.counted = false}), 0, 1000});
+  p.run({p.kernel("gemm", {.tensor_ns = 600}), 1000, 2000});
+  const LostReport lost = reduce({p.end(2000)}).lost;
+  CHECK(lost.no_work == "");
+  CHECK(lines(lost.ns) == Lines{{kUncounted, 1000}, {kMatrixBelowRoof, 400}, {kOtherFlop, 600}});
+}
+
+TEST_CASE("lost: time needs no peak where there is no work") {
+  Planted p;
+  p.run({p.kernel("sort", {.counted = false}), 500, 1000});
+  const LostReport lost = reduce({p.end(1000)}, {}).lost;
+  REQUIRE(lost.missing == "");
+  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 500}, {kUncounted, 500}});
 }
 
 TEST_CASE("lost: of an old summary, where kernels ran one after another") {

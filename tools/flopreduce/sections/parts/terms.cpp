@@ -17,6 +17,10 @@ constexpr std::array kFigures = {
         "how far MFU is below the peak (HFU where no formula is known), and where that part of the "
         "peak went, the largest shares first",
         "", "lost"},
+    Term{"Time lost",
+         "without FLOP counts: the share of wall time in which no kernel ran but those of "
+         "communication, and what it was lost to, the largest shares first",
+         "", "lost"},
     Term{"Executed", "floating-point operations that the GPU executed, padding of tiles included",
          "total"},
     Term{"Per step", "median time of a step, and its FLOP and kernel time", "", "steps"},

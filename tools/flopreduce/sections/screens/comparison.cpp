@@ -406,6 +406,10 @@ Section lost_comparison(const Table& all, const char* title) {
       return std::get<std::string>(one[0].value) == line.key;
     });
     if (line.parent != nullptr || row == all.rows.end()) continue;
+    const auto known = [&](const char* column) {
+      return figure_of((*row)[*all.place_of(column)]).known();
+    };
+    if (!known("step_a_ns") && !known("step_b_ns")) continue;
     TableRow& shown = table.rows.emplace_back(TableRow{line.words});
     for (size_t i = 0; i < sum.size(); ++i) {
       const Figure figure = figure_of((*row)[*all.place_of(table.columns[i + 1].key)]);

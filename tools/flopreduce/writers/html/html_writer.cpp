@@ -267,7 +267,7 @@ Json lost_json(const Report& report) {
       const bool own = part.parent != nullptr ? std::string_view(part.parent) == row.key
                                               : &part == &row && row.first == row.last;
       if (!own) continue;
-      parts.push_back(part.words);
+      parts.push_back(words_of(part, lost));
       bound = bound || (lost.at(part.first) > 0 && lost.marks[place_of(part.first)] != Mark::kNone);
     }
     for (const auto& [phase, of] : phases) {
@@ -295,6 +295,7 @@ Json lost_json(const Report& report) {
   uint64_t work = 0;
   for (size_t line = place_of(LostLine::kRecompute); line < kLostLines; ++line)
     work += lost.ns[line];
+  if (lost.of_time()) return {{"lines", std::move(lines)}, {"hfu", nullptr}, {"mfu", nullptr}};
   return {{"lines", std::move(lines)},
           {"hfu", lost.share(work)},
           {"mfu", lost.share(lost.formula ? lost.at(LostLine::kModel) : work)}};
@@ -339,6 +340,10 @@ Json steps_json(const Report& report) {
     if (lost.known())
       for (const LostRow& row : kLostRows) {
         if (row.parent != nullptr) continue;
+        if (!lost.tells(row.last)) {
+          ns.push_back(nullptr);
+          continue;
+        }
         const auto of = static_cast<double>(ns_of(column.lost, row));
         ns.push_back(std::round(of / static_cast<double>(std::max<uint64_t>(1, column.devices))));
       }

@@ -20,6 +20,7 @@ function waterfall({ lines, hfu, mfu }, table) {
   const among = columnOf(table, "by_process"), note = columnOf(table, "note");
   const shares = new Map(table.rows.map((row) => [row[0], [row[1], row[note], row[among]]]));
   const percent = (share) => `${100 * share}%`;
+  const mark = (share) => share === null ? "-2px" : percent(1 - share);  // not known: out of sight
   const rows = lines.map((line, number) => {
     const { key, words, begin, end, bound } = line;
     const [share, said, byProcess] = shares.get(words);
@@ -34,7 +35,7 @@ function waterfall({ lines, hfu, mfu }, table) {
         parts.append(lostParts(line),
           ...(byProcess ? [el("p", {}, `${byProcess} % by process`)] : []));
     }, { className: "fall", "aria-expanded": "false", "aria-controls": parts.id,
-         style: { "--hfu": percent(1 - hfu), "--mfu": percent(1 - mfu) } });
+         style: { "--hfu": mark(hfu), "--mfu": mark(mfu) } });
     // Beside the bar, where there is more room.
     const after = 1 - end < 0.55;
     const beside = el("span", { className: "fall-note", style: after

@@ -117,7 +117,7 @@ const kPictures = {
     if (!data.steps) return;
     const lines = data.lost?.lines ?? [];
     const strip = new StepStrip(data.steps, new Map(lines.map(({ key, words }) => [key, words])));
-    if (strip.hfu) tools.append(strip.legend());
+    if (strip.known) tools.append(strip.legend());
     body.append(strip.element);
   },
   layers(body, tools, { table }) {

@@ -1,6 +1,6 @@
 // Steps side by side: the time of each, cut by where it went, its FLOP, and what share of the peak
-// it reached. From rows [first, steps, FLOP or null, [ns of each line of the ledger]], or with the
-// wall time alone where there is no ledger.
+// it reached. From rows [first, steps, FLOP or null, [ns of each line of the ledger, or null]], or
+// with the wall time alone where there is no ledger.
 const kLostKeys = ["idle", "communication", "uncounted", "integer", "other", "matrix", "profiler",
                    "recompute", "padding", "other_flop", "model"];
 const kWork = kLostKeys.indexOf("recompute");  // this line and those after it
@@ -14,14 +14,14 @@ class StepStrip extends Plot {
     this.pointed = -1;
     const sum = (list, from = 0) => list.slice(from).reduce((a, b) => a + b, 0);
     this.times = rows.map(([, , , ns]) => sum(ns));
-    const known = rows[0][3].length > 1;
+    const known = this.known = rows[0][3].length > 1;
     const shares = (from) =>
       rows.map(([, , , ns], i) => (this.times[i] > 0 ? sum(ns, from) / this.times[i] : 0));
     this.bands = [{ label: "time", text: time, layers: this.timeLayers(known) }];
     if (rows.some(([, , flop]) => flop !== null))
       this.bands.push({ label: "FLOP", text: (flop) => tickText(flop, "FLOP"),
                         layers: [["var(--c0)", rows.map(([, , flop]) => flop ?? 0)]] });
-    if (known) {
+    if (known && rows[0][3][kWork] !== null) {
       this.hfu = shares(kWork);
       this.mfu = words.has("model") ? shares(kLostKeys.indexOf("model")) : null;
       const rest = this.mfu ? this.hfu.map((hfu, i) => hfu - this.mfu[i]) : this.hfu;
@@ -35,11 +35,15 @@ class StepStrip extends Plot {
   timeLayers(known) {
     if (!known) return [["var(--neutral)", this.times]];
     const layers = kLostKeys.map((key, line) =>
-      [kLostColors[key], this.rows.map(([, , , ns]) => ns[line])]);
+      [kLostColors[key], this.rows.map(([, , , ns]) => ns[line] ?? 0)]);
     return layers.reverse();  // work at the bottom, as in the waterfall's last bar
   }
 
   legend() {
+    if (!this.hfu)
+      return legend([[kLostColors.idle, "no kernel runs"],
+                     [kLostColors.communication, "communication"],
+                     [kLostColors.uncounted, "kernels"]]);
     return legend([[kLostColors.idle, "no kernel runs"], [kLostColors.other, "below peak"],
                    [kLostColors.padding, this.mfu ? "FLOP beyond the model's" : "FLOP at peak"],
                    ...(this.mfu ? [[kLostColors.model, "the model's FLOP"]] : [])]);
