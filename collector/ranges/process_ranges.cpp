@@ -72,7 +72,7 @@ uint64_t ProcessRanges::start(StringId domain, std::string_view name) noexcept {
       state.publish(*this);
       State::Open& opened = state.open.back();
       if (steps_ != nullptr && steps_->is_step(opened.key))
-        opened.step = steps_->open(path(), true);
+        opened.step = steps_->open(path(), true, Steps::is_own(opened.key));
       return id;
     } catch (const std::exception&) {
     }

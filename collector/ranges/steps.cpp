@@ -1,4 +1,5 @@
 #include <collector/ranges/steps.h>
+#include <own_steps.h>
 
 #include <algorithm>
 #include <array>
@@ -56,8 +57,12 @@ Steps::Steps(std::string_view names, Now now) : now_(std::move(now)), usual_(nam
   }
 }
 
+bool Steps::is_own(std::string_view name) noexcept {
+  return name == kOwnStep || name == kOwnStepWithoutNames;
+}
+
 bool Steps::is_step(std::string_view name) const noexcept {
-  if (usual_) return is_usual_step(name);
+  if (usual_) return is_usual_step(name) || is_own(name);
   return !names_.empty() && std::ranges::find(names_, without_number(name)) != names_.end();
 }
 
@@ -67,15 +72,21 @@ void Steps::change(uint32_t number) noexcept {
   if (version_ != nullptr) version_->fetch_add(1, std::memory_order_release);
 }
 
-uint32_t Steps::open(PathId path, bool of_process) noexcept {
+uint32_t Steps::open(PathId path, bool of_process, bool own) noexcept {
   if (!on_.load(std::memory_order_acquire)) return 0;
   const MutexLock lock(mutex_);
+  if (own && programs_) return 0;
+  if (!own && !programs_) {
+    programs_ = true;
+    const auto ours = std::ranges::find_if(open_, &Open::own);
+    if (ours != open_.end()) erase(ours);
+  }
   const bool taken = of_process
                          ? !open_.empty()
                          : std::ranges::any_of(open_, [](const Open& o) { return o.of_process; });
   if (taken) return 0;
   try {
-    open_.push_back({{last_ + 1, path, now_(), 0}, of_process});
+    open_.push_back({{last_ + 1, path, now_(), 0}, of_process, own});
   } catch (const std::exception&) {
     return 0;
   }

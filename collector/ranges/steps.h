@@ -2,6 +2,9 @@
 // the process (start/end). Inside of a step no other begins on its thread; while a step of the
 // process is open, none begins anywhere.
 //
+// flopinj.torch marks steps, too (own_steps.h). A program's own go before these: the first one that
+// begins ends them.
+//
 // A launch belongs to the step of its thread. Threads that have none of their own (autograd's) work
 // for the step that the process is in: of steps of several threads, the one that was open first.
 #pragma once
@@ -41,8 +44,10 @@ class Steps {
   void raise(std::atomic<uint32_t>* version) noexcept { version_ = version; }
 
   bool is_step(std::string_view name) const noexcept;
-  // The number of the step that begins, or 0: none does.
-  uint32_t open(PathId path, bool of_process) noexcept;
+  // Marked by flopinj.torch, and not by the program.
+  static bool is_own(std::string_view name) noexcept;
+  // The number of the step that begins, or 0: none does. `own`: is_own().
+  uint32_t open(PathId path, bool of_process, bool own = false) noexcept;
   void close(uint32_t number) noexcept;
   // Its thread has ended without closing it: it is no step.
   void abandon(uint32_t number) noexcept;
@@ -56,7 +61,7 @@ class Steps {
   // At most one for each thread.
   struct Open {
     Step step;
-    bool of_process = false;
+    bool of_process = false, own = false;
   };
   void erase(std::vector<Open>::iterator) noexcept FLOPINJ_REQUIRES(mutex_);
   void change(uint32_t number) noexcept;
@@ -69,6 +74,7 @@ class Steps {
   std::atomic<uint32_t>* version_ = nullptr;
   mutable Mutex mutex_;
   uint32_t last_ FLOPINJ_GUARDED_BY(mutex_) = 0;
+  bool programs_ FLOPINJ_GUARDED_BY(mutex_) = false;  // one of the program's steps has begun
   std::vector<Open> open_ FLOPINJ_GUARDED_BY(mutex_);
   std::vector<Step> ended_ FLOPINJ_GUARDED_BY(mutex_);
   uint64_t lost_ FLOPINJ_GUARDED_BY(mutex_) = 0;

@@ -8,6 +8,13 @@ __attribute__((visibility("default"))) int flopinj_nvtx_push(const char* name) {
   return nvtxRangePushA(name);
 }
 __attribute__((visibility("default"))) int flopinj_nvtx_pop() { return nvtxRangePop(); }
+// Ranges of the process: their ends may be on another thread.
+__attribute__((visibility("default"))) uint64_t flopinj_nvtx_start(const char* name) {
+  return nvtxRangeStartA(name);
+}
+__attribute__((visibility("default"))) void flopinj_nvtx_end(uint64_t range) {
+  nvtxRangeEnd(range);
+}
 // A number of the range that is open: proto/FORMAT.md, "Numbers of ranges".
 __attribute__((visibility("default"))) void flopinj_nvtx_number(const char* name, uint64_t number) {
   static nvtxDomainHandle_t domain = nullptr;  // of equal names, tools make one domain

@@ -2,6 +2,7 @@
 #include <collector/ranges/process_ranges.h>
 #include <collector/ranges/range_stack.h>
 #include <collector/ranges/steps.h>
+#include <own_steps.h>
 #include <step_buckets.h>
 
 #include <string>
@@ -275,4 +276,33 @@ TEST_CASE("steps: buckets are in order, and a bucket's middle is near all that i
     REQUIRE(std::abs(middle - static_cast<double>(ns)) <= 0.008 * static_cast<double>(ns));
   }
   CHECK(step_bucket(UINT64_MAX) == kStepBuckets - 1);
+}
+
+TEST_CASE_METHOD(Fixture, "steps: flopinj.torch's last until the program has its own") {
+  const auto one = process.start({}, kOwnStep);
+  CHECK(now() == 1);
+  process.end(one);
+  const auto two = process.start({}, kOwnStepWithoutNames);
+  CHECK(now() == 2);
+  stack.push({}, "step");  // the program's
+  CHECK(now() == 3);
+  stack.push({}, "forward");
+  process.end(two);
+  const auto three = process.start({}, kOwnStep);
+  CHECK(now() == 3);
+  stack.pop({});
+  stack.pop({});
+  CHECK(now() == 0);
+  process.end(three);
+  process.end(process.start({}, kOwnStep));
+  const auto ended = steps.take();
+  REQUIRE(ended.size() == 2);
+  CHECK(ended[0].number == 1);
+  CHECK(ended[1].number == 3);
+}
+
+TEST_CASE("steps: where the user names them, flopinj.torch's are none") {
+  const auto at = [] { return uint64_t{1}; };
+  CHECK(Steps({}, at).is_step(kOwnStep));
+  for (const char* names : {"optimise", "none"}) CHECK(!Steps(names, at).is_step(kOwnStep));
 }
