@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "phases/phases.h"
 #include "report/build_report.h"
 
 namespace flopinj::reduce {
@@ -33,6 +34,8 @@ class ModelWork {
   };
   // Nothing where it is of no formula. By TraceTables::paths and PhaseRules::rules().
   std::optional<Part> at(uint32_t path, uint32_t rule) const;
+  // Whether names were off: whose work it is is not known.
+  bool unnamed(uint32_t rule) const { return from_.rules.rules()[rule].phase == kUnnamedPhase; }
 
  private:
   const ReportSources& from_;

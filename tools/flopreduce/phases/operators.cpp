@@ -1,5 +1,7 @@
 #include "phases/operators.h"
 
+#include <own_steps.h>
+
 #include <algorithm>
 #include <string>
 
@@ -181,7 +183,9 @@ OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, Know
     const uint32_t parent = tables.paths[i].parent;
     sparse_[i] = sparse_[parent] || (name != nullptr && of_sparse(*name, name_of(parent)));
     const bool layer = name == nullptr || name->kind == OperatorKind::kModule;
-    layer_[i] = layer ? i : layer_[parent];
+    // A step of the whole process is in no layer, and is none.
+    const bool own_step = tables_.names[tables_.paths[i].name] == kOwnStep;
+    layer_[i] = layer && !own_step ? i : layer_[parent];
     any_ = any_ || !layer;
     if (!layer) find_operator(i);
   }
@@ -277,7 +281,7 @@ std::string OperatorMap::layer_name(uint32_t path) const {
   size_t kept = kNoIndex;        // of them, below the outermost that tells the phase
   for (path = layer_[path]; path > PathTable::kLost; path = tables_.paths[path].parent) {
     if (phases_.own_rule(path) != kNoIndex) kept = levels.size();
-    levels.push_back(path);
+    if (tables_.names[tables_.paths[path].name] != kOwnStep) levels.push_back(path);
   }
   kept = std::min(kept, levels.size());
   std::string name;

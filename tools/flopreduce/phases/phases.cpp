@@ -21,6 +21,9 @@ using Subject = PhaseRules::Subject;
 constexpr size_t kMatchedBytes = 512;
 constexpr size_t kMatchedKernelBytes = 16384;
 
+// What the rules know launches of autograd's threads by that are without_names().
+constexpr std::string_view kInNoNode = "(in no node)";
+
 bool same_letter(char a, char b) { return lower(a) == lower(b); }
 
 bool has_word(std::string_view name, std::string_view word) {
@@ -138,6 +141,7 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatc
       tables_(tables),
       known_(known_matches),
       in_node_(tables.paths.size(), false),
+      unnamed_(rules.match(Subject::kThread, kInNoNode)),
       autograd_(find_nodes()),
       own_(tables.paths.size(), kNoIndex),
       inherited_(tables.paths.size(), kNoIndex),
@@ -173,6 +177,7 @@ bool PhaseMap::find_nodes() {
     in_node_[i] = node || in_node_[path.parent];
     any = any || node;
   }
+  nodes_ = any;
   for (const TraceState& trace : tables_.traces)
     for (uint32_t id = 1; id <= trace.threads.size() && !any; ++id)
       if (const uint32_t name = trace.threads.get(id); name != kNoIndex) {
@@ -213,13 +218,26 @@ uint32_t PhaseMap::match(Subject subject, std::string_view name, std::string_vie
 // `around`: the rule that holds around the range, or kNoIndex.
 uint32_t PhaseMap::match_range(uint32_t path, uint32_t around, bool in_node) const {
   const auto& range = tables_.paths[path];
-  return match(Subject::kRange, tables_.names[range.name],
-               around == kNoIndex ? std::string_view{} : phase(around), tables_.names[range.domain],
-               in_node);
+  const uint32_t found = match(Subject::kRange, tables_.names[range.name],
+                               around == kNoIndex ? std::string_view{} : phase(around),
+                               tables_.names[range.domain], in_node);
+  const bool inside = around != kNoIndex && phase(around) == kUnnamedPhase;
+  return inside && found >= rules_.user_rules() ? kNoIndex : found;
+}
+
+// Of a launch on an autograd thread: names are off for it. In a node, or by an operator, they are
+// not.
+bool PhaseMap::without_names(uint32_t path) const {
+  if (!nodes_ || path == PathTable::kLost) return false;
+  for (; path > PathTable::kLost; path = tables_.paths[path].parent)
+    if (in_node_[path] || tables_.names[tables_.paths[path].name].find("::") != std::string::npos)
+      return false;
+  return true;
 }
 
 // The rule of a path on a thread that belongs to a phase itself: what lies outermost is inside it.
 uint32_t PhaseMap::rule_inside(uint32_t path, uint32_t thread_rule) const {
+  const uint32_t innermost = path;
   std::vector<uint32_t> levels;
   for (; path > PathTable::kLost; path = tables_.paths[path].parent) levels.push_back(path);
   uint32_t rule = thread_rule;
@@ -227,6 +245,9 @@ uint32_t PhaseMap::rule_inside(uint32_t path, uint32_t thread_rule) const {
     const uint32_t own = match_range(*level, rule, true);
     if (own != kNoIndex) rule = own;
   }
+  const bool by_thread = rule == thread_rule && rule >= rules_.user_rules();
+  if (by_thread && phase(rule) == "backward" && unnamed_ != kNoIndex && without_names(innermost))
+    return unnamed_;
   return rule;
 }
 

@@ -25,6 +25,10 @@ struct TraceTables;
 // The "phase" of rules that decide nothing: a name that they match is as if no rule matched it.
 inline constexpr std::string_view kNoPhase = "-";
 
+// The phase of launches at which names were off: what they are of is not known, and what rests on
+// names is not of them. Inside of its ranges only user's rules and kernels' names decide.
+inline constexpr std::string_view kUnnamedPhase = "unnamed";
+
 // Order decides within one name. Of a launch's ranges the innermost that a rule matches decides; if
 // none does, the thread's name; if that does not, the launch's sequence number; else "other". A
 // rule on the kernel's name goes before all of them, unless a user's rule decided.
@@ -153,6 +157,7 @@ class PhaseMap {
   uint32_t match(PhaseRules::Subject subject, std::string_view name, std::string_view within = {},
                  std::string_view domain = {}, bool in_node = true) const;
   bool find_nodes();
+  bool without_names(uint32_t path) const;
   uint32_t match_range(uint32_t path, uint32_t around, bool in_node) const;
   void find_beside();
   uint32_t rule_of_number(uint32_t rule, NumberTells tells) const;
@@ -163,6 +168,8 @@ class PhaseMap {
   KnownMatches* known_;
   std::vector<bool> again_;
   std::vector<bool> in_node_;  // by path: inside an autograd node, or one
+  bool nodes_ = false;         // there are any
+  uint32_t unnamed_;           // the rule of launches that are without_names()
   bool autograd_;              // nodes or their threads are in the recording
   std::vector<uint32_t> own_;
   std::vector<uint32_t> inherited_;

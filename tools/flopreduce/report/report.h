@@ -134,6 +134,23 @@ Figure flop_of(const Work& work);  // of its launches with a count; marked where
 Figure gpu_time_of(const GpuTime& time, uint64_t launches);
 Figure gpu_time_of(const Work& work);
 
+// What has names: report/named_part.h.
+struct NamedPart {
+  uint64_t launches_without = 0;  // of kUnnamedPhase
+  // Of phase "other", where operators have names: launches by none and in no range that says a
+  // phase. They may be the model's.
+  Work nameless;
+  // All of these are of steps that flopinj.torch left without names: the steps with names are drawn
+  // from all of them, and the model's share of these is the run's.
+  bool drawn = false;
+  uint64_t steps = 0, steps_with = 0;  // of flopinj.torch's; 0: not known
+  double scale = 1;  // the run's work at peak / that of the part with names; only where it is drawn
+
+  bool whole() const { return launches_without == 0 && nameless.matrix_flop == 0; }
+  // Of a model's figure that is scaled so.
+  Mark mark() const { return mark_if(drawn, Mark::kEstimate); }
+};
+
 struct Reason {
   std::string reason;
   uint64_t launches = 0;
@@ -618,6 +635,7 @@ struct Report {
   Work unclear;  // of phase "other": may have run forward, and sequence numbers do not say
   // Of phase "optimizer": products that no number places; its own, or those of a closure.
   Work optimizer_products;
+  NamedPart named;
   RatioReport ratio;
   UtilizationReport utilization;
   std::vector<KernelReport> kernels;  // most FLOP first

@@ -267,7 +267,8 @@ std::vector<std::string> notices(const Report& report) {
               " still running when it was read", lines);
   if (report.total.launches > 0 && report.ranges.empty())
     lines.push_back(
-        "No NVTX range was seen: use `flopinj run`, and give it ranges (PyTorch: emit_nvtx).");
+        "No NVTX range was seen: use `flopinj run`, and give it ranges (PyTorch: `flopinj run "
+        "--torch`).");
   return lines;
 }
 

@@ -26,6 +26,8 @@ std::string ratio_missing(const Report& report);
 // Of a phase's FLOP: launches of other that may have run forward are missing from it, or one too
 // many.
 Mark phase_mark(const PhaseReport& phase, const Report& report);
+// What its share is of: where names were off in a part of the run, the launches with names.
+Work whole_of_phase(const PhaseReport& phase, const Report& report);
 // Under figures of forward: launches that may have run there, and sequence numbers do not say.
 std::vector<Line> unclear_lines(const Report& report);
 

@@ -1,4 +1,7 @@
 // FLOP by phase of training.
+#include "phases/phases.h"
+
+#include "report/named_part.h"
 #include "sections/notices.h"
 #include "sections/parts/by_precision.h"
 #include "sections/parts/cells.h"
@@ -23,8 +26,9 @@ Columns<PhaseReport> phase_columns() {
     };
   };
   const auto flop = marked([](const PhaseReport& p, const Report&) { return flop_of(p.work); });
-  const auto share = marked(
-      [](const PhaseReport& p, const Report& report) { return flop_share(p.work, report.total); });
+  const auto share = marked([](const PhaseReport& p, const Report& report) {
+    return flop_share(p.work, whole_of_phase(p, report));
+  });
   c.text("phase", "phase", &PhaseReport::name);
   c.figure(said::kFlop, flop).main().and_exact();
   c.figure(said::kFlopShare, share).main();
@@ -81,6 +85,15 @@ const TableSource kPhaseParts("phase_parts",
 Section phases_section(const Report& report) {
   Section out = kPhaseTable.section(report);
   out.below = unclear_lines(report);
+  if (report.named.launches_without > 0)
+    out.below.push_back({"Phases and their shares are of " + names_text(report) +
+                             ". The rest is unnamed, and its share is of all.",
+                         Tone::kWarn});
+  if (const Work& nameless = report.named.nameless; nameless.matrix_flop > 0)
+    out.below.push_back({to_grouped(nameless.launches) + " launches of other" +
+                             flop_in_brackets(nameless) +
+                             " are by no operator that has a name: they may be of any phase.",
+                         Tone::kWarn});
   if (report.operators.recompute_unclear())
     out.below.push_back(
         {"Gradients are differentiated again: operators that a checkpoint runs again "
@@ -96,6 +109,11 @@ Section phases_section(const Report& report) {
 }
 
 }  // namespace
+
+Work whole_of_phase(const PhaseReport& phase, const Report& report) {
+  return report.named.launches_without == 0 || phase.name == kUnnamedPhase ? report.total
+                                                                           : named_work(report);
+}
 
 Mark phase_mark(const PhaseReport& phase, const Report& report) {
   if (report.operators.recompute_unclear()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analytic/operator_flop.h"
+#include "report/named_part.h"
 #include "report/operators/operators.h"
 #include "report/roofs.h"
 #include "support/text.h"
@@ -143,6 +144,9 @@ void Builder::add_rows() {
     operators_.add(
         row, work,
         work.unmeasured == 0 ? std::string() : reason_of(tables_, work_, row.signature, row.chip));
+    if (row.rule == from_.rules.default_rule() && from_.operators.any() &&
+        from_.operators.operator_of(row.path) == kNoIndex)
+      report_.named.nameless.add(work);
     if (from_.keep_rows) keep_row(row, work, flop, p.name);
     places_.add_path(row, report_, [&](auto&& add_layer) {
       operators_.join().for_each_home(
@@ -363,6 +367,9 @@ Report Builder::build() {
     add_unclear_matrix_work(forward);
   if (may_be_less) report_.ratio.matrix_ratio = report_.ratio.matrix_ratio.with(Mark::kAtMost);
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
+  find_named_part(tables_, from_.rules, report_);
+  if (!report_.named.whole())
+    report_.operators.formula_marks = report_.operators.formula_marks | Mark::kAtLeast;
   build_ranks(from_, work_, report_);
   report_.precisions = from_.formulas.precisions();
   report_.utilization.devices = roofs_.devices();

@@ -1,5 +1,7 @@
 #include "report/steps.h"
 
+#include <own_steps.h>
+
 #include <algorithm>
 
 #include "report/report.h"
@@ -43,6 +45,7 @@ std::string range_name(const TraceState& trace, const TraceTables& tables) {
   const uint32_t index = trace.paths.get(path);
   if (path == 0 || index == kNoIndex) return "";
   std::string name = tables.range_label(index);
+  if (name == kOwnStepWithoutNames) return std::string(kOwnStep);
   const size_t last = name.find_last_not_of(" 0123456789#_-:=/.[]()");
   return last == name.npos ? name : name.substr(0, last + 1);
 }
@@ -133,7 +136,9 @@ Figure model_least_time(const UtilizationOptions& options, const StepWork& kept,
     return all *
            (static_cast<double>(steps.count) / static_cast<double>(steps.count + steps.skipped));
   const bool shared_out = u.given_formula_ns && !report.total.flop_complete();
-  return {static_cast<double>(kept.model_fs) / 1e6,
+  const bool drawn = report.named.drawn && !u.given_formula_ns && kept.unnamed_fs < kept.least_fs;
+  const double scale = drawn ? quotient(kept.least_fs, kept.least_fs - kept.unnamed_fs) : 1;
+  return {static_cast<double>(kept.model_fs) / 1e6 * scale,
           all.marks() | mark_if(shared_out, Mark::kEstimate)};
 }
 
@@ -193,6 +198,7 @@ void StepWork::add(const StepWork& o) {
   add_saturating(gpu_ns, o.gpu_ns);
   add_saturating(model_fs, o.model_fs);
   add_saturating(saved_fs, o.saved_fs);
+  add_saturating(unnamed_fs, o.unnamed_fs);
 }
 
 void count_steps(const TraceTables& tables, const UtilizationOptions& options, Report& report) {

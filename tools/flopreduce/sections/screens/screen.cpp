@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "report/named_part.h"
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/short_name.h"
@@ -99,12 +100,18 @@ Section phases_part(const Report& report, size_t most) {
     const PhaseReport& p = *phases[i];
     const Mark mark = phase_mark(p, report);
     table.rows.push_back({p.name, flop_of(p.work).with(mark),
-                          flop_share(p.work, report.total).with(mark), gpu_time_of(p.work),
-                          time_share(p.work, report.total), dashed(rate_of(p.work).with(mark)),
+                          flop_share(p.work, whole_of_phase(p, report)).with(mark),
+                          gpu_time_of(p.work), time_share(p.work, whole_of_phase(p, report)),
+                          dashed(rate_of(p.work).with(mark)),
                           dashed(utilization_of(p.work).with(mark), kAbovePeak)});
   }
   table.brief = true;
-  return {"Phases" + of_all(table.rows.size(), phases.size()), {}, std::move(table), {}};
+  const std::string names = report.named.launches_without > 0 ? names_text(report) : "";
+  return {
+      "Phases" + of_all(table.rows.size(), phases.size()) + (names.empty() ? "" : ", of " + names),
+      {},
+      std::move(table),
+      {}};
 }
 
 Section kernels_part(const Report& report, size_t most, KernelOrder order) {

@@ -1,6 +1,7 @@
 // The figures of the first screen: what was executed, how fast, and what of it was counted.
 #include <algorithm>
 
+#include "report/named_part.h"
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
 #include "sections/sections.h"
@@ -49,7 +50,7 @@ std::string wall_missing(const UtilizationMethod* m, const Report& report) {
              " is known: --peak PRECISION=VALUE";
   if (m == nullptr) return "no device is known";
   if (m == report.utilization.mfu() && !m->flop.known())
-    return "no operators: emit_nvtx(record_shapes=True) or --formula-flop";
+    return "no operators: flopinj run --torch, or --formula-flop";
   return m->wall.why();
 }
 
@@ -99,6 +100,7 @@ ShownFigure ratio_figure(const Report& report) {
   std::string note;
   if (const auto matrix = r.matrix_ratio.number()) note = "matrix work " + fixed(*matrix, 3);
   if (r.matrix_ratio.known() && r.expected) note += ", " + verdict_words(r);
+  if (const std::string names = names_text(report); !names.empty()) note += ", of " + names;
   return {"Backward/fwd", marked_text(r.ratio.marks(), fixed(*r.ratio.number(), 3)), note,
           r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kTitle};
 }

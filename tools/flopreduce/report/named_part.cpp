@@ -1,0 +1,65 @@
+#include "report/named_part.h"
+
+#include <own_steps.h>
+
+#include <algorithm>
+
+#include "phases/phases.h"
+#include "report/report.h"
+#include "support/wide.h"
+#include "tables/trace_tables.h"
+
+namespace flopinj::reduce {
+namespace {
+
+// Of flopinj.torch's: how many a trace has one by one, and how many of them have names.
+void count_steps_with_names(const TraceTables& tables, NamedPart& part) {
+  for (const TraceState& trace : tables.traces)
+    for (const auto& [number, step] : trace.steps.steps()) {
+      const uint32_t path = step.path == 0 ? kNoIndex : trace.paths.get(step.path);
+      if (path == kNoIndex) continue;
+      const std::string& name = tables.names[tables.paths[path].name];
+      part.steps_with += name == kOwnStep ? 1 : 0;
+      part.steps += name == kOwnStep || name == kOwnStepWithoutNames ? 1 : 0;
+    }
+}
+
+}  // namespace
+
+void find_named_part(const TraceTables& tables, const PhaseRules& rules, Report& report) {
+  NamedPart& part = report.named;
+  const Work& without = phase_work(report, kUnnamedPhase);
+  part.launches_without = without.launches;
+  if (part.launches_without == 0) return;
+  count_steps_with_names(tables, part);
+  uint64_t in_steps = 0;
+  for (size_t i = 0; i < report.rules.size(); ++i)
+    if (report.rules[i].phase == kUnnamedPhase &&
+        rules.rules()[i].subject == PhaseRules::Subject::kRange)
+      in_steps += report.rules[i].work.launches;
+  const double with_ns = named_work(report).roof.compute_ns;
+  part.drawn = in_steps == without.launches && with_ns > 0;
+  if (part.drawn) part.scale = 1 + without.roof.compute_ns / with_ns;
+}
+
+Work named_work(const Report& report) {
+  Work work;
+  for (const PhaseReport& phase : report.phases)
+    if (phase.name != kUnnamedPhase) work.add(phase.work);
+  return work;
+}
+
+std::string names_text(const Report& report) {
+  const NamedPart& part = report.named;
+  if (part.whole()) return {};
+  if (part.drawn && part.steps > 0)
+    return to_grouped(part.steps_with) + " of " + to_grouped(part.steps) + " steps";
+  const u128 all = named_work(report).flop, without = part.nameless.flop;
+  const u128 with = all > without ? all - without : 0;
+  const double share = report.total.flop == 0 ? 0 : quotient(with, report.total.flop);
+  // Never 100 of what is not all.
+  return "launches with names, " + std::to_string(std::min(static_cast<int>(share * 100), 99)) +
+         " % of FLOP";
+}
+
+}  // namespace flopinj::reduce
