@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 
 @functools.lru_cache(maxsize=None)
-def _nvtx() -> tuple[Callable[[bytes], int], Callable[[], int], Callable[[bytes, int], None]]:
-    """Push, pop, and a number of the range that is open."""
-    nothing = (lambda name: 0), (lambda: 0), (lambda name, number: None)
+def _nvtx() -> tuple[Callable[[bytes], int], Callable[[], int], Callable[[bytes, int], None],
+                     Callable[[bytes], int], Callable[[int], None]]:
+    """Push, pop, a number of the range that is open; start and end of a range of the process."""
+    nothing = ((lambda name: 0), (lambda: 0), (lambda name, number: None), (lambda name: 0),
+               (lambda range: None))
     if not os.environ.get("NVTX_INJECTION64_PATH"):
         return nothing
     import ctypes
@@ -33,7 +35,10 @@ def _nvtx() -> tuple[Callable[[bytes], int], Callable[[], int], Callable[[bytes,
     push.argtypes = [ctypes.c_char_p]
     number = library.flopinj_nvtx_number
     number.argtypes, number.restype = [ctypes.c_char_p, ctypes.c_uint64], None
-    return push, pop, number
+    start, end = library.flopinj_nvtx_start, library.flopinj_nvtx_end
+    start.argtypes, start.restype = [ctypes.c_char_p], ctypes.c_uint64
+    end.argtypes, end.restype = [ctypes.c_uint64], None
+    return push, pop, number, start, end
 
 
 def _whole(name: str, number: Any) -> tuple[bytes, int]:
@@ -65,7 +70,7 @@ class range:  # noqa: A001  as NVTX names it
         self._numbers = [_whole(key, value) for key, value in numbers.items()]
 
     def __enter__(self) -> None:
-        push, _, number = _nvtx()
+        push, _, number, *_ = _nvtx()
         push(self._name)
         for key, value in self._numbers:
             number(key, value)

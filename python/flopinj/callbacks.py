@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class _Training:
     """What is open of one training."""
 
-    def __init__(self, steps: int | None, log: Log | None) -> None:
+    def __init__(self, steps: int | str | None, log: Log | None) -> None:
         self._steps = steps
         self._log = log
         self._annotation: Any = None
@@ -40,9 +40,9 @@ class _Training:
 
     def begin_step(self, **numbers: int) -> None:
         self._step.close()
-        # A network may be called by other ways than its own forward(), which counts steps.
+        # A network may be called by other ways than its own forward().
         if self._annotation is not None:
-            self._annotation.close_when_done()
+            self._annotation.switch()
         self._step.enter_context(_marks.step(**numbers))
 
     def end_step(self, number: int) -> None:
@@ -59,9 +59,10 @@ class _Training:
             self._annotation = None
 
 
-def lightning(steps: int | None = 20, log: Log | None = None,
+def lightning(steps: int | str | None = "sampled", log: Log | None = None,
               tokens: Callable[[Any], int] | None = None) -> Any:
-    """A Callback for Lightning: names in the first `steps` steps, and a range for each batch, with
+    """A Callback for Lightning: names in `steps` steps, as of
+    flopinj.torch.annotate(), and a range for each batch, with
     its `tokens`, if that is given. A `log` without sinks takes the trainer's loggers."""
     try:
         from lightning.pytorch.callbacks import Callback
@@ -91,8 +92,9 @@ def lightning(steps: int | None = 20, log: Log | None = None,
     return Flopinj()
 
 
-def hugging_face(steps: int | None = 20, log: Log | None = None) -> Any:
-    """A TrainerCallback for transformers: names in the first `steps` steps, and a range for each
+def hugging_face(steps: int | str | None = "sampled", log: Log | None = None) -> Any:
+    """A TrainerCallback for transformers: names in `steps` steps, as of
+    flopinj.torch.annotate(), and a range for each
     step of the optimizer, with its tokens where the trainer counts them
     (include_num_input_tokens_seen)."""
     from transformers import TrainerCallback

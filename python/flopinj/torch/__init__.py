@@ -1,8 +1,8 @@
-"""Names for PyTorch's modules and operators, by NVTX, in the first steps of a training.
+"""Names for PyTorch's modules and operators, by NVTX, in as many steps of a training as cost little.
 
     import flopinj.torch
 
-    with flopinj.torch.annotate(model, steps=20):
+    with flopinj.torch.annotate(model):
         train(model)
 
 Layers get ranges from hooks of their modules; backward work is joined to them by autograd's
@@ -10,9 +10,11 @@ sequence numbers, so backward hooks, which change the autograd graph, are not ne
 network's range is "forward" where gradients are on, in whatever mode the network is, and else
 "evaluation": validation, rollouts, passes that others are compared with. Operators get theirs from
 an observer (observer.py), with the sizes of their tensors and their settings, or else from
-PyTorch's emit_nvtx, which costs more and has no settings. After `steps` steps both are taken away,
-and the program runs as without them: every launch is counted as before. Where no tool is injected
-nothing is done at all.
+PyTorch's emit_nvtx, which costs more and has no settings.
+
+Whole steps have names (sampling.py). Between them hooks and observer are taken away, and the
+program runs as without them: every launch is counted as before, and a range of the step says that
+it has no names. Where no tool is injected nothing is done at all.
 """
 
 from __future__ import annotations
@@ -22,16 +24,23 @@ import os
 import re
 import sys
 import threading
+import time
 import weakref
 
 from flopinj._marks import _nvtx
 from flopinj._programs import say
+from flopinj.torch.sampling import Sampling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
     import torch
+
+# `steps` of annotate().
+SAMPLED = "sampled"
+# As in common/own_steps.h.
+STEP, STEP_WITHOUT_NAMES = b"flopinj step", b"flopinj step without names"
 
 # What wrappers put into the names of what they wrap: DDP, torch.compile, FSDP, checkpointing.
 _WRAPPERS = re.compile(
@@ -51,32 +60,46 @@ class _Open(threading.local):
 
 
 class Annotation:
-    """Ranges that are there until it is closed, or until so many steps are done."""
+    """Names of a network's modules and operators, in the steps that are to have them, until it is
+    closed. Each step is a range of the process, which says whether it has names."""
 
-    def __init__(self, steps: int | None) -> None:
+    def __init__(self, steps: int | str | None) -> None:
         self.steps = steps
         self.steps_done = 0
+        self.steps_named = 0
+        self._sampling = Sampling() if steps == SAMPLED else None
+        self._model: Callable[[], torch.nn.Module | None] = lambda: None
+        self._modules = False
+        self._names: Callable[[], Any] | None = None  # makes a context in which operators have names
+        self._always: list[Any] = []  # hooks that stay
         self._handles: list[Any] = []
         self._here = _Open()
         self._thread = threading.get_ident()
         self._operators: Any | None = None
-        self._ends_anywhere = False  # also where a range of PyTorch's is open
+        self._named = self._wanted = False  # names are there; they are to be in this step
+        self._anywhere = False  # names begin and end also where a range of PyTorch's is open
+        self._observed = False  # operators are named by observer.py
         self._optimizer: int | None = None
+        self._step: int | None = None  # the range
+        # Seconds: when it began, what names of modules cost in it, what hooks cost beside ours.
+        self._begun = self._spent = self._hooks = 0.0
+        self._spent_ns = 0  # of operators, before the step
 
     @property
     def active(self) -> bool:
-        return bool(self._handles)
+        """Whether there are names, or will be."""
+        return bool(self._always) and not self._done()
 
     def close(self) -> None:
-        """Takes the ranges away. May be called again, and inside of the forward pass."""
-        for handle in self._handles:
+        """Takes the names away for good. May be called again, and inside of the forward pass."""
+        for handle in self._always:
             handle.remove()
-        self._handles = []
-        while self._here.modules:
-            self._pop()
-        if self._operators is not None:
-            self._operators.__exit__(None, None, None)
-            self._operators = None
+        self._always = []
+        self._wanted = False
+        self._take()
+        if self._step is not None:
+            _nvtx()[4](self._step)
+            self._step = None
 
     def __repr__(self) -> str:
         state = "going on" if self.active else "none"
@@ -88,6 +111,58 @@ class Annotation:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _begin(self, model: torch.nn.Module, modules: bool, operators: bool) -> None:
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        self._model, self._modules = weakref.ref(model), modules
+        if operators:
+            self._names, self._observed = _operator_names()
+        self._anywhere = self._names is None or self._observed
+        if modules and self._sampling is not None:
+            self._hooks = _seconds_of_hooks()
+        self._wanted = not self._done()
+        self._put()
+        self._always = [register_optimizer_step_post_hook(self._after_optimizer)]
+        if not self._anywhere:
+            self._always.append(model.register_forward_pre_hook(self._before_model, prepend=True))
+        self._mark()
+
+    def _mark(self) -> None:
+        """A step begins."""
+        if self._step is not None:
+            _nvtx()[4](self._step)
+        self.steps_named += self._wanted
+        self._step = _nvtx()[3](STEP if self._wanted else STEP_WITHOUT_NAMES)
+        self._begun = time.perf_counter()
+        if self._observed and self._operators is not None:
+            self._spent_ns = self._operators.spent_ns()
+
+    def _put(self) -> None:
+        model = self._model()
+        if self._named or model is None:
+            return
+        begun = time.perf_counter()
+        self._named = True
+        if self._modules:
+            for name, module in _called_modules(model):
+                self._hook(module, _range_names(name, module, not self._observed))
+        if self._names is not None:
+            operators = self._names()
+            operators.__enter__()
+            self._operators = operators
+        self._spent += time.perf_counter() - begun
+
+    def _take(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        while self._here.modules:
+            self._pop()
+        operators, self._operators = self._operators, None
+        if operators is not None:
+            operators.__exit__(None, None, None)
+        self._named = False
+
     def _hook(self, module: torch.nn.Module, names: list[bytes]) -> None:
         """Ranges around the module's calls, also where they end with an exception. The whole
         network has no name of its own."""
@@ -96,22 +171,29 @@ class Annotation:
         push = _nvtx()[0]
         # Where a compiler traces the hooks they leave nothing behind.
         compiling: Callable[[], bool] = torch.compiler.is_compiling
+        clock = time.perf_counter
 
         def before(*_: object) -> None:
             if compiling():
                 return
+            begun = clock()
             if not self._here.modules:  # the network's own forward() may never be called
-                self.close_when_done()
-            if self.active:
+                self.switch()
+            if self._named:
                 given = names or [_pass_of(module)]
                 self._here.modules.append((module, len(given)))
                 for name in given:
                     push(name)
+            self._spent += clock() - begun + self._hooks
 
         def after(*_: object) -> None:
+            if compiling():
+                return
+            begun = clock()
             # The hooks may have come while the module ran.
-            if not compiling() and self._here.modules and self._here.modules[-1][0] is module:
+            if self._here.modules and self._here.modules[-1][0] is module:
                 self._pop()
+            self._spent += clock() - begun
 
         self._handles += [
             module.register_forward_pre_hook(before, prepend=True),
@@ -126,57 +208,82 @@ class Annotation:
         """Counts steps of one optimizer; a program may have several."""
         if self._optimizer is None:
             self._optimizer = id(optimizer)
-        self.steps_done += self._optimizer == id(optimizer)
-        if self._ends_anywhere and self._done():
-            self.close()
+        if self._optimizer != id(optimizer) or not self._always:
+            return
+        if self._model() is None:
+            return self.close()
+        self.steps_done += 1
+        seconds = time.perf_counter() - self._begun
+        if self._sampling is None:
+            self._wanted = not self._done()
+        else:
+            self._wanted = self._sampling.next(seconds, self._wanted, self._cost())
+        self._spent = 0.0
+        if self._anywhere:
+            self.switch()
+        self._mark()
+
+    def _cost(self) -> float | None:
+        """Seconds that names have cost the step; None where nothing says."""
+        if not self._anywhere:
+            return None
+        operators = self._operators
+        ns = operators.spent_ns() - self._spent_ns if operators is not None else 0
+        return self._spent + ns * 1e-9
+
+    def _before_model(self, module: torch.nn.Module, *_: object) -> None:
+        import torch
+
+        if torch.compiler.is_compiling() or self._here.modules:
+            return
+        had = self._named
+        self.switch()
+        if self._modules and self._named and not had:  # this call's hooks were there before
+            name = _pass_of(module)
+            self._here.modules.append((module, 1))
+            _nvtx()[0](name)
+        if self._done() and not self._named:
+            self._always.pop().remove()
 
     def _done(self) -> bool:
-        return self.steps is not None and self.steps_done >= self.steps
+        return isinstance(self.steps, int) and self.steps_done >= self.steps
 
-    def close_when_done(self, *_: object) -> None:
-        """Called where no range of PyTorch's is open, as before the outermost module: emit_nvtx
-        cannot end inside of one, and ends on the thread on which it began."""
-        if self._done() and self._thread == threading.get_ident():
+    def switch(self, *_: object) -> None:
+        """Gives names or takes them away, as this step is to have them. Called where no range of
+        PyTorch's is open, as before the outermost module: emit_nvtx cannot begin or end inside of
+        one, and ends on the thread on which it began."""
+        if self._named == self._wanted or self._thread != threading.get_ident():
+            return
+        try:
+            if self._wanted:
+                self._put()
+            else:
+                self._take()
+        except Exception as error:  # as where another profiler has begun meanwhile
             self.close()
+            say(f"no more names for modules and operators: {error}")
 
 
 def annotate(
     model: torch.nn.Module,
     *,
-    steps: int | None = 20,
+    steps: int | str | None = SAMPLED,
     modules: bool = True,
     operators: bool = True,
 ) -> Annotation:
-    """Ranges for the modules of `model` and for operators, for `steps` steps of the optimizer;
-    None: until it is closed. Call it on the thread that trains. Where names cannot be, a line on
-    stderr says why, and the program goes on without."""
+    """Names for the modules of `model` and for operators: in steps drawn over all of the run, as
+    many as cost under 1 % of its time; by `steps` in that many first ones, or None: in all. Call it
+    on the thread that trains. Where names cannot be, a line on stderr says why, and the program
+    goes on without."""
     annotation = Annotation(steps)
     if not os.environ.get("NVTX_INJECTION64_PATH"):
         return annotation
     try:
-        _begin(annotation, model, modules, operators)
+        annotation._begin(model, modules, operators)
     except Exception as error:  # of PyTorch's, whatever its version makes of what is asked for
         annotation.close()
         say(f"no names for modules and operators: {error}")
     return annotation
-
-
-def _begin(annotation: Annotation, model: torch.nn.Module, modules: bool, operators: bool) -> None:
-    from torch.optim.optimizer import register_optimizer_step_post_hook
-
-    names, observed = _operator_names() if operators else (None, False)
-    annotation._ends_anywhere = names is None or observed
-    if modules:
-        for name, module in _called_modules(model):
-            annotation._hook(module, _range_names(name, module, not observed))
-    annotation._handles += [
-        # Before the ranges of this module begin.
-        model.register_forward_pre_hook(annotation.close_when_done, prepend=True),
-        register_optimizer_step_post_hook(annotation._after_optimizer),
-    ]
-    if names is not None:
-        names.__enter__()
-        annotation._operators = names
 
 
 def _pass_of(model: torch.nn.Module) -> bytes:
@@ -202,22 +309,44 @@ def _in_function() -> bool:
     return False
 
 
-def _operator_names() -> tuple[Any, bool]:
-    """What names operators, and whether that is the observer, which names their settings too."""
+def _operator_names() -> tuple[Callable[[], Any], bool]:
+    """What makes a context in which operators have names, and whether that is the observer, which
+    names their settings too."""
     import torch
     from flopinj.torch import observer
 
     try:
         found = observer.observer()
         if found is not None:
-            return found, True
+            return lambda: found, True
     except observer.Unavailable as reason:
         observer.say("emit_nvtx names the operators, at a higher cost and without settings: "
                      f"{reason}")
-    return torch.autograd.profiler.emit_nvtx(record_shapes=True), False
+    return lambda: torch.autograd.profiler.emit_nvtx(record_shapes=True), False
 
 
-def annotate_first(steps: int | None = 20) -> None:
+def _seconds_of_hooks() -> float:
+    """What PyTorch itself takes longer for a call of a module that has hooks."""
+    import torch
+
+    calls, clock = 50, time.perf_counter
+
+    def least(module: torch.nn.Module) -> float:
+        windows = []
+        for _ in range(5):
+            begun = clock()
+            for _ in range(calls):
+                module(None)
+            windows.append(clock() - begun)
+        return min(windows) / calls
+
+    plain, hooked = torch.nn.Identity(), torch.nn.Identity()
+    hooked.register_forward_pre_hook(lambda *_: None, prepend=True)
+    hooked.register_forward_hook(lambda *_: None, always_call=True)
+    return max(0.0, least(hooked) - least(plain))
+
+
+def annotate_first(steps: int | str | None = SAMPLED) -> None:
     """Annotates the first network that trains, once it is called: `flopinj run --torch`. That is
     one with gradients on and weights that an optimizer updates; a teacher has none. Where no
     optimizer of PyTorch's has weights of a network that is called, as when there is none yet or a
@@ -247,18 +376,20 @@ def annotate_first(steps: int | None = 20) -> None:
     def before(module: torch.nn.Module, _: object) -> None:
         if compiling() or not torch.is_grad_enabled():
             return
+        found = False
         try:
             if others.get(module) == module.training:
                 return
             if not trains(module):
                 others.update({inner: inner.training for inner in module.modules()})
                 return
+            found = True
         except Exception as error:
             say(f"--torch: no names for modules and operators: {error}")
-        else:
-            annotate(module, steps=steps)
         for handle in handles:
             handle.remove()
+        if found:
+            annotate(module, steps=steps)
 
     def after_optimizer(*_: object) -> None:
         nonlocal steps_done

@@ -32,7 +32,8 @@ def say(text: str) -> None:
 
 
 class Observer:
-    """Ranges of operators, between __enter__ and __exit__, which the same thread calls."""
+    """Ranges of operators, between __enter__ and __exit__, which the same thread calls; again and
+    again, if need be."""
 
     def __init__(self, operators: int) -> None:
         self._library = ctypes.PyDLL(str(build()))
@@ -40,6 +41,7 @@ class Observer:
         self._library.flopinj_observer_begin.restype = ctypes.c_uint64
         self._library.flopinj_observer_end.argtypes = [ctypes.c_uint64]
         self._library.flopinj_observer_end.restype = None
+        self._library.flopinj_observer_spent.restype = ctypes.c_uint64
         self._operators, self._handle = operators, 0
 
     def __enter__(self) -> Observer:
@@ -48,6 +50,10 @@ class Observer:
 
     def __exit__(self, *_: object) -> None:
         self._library.flopinj_observer_end(self._handle)
+
+    def spent_ns(self) -> int:
+        """What names have cost the program since its begin, by the observer's own clock."""
+        return int(self._library.flopinj_observer_spent())
 
 
 def observer() -> Observer | None:
