@@ -21,6 +21,7 @@ from gpu_names import (ATTENTION, EXCHANGED, TRANSPARENT, WHOLE, own_kernel,
 from sequence_numbers import SequenceNumbers
 from stream import Note, Range
 
+STEP, STEP_WITHOUT_NAMES = "flopinj step", "flopinj step without names"
 MAIN, AUTOGRAD = "python", "pt_autograd_0"
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class Gpu:
         self.numbers, self.engine_runs = SequenceNumbers(events), 0
         self.recorded_on, self.others = 1, set()
         self.made_by = {}
+        self.steps, self.unnamed = {}, False  # of flopinj.torch that are open
+        self.said = {}  # by thread: of the ranges that are open, which the stream has
         self.dropped, self.node = set(), None  # numbers of dropout's nodes; the one that runs
         self.ran, self.outside = set(), []  # numbers of nodes that ran; launches outside of phases
         self.lines += [f"thread\t1\t{MAIN}", f"thread\t2\t{AUTOGRAD}"]
@@ -87,10 +90,12 @@ class Gpu:
                 self.lines.append(f"thread\t{self.thread}\tpython")
                 self.others.add(self.thread)
             self.emit(item)
+        self.lines += [f"end\t{id_}" for id_ in self.steps]
         # What backward differentiates is part of the loss, such as its scaling.
         for at, number in self.outside:
             launch = self.launches[at]
-            if number in self.ran and self.made_by[number] == launch.operator:
+            if (launch.phase != "unnamed" and number in self.ran and
+                    self.made_by[number] == launch.operator):
                 self.launches[at] = replace(launch, phase="loss")
 
     @staticmethod
@@ -120,6 +125,18 @@ class Gpu:
             self.note(item.text)
         elif isinstance(item, Range):
             self.range(item, outer)
+        elif item.event[0] in ("start", "end"):
+            self.step(*item.event)
+
+    def step(self, word, _, id_, name=None, *rest):
+        """flopinj.torch's ranges of steps. In one without names its observer names nothing, and
+        nothing is known of it."""
+        if word == "start" and name in (STEP, STEP_WITHOUT_NAMES):
+            self.steps[id_] = name
+            self.lines.append(f"start\t{id_}\t-\t{name}")
+        elif word == "end" and self.steps.pop(id_, None):
+            self.lines.append(f"end\t{id_}")
+        self.unnamed = STEP_WITHOUT_NAMES in self.steps.values()
 
     def note(self, text):
         word, _, rest = text.partition(" ")
@@ -153,13 +170,16 @@ class Gpu:
             self.functions.append(text.split(", ", 1)[0])
             if self.settings and range_.op is not None:
                 text = observed(range_, text)
-        self.lines.append(
-            f"push\t{self.thread}\t{range_.domain}\t{self.renumbered(text, range_)}")
+        text = self.renumbered(text, range_)
+        self.said.setdefault(self.thread, []).append(not self.unnamed)
+        if not self.unnamed:
+            self.lines.append(f"push\t{self.thread}\t{range_.domain}\t{text}")
 
     def pop(self, range_):
         if is_operator(range_):
             self.functions.pop()
-        self.lines.append(f"pop\t{self.thread}\t{range_.domain}")
+        if self.said[self.thread].pop():
+            self.lines.append(f"pop\t{self.thread}\t{range_.domain}")
 
     def run(self, work, operator):
         if work not in self.kernels:
@@ -169,7 +189,7 @@ class Gpu:
         kernel = self.kernels[work]
         self.lines.append(f"run\t{self.thread}\t{kernel}\t{100 + work.flop // 100}")
         self.launches.append(
-            Launch(work, self.phase, operator,
+            Launch(work, "unnamed" if self.unnamed else self.phase, operator,
                    next((f for f in self.functions if f not in TRANSPARENT), "")))
 
     # --- 1 and 2: names and kernels

@@ -34,6 +34,7 @@ class Recorder:
         self.log = log
         self.library = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
         self.engines = 0
+        self.evaluating = False
         self.observer = None
 
     def note(self, text):
@@ -51,10 +52,21 @@ class Recorder:
         """`body` as part of the forward pass; run inside backward it is recomputed."""
         @functools.wraps(body)
         def wrapped(*args, **kwargs):
-            with self.phase("recompute" if self.engines else "forward"):
+            with self.phase("evaluation" if self.evaluating else
+                            "recompute" if self.engines else "forward"):
                 return body(*args, **kwargs)
 
         return wrapped
+
+    @contextlib.contextmanager
+    def evaluation(self):
+        """No pass of the training, whatever runs."""
+        self.evaluating = True
+        try:
+            with self.phase("evaluation"):
+                yield
+        finally:
+            self.evaluating = False
 
     def watch(self, model):
         """The model's forward is the forward pass."""

@@ -524,14 +524,16 @@ def lightning(recorder):
 
 
 @contextlib.contextmanager
-def annotated(recorder, model):
-    """The model's modules have flopinj.torch's ranges, its operators those of emit_nvtx."""
+def annotated(recorder, model, steps=None):
+    """The model's modules have flopinj.torch's ranges in so many steps, its operators those of
+    emit_nvtx. In other steps as_gpu.py leaves these out, too."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))
     import flopinj.torch as names
 
     nvtx = torch.cuda.nvtx
-    names._nvtx = lambda: (lambda name: nvtx.range_push(name.decode()), nvtx.range_pop, None)
-    with recorder.recording(), names.annotate(model, steps=None, operators=False):
+    names._nvtx = lambda: (lambda name: nvtx.range_push(name.decode()), nvtx.range_pop, None,
+                           lambda name: nvtx.range_start(name.decode()), nvtx.range_end)
+    with recorder.recording(), names.annotate(model, steps=steps, operators=False):
         yield torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
 
 

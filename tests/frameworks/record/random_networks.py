@@ -12,7 +12,7 @@ import random
 
 import torch
 from networks import Attention
-from programs import checkpointed
+from programs import annotated, checkpointed
 from torch import nn
 from torch.nn import functional
 from torch.utils import checkpoint
@@ -104,7 +104,11 @@ def describe(seed):
         "outside": pick.random() < 0.5,
         # Behind all others, so that seeds give the networks of before.
         "passes": pick.choice(["one", "one", "one", "twice", "losses", "gradients"]),
-    } | ({"passes": "penalty"} if pick.random() < 0.1 else {})
+    } | ({"passes": "penalty"} if pick.random() < 0.1 else {}) | {
+        # Who names modules and steps; "part": in the first step only.
+        "names": pick.choice(["emit_nvtx", "torch", "part"]),
+        "evaluation": pick.choice([None, None, "no_grad", "inference_mode"]),
+    }
 
 
 # The least: a linear layer.
@@ -112,7 +116,8 @@ PLAIN = {
     "images": False, "layers": [], "batch": 1, "side": 8, "channels": 3, "frozen": [],
     "checkpoint": None, "dtype": "float32", "autocast": False, "micro_batches": 1,
     "optimizer": "SGD", "input": "plain", "channels_last": False, "steps": 1, "ranges": True,
-    "stem": 0, "other": None, "outside": False, "passes": "one"}
+    "stem": 0, "other": None, "outside": False, "passes": "one", "names": "emit_nvtx",
+    "evaluation": None}
 
 
 def smaller(description):
@@ -460,7 +465,7 @@ class Losses:
             checkpoint_parts(recorder, self.model, *description["checkpoint"])
         for part in self.model.modules():
             # Without ranges no report can know that it belongs to the forward pass.
-            if isinstance(part, Taught) and not self.ranges:
+            if isinstance(part, Taught) and not self.ranges and description["names"] == "emit_nvtx":
                 part.phase = lambda: recorder.phase("recompute" if recorder.engines else "other")
         recorder.watch(self.model)
 
@@ -548,8 +553,10 @@ def program(description):
                 backward(description["passes"], losses, parameters)
             return losses[0]
 
-        with recorder.recording():
-            for _ in range(description["steps"]):
+        way, evaluation = description["names"], description["evaluation"]
+        with (recorder.recording() if way == "emit_nvtx" else annotated(
+                recorder, trained.model, 1 if way == "part" else None)):
+            for _ in range(description["steps"] + 2 * (way == "part")):
                 optimizer.zero_grad()
                 if name == "closure":
                     optimizer.step(passes)
@@ -557,5 +564,8 @@ def program(description):
                     passes()
                     optimizer.step()
                 trained.after()
+                if evaluation:
+                    with getattr(torch, evaluation)(), recorder.evaluation():
+                        trained.model(trained.model.x)
 
     return run
