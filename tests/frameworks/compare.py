@@ -32,7 +32,7 @@ def report(build, trace):
 
 AGAIN = "checkpoints in a gradient that is differentiated again, and it is said"
 THEORY = "theory: 3 x forward holds all of its matrix work"
-ALL_COVERED = "utilization: 'all covered' by formulas where they are not"
+ALL_COVERED = "utilization: 'all matrix FLOP covered' by formulas where they are not"
 PEAK = 1e13  # FLOP/s, made up: without a peak nothing is said of utilization
 PHASES = {
     "forward": "forward", "loss": "forward", "backward": "backward", "recompute": "recompute",
@@ -83,9 +83,10 @@ def said(found, names):
     # Where some launches are unclear: at least so much.
     theory, forward = figure(methods["theory"]), names.get("phase forward: matrix FLOP", 0)
     figures[THEORY] = None if theory is None else theory >= 3 * forward
-    lacking = any(figure(place, "formula_flop") is None and known(place)
-                  for place in found["operator_places"])
-    figures[ALL_COVERED] = lacking and "all covered" in methods["formula"]["basis"]
+    lacking = any(
+        figure(place, "formula_flop") is None and known(place, "matrix_flop")
+        for place in found["operator_places"] if place["phase"] in ("forward", "loss", "backward"))
+    figures[ALL_COVERED] = lacking and "all matrix FLOP covered" in methods["formula"]["basis"]
     for row in found["operator_passes"]:
         name = f"operator {row['operator']}: {row['pass']} matrix FLOP"
         figures[name] = figure(row, "matrix_flop")

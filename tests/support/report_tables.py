@@ -43,6 +43,9 @@ def lost_adds_up(report):
         below.setdefault(line["parent"], []).append(name)
     sums = [(whole["capacity_ns"], [ns[name] for name in below.pop(None)])]
     sums += [(ns[parent], [ns[name] for name in names]) for parent, names in below.items()]
-    sums += [(ns[name], [row["ns"] for row in report["lost_phases"] if row["line"] == name])
+    sums += [(ns[name], [figure(row, "ns") for row in report["lost_phases"] if row["line"] == name])
              for name in lines if name not in below]
-    return all(min(parts, default=0) >= 0 and sum(parts) == all_of_it for all_of_it, parts in sums)
+    # What is a bound on both sides has no number.
+    return all(
+        min(parts, default=0) >= 0 and sum(parts) == all_of_it for all_of_it, parts in sums
+        if None not in (all_of_it, *parts))

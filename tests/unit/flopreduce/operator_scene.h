@@ -87,6 +87,14 @@ inline const OperatorReport& type_of(const Report& report, const std::string& na
   return report.operators.types[0];
 }
 
+// To its last digit, whatever its marks.
+inline u128 whole(const Figure& figure) {
+  const auto* value = std::get_if<u128>(&figure.value());
+  REQUIRE(value != nullptr);
+  return *value;
+}
+inline u128 model_flop(const Report& report) { return whole(report.operators.model.flop()); }
+
 inline const ForwardBackward& by_forward(const Report& report, const std::string& name) {
   for (const auto& row : report.operators.by_forward)
     if (row.name == name) return row;

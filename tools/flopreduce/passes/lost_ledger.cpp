@@ -153,7 +153,7 @@ struct WorkMarks {
     const Work& again = phase_work(report, "recompute");
     Work formula;
     for (const OperatorReport& place : report.operators.places)
-      if (place.counts_for_model()) formula.add(place.work);
+      if (place.of_model) formula.add(place.work);
     if (report.utilization.given_formula_ns) formula = report.total;
     recompute = flop_mark(again);
     model = flop_mark(formula);
@@ -214,9 +214,12 @@ void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
   mark({kIdleBetweenSteps, kProfiler}, summed, Mark::kAtLeast);
   mark({kIdleCopies}, summed || lost_copies || !all_copies_known(tables), Mark::kAtLeast);
   mark({kIdleLongGaps, kIdleShortGaps}, summed, Mark::kAtMost);
-  const bool named = !report.utilization.given_formula_ns;
-  mark({kModel}, named, report.operators.formula_marks);
-  mark({kPadding}, named, inverse(report.operators.formula_marks));
+  if (report.utilization.given_formula_ns || !report.operators.model.known()) return;
+  // Work of the model without a formula is in other FLOP, and so is its padding.
+  const ModelFlop& model = report.operators.model;
+  mark({kModel}, true, model.marks());
+  mark({kPadding}, true, model.padding_marks());
+  mark({kOtherFlop}, model.lacks_some(), Mark::kAtMost);
 }
 
 // What the model's FLOP by formula are more than operators executed, at peak. Where launches are
@@ -226,7 +229,7 @@ double saved_ns(const Report& report) {
     return report.total.flop_complete() ? std::max(0.0, *given - work_done_once_ns(report)) : 0;
   double ns = 0;
   for (const OperatorReport& place : report.operators.places)
-    if (place.counts_for_model() && place.work.flop_complete())
+    if (place.of_model && place.work.flop_complete())
       ns += std::max(0.0, *model_least_ns(place, report) - place.work.roof.compute_ns);
   return ns;
 }

@@ -9,7 +9,7 @@ ModelWork::Part part_of(const OperatorReport& place, const Report& report) {
   const Work& work = place.work;
   ModelWork::Part part{.share = 1, .each_fs = {}, .complete = work.flop_complete()};
   if (part.complete && work.flop > 0) {
-    part.share = quotient(*place.model_flop, work.flop);
+    part.share = *place.model.flop().number() / static_cast<double>(work.flop);
     return part;
   }
   const double least_ns = model_least_ns(place, report).value_or(0);
@@ -38,7 +38,7 @@ ModelWork::ModelWork(const ReportSources& from, const Report& report) : from_(fr
     return;
   }
   for (const OperatorReport& place : report.operators.places)
-    if (place.counts_for_model())
+    if (place.of_model)
       operators_.insert_or_assign({place.path, place.phase}, part_of(place, report));
 }
 

@@ -13,6 +13,7 @@
 #include "report/communication.h"
 #include "report/figure.h"
 #include "report/lost.h"
+#include "report/model_flop.h"
 #include "report/steps.h"
 #include "report/utilization.h"
 #include "support/members.h"
@@ -335,28 +336,14 @@ struct OperatorReport {
   // Of all places of a function: some have none. Of one: complex numbers, counted as real ones.
   bool formula_partial = false;
   bool formula_at_most = false;  // of both gradients, and nothing shows which were computed
-  bool model_about = false;      // half of attention, as was executed: no name says the mask
   u128 formula_uncounted = 0;    // operations that no FLOP counter counts
-  // Of it what the model needed: without gradients that nobody computed, without what a mask leaves
-  // out.
-  std::optional<u128> model_flop;
+  // Of formula_flop what the model needed: without gradients that nobody computed, without what a
+  // mask leaves out.
+  ModelFlop model;
+  bool of_model = false;  // its phase counts for the model, and it has a formula
   // Executed / formula where both are known and the formula is not 0.
   std::optional<double> ratio;
   std::string cause, evidence;
-
-  bool counts_for_model() const { return model_flop && phase != "recompute"; }
-};
-
-// FLOP by formula of several operators, as far as they have one.
-struct FormulaFlop {
-  u128 flop = 0;
-  bool partial = false;  // some have none, or are of complex numbers
-  bool at_most = false;  // it holds gradients that were not computed, or that perhaps were not
-  void add(const FormulaFlop& o) {
-    add_saturating(flop, o.flop);
-    partial = partial || o.partial;
-    at_most = at_most || o.at_most;
-  }
 };
 
 // All that is done for one layer, or by one operator of forward. Backward work belongs to them by
@@ -365,7 +352,7 @@ struct ForwardBackward {
   std::string
       name;  // of the layer; "aten::linear"; "MmBackward" where no forward operator was found
   Work forward, backward, recompute;
-  FormulaFlop forward_formula, backward_formula;
+  ModelFlop forward_model, backward_model;
   bool forward_at_least = false;  // launches of Report::unclear are of this operator or layer
   std::optional<double> ratio;    // backward / forward, matrix FLOP
   std::optional<ExpectedRatio> expected;  // the same by theory; nothing where there is none
@@ -378,8 +365,8 @@ struct OperatorsReport {
   std::vector<OperatorReport> places;       // by range path and phase, most FLOP first
   std::vector<ForwardBackward> layers;      // most FLOP first, then in the order of forward
   std::vector<ForwardBackward> by_forward;  // by forward operator, most FLOP first
-  u128 formula_flop = 0;  // OperatorReport::model_flop of all, recomputation left out
-  Mark formula_marks = Mark::kNone;
+  // Of all launches that count for the model, those of no operator too; of phase "forward".
+  ModelFlop model, forward_model;
   // Of all products with theory together: forward matrix FLOP, and what backward should be.
   u128 products_matrix_flop = 0;
   std::optional<ExpectedRatio> products_expected;
@@ -389,7 +376,7 @@ struct OperatorsReport {
   // Backward launches of gradients that are differentiated again (create_graph=True): they have
   // numbers of their own, and no number leads to their forward operator.
   uint64_t differentiated_again = 0;
-  u128 recompute_flop = 0;  // executed
+  Work recompute;  // of operators
   // Operators that run again have numbers as these gradients have: backward may hold some.
   bool recompute_unclear() const { return differentiated_again > 0; }
   // Backward launches with a sequence number, by what became of it.

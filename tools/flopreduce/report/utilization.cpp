@@ -131,29 +131,6 @@ std::optional<double> flop_by_6nd(const UtilizationOptions& options, const Repor
          static_cast<double>(report.steps.per_process);
 }
 
-// What operators with a formula hold of the work of some launches. Summed over places: one place of
-// a function may have a formula where another has none.
-struct Covered {
-  u128 formula = 0;  // of them, as it counts for MFU
-  u128 flop = 0;     // executed
-  uint64_t incomplete = 0;
-  void add(const OperatorReport& place) {
-    if (!place.formula_flop || place.cause == kComplexNumbers) return;
-    add_saturating(formula, *place.model_flop);
-    add_saturating(flop, place.work.flop);
-    add_saturating(incomplete, place.work.incomplete());
-  }
-  bool all_of(const Work& work) const {
-    return flop == work.flop && incomplete == work.incomplete();
-  }
-};
-
-// "87 %": never 100 of what is not all.
-std::string percent(u128 part, u128 whole) {
-  const auto share = static_cast<int>(whole == 0 ? 0 : quotient(part, whole) * 100);
-  return std::to_string(std::min(share, 99)) + " %";
-}
-
 // Executed FLOP at peak / (wall time x devices).
 Figure hfu_of(const Report& report, const TraceReport& trace) {
   if (report.clocks_differ()) return report.utilization.wall_ns;  // why not
@@ -169,20 +146,15 @@ Figure formula_least_ns(const Report& report) {
   const Figure whole = executed_least_ns(report.total);
   if (!whole.known()) return whole;
   double ns = 0;
+  Work executed;  // by these operators: it has the precisions that their FLOP are dealt out to
   for (const OperatorReport& place : report.operators.places) {
-    if (!place.counts_for_model()) continue;
+    if (!place.of_model) continue;
     const auto its = model_least_ns(place, report);
     if (!its) return no_bound();
     ns += *its;
+    executed.add(place.work);
   }
-  return {ns, report.operators.formula_marks | whole.marks()};
-}
-
-Covered covered_by_formula(const Report& report, std::string_view phase) {
-  Covered covered;
-  for (const auto& place : report.operators.places)
-    if (phase.empty() || place.phase == phase) covered.add(place);
-  return covered;
+  return {ns, report.operators.model.marks() | flop_mark(executed)};
 }
 
 // What the user says goes before what the operators' names say.
@@ -199,18 +171,12 @@ void add_formula(const UtilizationOptions& options, Report& report) {
   } else if (const auto six_nd = flop_by_6nd(options, report)) {
     flop = Figure::exact(*six_nd);
     basis = "6 x parameters x tokens of " + std::to_string(report.steps.per_process) + " steps";
-  } else if (given = false; operators.formula_flop > 0) {
-    flop = Figure(operators.formula_flop, operators.formula_marks);
-    if (report.total.flop > 0) {
-      const Covered covered = covered_by_formula(report, "");
-      basis += ", " +
-               (covered.all_of(report.total) ? "all" : percent(covered.flop, report.total.flop)) +
-               " covered";
-    }
-    if (has(operators.formula_marks, Mark::kAtMost))
-      basis += ", at most: not every gradient is known";
-    if (has(operators.formula_marks, Mark::kEstimate))
-      basis += ", about: of attention half, as executed, and no name says the mask";
+  } else if (given = false; operators.model.flop_where_any().known()) {
+    flop = operators.model.flop();
+    basis += ", " + operators.model.coverage();
+    if (has(flop.marks(), Mark::kAtMost)) basis += ", at most: not every gradient is known";
+    if (has(flop.marks(), Mark::kEstimate))
+      basis += ", about: of attention half, or of products what was executed, and no name says it";
   }
   UtilizationReport& out = report.utilization;
   Figure least_ns =
@@ -224,7 +190,7 @@ void add_formula(const UtilizationOptions& options, Report& report) {
 // Three times forward, by the best that is known of it.
 void add_theory(const UtilizationOptions& options, const Work& step, Report& report) {
   const Work forward = phases_named(report, {"forward"});
-  const Covered covered = covered_by_formula(report, "forward");
+  const ModelFlop& model = report.operators.forward_model;
   std::string basis = "3 x forward by formula";
   Figure flop, least_ns;
   const auto by_formula = [&](Figure given) {
@@ -233,14 +199,13 @@ void add_theory(const UtilizationOptions& options, const Work& step, Report& rep
   };
   if (options.forward_flop) {
     by_formula(Figure::exact(*options.forward_flop));
-  } else if (covered.all_of(forward) && covered.formula > 0) {  // a part says nothing of the whole
-    by_formula(Figure::exact(covered.formula));
+  } else if (model.known() && model.has_all()) {  // a part says nothing of the whole
+    by_formula(model.flop());
   } else {
     flop = executed(forward);
     least_ns = flop.known() ? executed_least_ns(forward) : flop;
     basis = "3 x forward as executed";
-    if (covered.formula > 0)
-      basis += " (formulas cover " + percent(covered.flop, forward.flop) + ")";
+    if (model.known()) basis += " (" + model.coverage() + " by formulas)";
   }
   if (!options.forward_flop && (report.unclear.flop > 0 || !report.unclear.flop_complete())) {
     flop = flop.with(Mark::kAtLeast);
@@ -275,7 +240,7 @@ Figure utilization_of(const Work& work) {
 }
 
 std::optional<double> model_least_ns(const OperatorReport& place, const Report& report) {
-  const auto flop = static_cast<double>(*place.model_flop);
+  const double flop = *place.model.flop().number();
   const Work& mix = place.work.flop > 0 ? place.work : report.total;
   if (place.work.flop_complete() && mix.flop_complete())
     return flop * mix.roof.compute_ns / static_cast<double>(std::max<u128>(1, mix.flop));

@@ -28,7 +28,7 @@ bool above_peak(const Figure& share);
 Figure utilization_of(const Work& work);  // over GPU time, sum of kernels
 // What the model's FLOP of an operator in one place take at peak, in the precisions it ran in. Of
 // one with unmeasured launches these are not known: at the fastest peak they take no less. Nothing
-// where that is not known.
+// where that is not known. The place has a formula.
 std::optional<double> model_least_ns(const OperatorReport& place, const Report& report);
 Figure roofline_of(const Work& work);  // the same against both roofs
 

@@ -108,15 +108,13 @@ Columns<Report> figure_columns() {
       "ranks of the job, or else below the highest one, that no trace is of");
   c.figure(
       "formula_flop", "formula", Kind::kFlop,
-      [](const Report& r) {
-        const OperatorsReport& o = r.operators;
-        return o.formula_flop > 0 ? Figure(o.formula_flop, o.formula_marks) : Figure();
-      },
-      "what counts for MFU: of all operators with a formula, without recomputation, gradients that "
-      "were not computed and what a causal mask leaves out");
-  c.exact("recompute_flop", "recompute", Kind::kFlop,
-          through(&Report::operators, &OperatorsReport::recompute_flop),
-          "executed by operators in phase recompute");
+      [](const Report& r) { return r.operators.model.flop_where_any(); },
+      "what counts for MFU: of all operators with a formula in forward, loss and backward, without "
+      "gradients that were not computed and what a mask leaves out");
+  c.figure(
+      "recompute_flop", "recompute", Kind::kFlop,
+      [](const Report& r) { return flop_of(r.operators.recompute); },
+      "executed by operators in phase recompute");
   c.figure(said::kIntensity, [](const Report& r) { return intensity_of(r.total); });
   c.figure(said::kRate, [](const Report& r) { return rate_of(r.total); });
   c.figure(said::kBandwidth, [](const Report& r) { return bandwidth_of(r.total); });

@@ -8,13 +8,6 @@ namespace {
 
 using Pair = ForwardBackward;
 
-Figure formula_figure(const FormulaFlop& formula) {
-  const auto& [flop, partial, at_most] = formula;
-  if (flop == 0) return {};
-  if (partial && at_most) return {flop, Mark::kEstimate};
-  return {flop, mark_if(partial, Mark::kAtLeast) | mark_if(at_most, Mark::kAtMost)};
-}
-
 // A node's work that no number leads to its operator is missing from that operator's row.
 Mark backward_mark(const Pair& row, const Report& report) {
   if (report.operators.differentiated_again == 0 || row.backward.launches == 0) return Mark::kNone;
@@ -77,15 +70,15 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
       "computed backward, and their mean by forward matrix FLOP");
   c.figure(
        "forward_formula_flop", "formula fwd", Kind::kFlop,
-       [](const Pair& r) { return formula_figure(r.forward_formula); },
-       "FLOP of forward by formula; a lower bound where some operators have no formula, or are of "
-       "complex numbers")
+       [](const Pair& r) { return r.forward_model.flop_where_any(); },
+       "FLOP of forward by formula, as they count for MFU; a lower bound where matrix work has no "
+       "formula, or is of complex numbers")
       .detail();
   c.figure(
        "backward_formula_flop", "formula bwd", Kind::kFlop,
-       [](const Pair& r) { return formula_figure(r.backward_formula); },
-       "the same of backward; an upper bound where it holds gradients that were not computed, or "
-       "of which nothing is known")
+       [](const Pair& r) { return r.backward_model.flop_where_any(); },
+       "the same of backward; an upper bound where of some gradients it is not known whether they "
+       "were computed")
       .detail();
   c.figure(
       "forward_gpu_time_ns", "time fwd", Kind::kNanoseconds,

@@ -62,11 +62,10 @@ void add_formula_details(Columns<OperatorReport>& c) {
   c.figure(
       "model_flop", "model", Kind::kFlop,
       [](const OperatorReport& o) {
-        const Figure flop = by_formula(o.model_flop ? o.model_flop : o.formula_flop, o);
-        return flop.with(mark_if(o.model_about, Mark::kEstimate));
+        return o.model.flop().with(by_formula(o.formula_flop, o).marks());
       },
       "of formula_flop, the FLOP that count for MFU: without gradients that were not computed and "
-      "without what a causal mask leaves out");
+      "without what a mask leaves out, and no more than was executed where nothing explains less");
   c.figure(
       "formula_uncounted", "uncounted", Kind::kOperations,
       [](const OperatorReport& o) { return counted_calls(o.formula_uncounted, o); },

@@ -24,7 +24,7 @@ constexpr std::array kFormats = {"bf16", "fp16", "tf32", "fp8", "fp4", "fp32"};
 
 struct Ran {
   std::string format;    // of kFormats
-  double padding = 1;    // executed / formula
+  double padding = 1;    // executed / formula; below 1 the kernel's name says why
   bool in_part = false;  // a second kernel of the product, in fp32, is measured in any case
 };
 
@@ -40,7 +40,7 @@ std::string trace_of(const Ran& ran, bool known, const std::string& device, cons
   // Not of an unknown product: nothing tells then which formats there are.
   uint32_t group = 1;
   t.kernel(kElementwise, "elementwise", 11);
-  t.kernel(kMatrix, "product", 12);
+  t.kernel(kMatrix, ran.padding < 1 ? "winograd" : "product", 12);
   t.kernel(5, "split", 13);
   t.samples(1, kElementwise, {sass(kElements, 0, 0)});
   t.samples(1, 5, {sass(0, 0, 1e8)});

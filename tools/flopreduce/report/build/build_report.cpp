@@ -36,6 +36,7 @@ class Builder {
 
  private:
   void add_rows();
+  bool on_tensor_cores(const Flop& flop) const;
   bool is_product(uint32_t path) const;
   void keep_row(const Row& row, const Work& work, const Flop& flop, const std::string& phase_name);
   std::string layer_of(uint32_t home) const;
@@ -142,7 +143,7 @@ void Builder::add_rows() {
     if (p.name == "optimizer" && is_product(row.path)) report_.optimizer_products.add(work);
     add_signature(row, in_whole);
     operators_.add(
-        row, work,
+        row, work, on_tensor_cores(flop),
         work.unmeasured == 0 ? std::string() : reason_of(tables_, work_, row.signature, row.chip));
     if (row.rule == from_.rules.default_rule() && from_.operators.any() &&
         from_.operators.operator_of(row.path) == kNoIndex)
@@ -155,6 +156,13 @@ void Builder::add_rows() {
     exclusive_[row.path].add(work);
     if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
   }
+}
+
+bool Builder::on_tensor_cores(const Flop& flop) const {
+  const auto& precisions = from_.formulas.precisions();
+  for (size_t i = 0; i < precisions.size(); ++i)
+    if (flop.by_precision[i] > 0 && precisions[i].starts_with("tensor_")) return true;
+  return false;
 }
 
 // Whether the operator that a launch belongs to multiplies matrices.
@@ -368,8 +376,11 @@ Report Builder::build() {
   if (may_be_less) report_.ratio.matrix_ratio = report_.ratio.matrix_ratio.with(Mark::kAtMost);
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
   find_named_part(tables_, from_.rules, report_);
-  if (!report_.named.whole())
-    report_.operators.formula_marks = report_.operators.formula_marks | Mark::kAtLeast;
+  // Without a name nothing has a formula. Where all of other counts, it is in there already.
+  if (report_.named.launches_without > 0)
+    report_.operators.model += ModelFlop::without_formula(phase_work(report_, kUnnamedPhase), true);
+  if (forward.launches > 0)
+    report_.operators.model += ModelFlop::without_formula(report_.named.nameless, true);
   build_ranks(from_, work_, report_);
   report_.precisions = from_.formulas.precisions();
   report_.utilization.devices = roofs_.devices();

@@ -14,6 +14,12 @@ namespace {
 // Smaller differences are not asked after.
 constexpr double kAgrees = 0.001;
 
+constexpr std::string_view kUnexplained = "unexplained";
+
+// Algorithms that do without some of the formula's operations.
+constexpr const char *kWinograd = "Winograd", *kFft = "FFT";
+bool needs_less(const Cause& cause) { return cause.cause == kWinograd || cause.cause == kFft; }
+
 std::string shown(const OperatorKernel& kernel) {
   return "kernel " + cut(demangle(kernel.name), 120);
 }
@@ -100,7 +106,7 @@ std::optional<Cause> missing_gradient(const OperatorFacts& facts, u128 formula) 
   if (const auto padded = padding(facts))
     return Cause{std::string(word) + ", tile padding",
                  facts.gradients.text + "; " + padded->evidence};
-  return Cause{std::string(word) + ", unexplained", facts.gradients.text};
+  return Cause{word + (", " + std::string(kUnexplained)), facts.gradients.text};
 }
 
 using Ratio = std::optional<double>;
@@ -155,8 +161,8 @@ bool is_causal(std::string_view kernel) {
 // clang-format off
 constexpr PossibleCause kBefore[] = {
     // Algorithms that need other numbers of operations than the formula.
-    {"Winograd", [](auto&, u128) -> Ratio { return 1; }, 1, 1, "", {"winograd", "winogrand"}},
-    {"FFT", [](auto&, u128) -> Ratio { return 1; }, 1, 1, "", {"fft2d", "fft_"}},
+    {kWinograd, [](auto&, u128) -> Ratio { return 1; }, 1, 1, "", {"winograd", "winogrand"}},
+    {kFft, [](auto&, u128) -> Ratio { return 1; }, 1, 1, "", {"fft2d", "fft_"}},
     {"recompute inside the fused backward", seen_again, 0.98, 1.1,
      "this operator computes the scores again: five products for the formula's four"},
     {"blocks on the mask's edge", seen_once, 1.1, kMostBlocks,
@@ -174,7 +180,7 @@ constexpr PossibleCause kBefore[] = {
     {"recompute inside the fused backward", attention_again, 0.98, 1.1,
      "this operator computes the scores again: five products for the formula's four"},
     {"softmax", attention_once, 0.98, 1.1, "* of the products: the formula has no softmax"},
-    {"complex numbers", [](auto& facts, u128) -> Ratio { return products(facts); }, 3.92, 4.08,
+    {kComplexNumbers.data(), [](auto& facts, u128) -> Ratio { return products(facts); }, 3.92, 4.08,
      "a complex multiply-add is four real ones", {"cgemm", "zgemm", "complex<"}},
     {"bias", excess, 1, 1,
      "the difference is one addition per element of the result, # in all calls"},
@@ -236,8 +242,8 @@ Cause explain(const OperatorFacts& facts, u128 formula) {
   if (auto cause = padding(facts)) return *cause;
   if (auto cause = first_of(kAfter, facts, formula)) return *cause;
   if (formula_is_at_most(facts) && facts.work.flop < formula)
-    return {"unexplained", "the formula is of both gradients: " + facts.gradients.text};
-  return {"unexplained", ""};
+    return {std::string(kUnexplained), "the formula is of both gradients: " + facts.gradients.text};
+  return {std::string(kUnexplained), ""};
 }
 
 }  // namespace
@@ -286,10 +292,40 @@ Mask mask_of_attention(const OperatorFacts& facts) {
                                                                               : Mask::kPerhapsHalf;
 }
 
-std::optional<u128> model_flop(const OperatorFacts& facts) {
-  if (!facts.formula.flop) return std::nullopt;
+ModelFlop model_of(const OperatorFacts& facts, const Cause& cause) {
+  const Work& work = facts.work;
+  if (!facts.formula.flop)
+    return ModelFlop::without_formula(work, facts.tensor || is_matrix_work(facts.name->name));
   const u128 whole = facts.formula_flop();
-  return mask_of_attention(facts) != Mask::kNone ? whole / 2 : of_computed(facts, whole);
+  const Mask mask = mask_of_attention(facts);
+  ModelFlop::Place place{
+      .needed = mask == Mask::kNone ? of_computed(facts, whole) : whole / 2,
+      .at_most = formula_is_at_most(facts) ||
+                 (facts.formula.attention && !facts.formula.mask_named && !work.flop_complete()),
+      .about = mask == Mask::kPerhapsHalf};
+  const OperatorFlop algorithm = facts.algorithm();
+  // What elementwise kernels do is no evidence against a formula.
+  if (!work.flop_complete() || mask != Mask::kNone || !is_matrix_work(facts.name->name))
+    return ModelFlop::of(place, work);
+  // Of what was executed, without what backward computes again.
+  const double once = over(whole, algorithm.flop(facts.fma));
+  const auto executed = static_cast<u128>(static_cast<double>(work.flop) * std::min(1.0, once));
+  if (quotient(executed, std::max<u128>(1, place.needed)) < 1 - kAgrees) {
+    if (!needs_less(cause)) place.more = place.needed - executed;
+    return ModelFlop::of(place, work);
+  }
+  const u128 multiplied = OperatorFlop{algorithm.multiply_adds, 0, 0}.flop(facts.fma);
+  const u128 computed = of_computed(facts, multiplied);
+  const bool is_complex = cause.cause == kComplexNumbers;
+  if (computed == 0 || facts.formula.attention || work.matrix_flop <= computed ||
+      !(is_complex || cause.cause.ends_with(kUnexplained)))
+    return ModelFlop::of(place, work);
+  const u128 beyond = work.matrix_flop - computed;
+  if (is_complex || quotient(beyond, computed) >= 1 - kAgrees)
+    place.beyond = beyond;
+  else if (!facts.calls_counted)
+    place.uncertain = beyond;
+  return ModelFlop::of(place, work);
 }
 
 }  // namespace flopinj::reduce

@@ -134,27 +134,26 @@ std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(uint32_t pa
   return found;
 }
 
-void ForwardBackwardBuilder::add_formula(uint32_t path, const std::string& phase,
-                                         const FormulaFlop& formula,
-                                         const std::vector<uint32_t>& launching) {
+void ForwardBackwardBuilder::add_model(uint32_t path, const std::string& phase,
+                                       const ModelFlop& model,
+                                       const std::vector<uint32_t>& launching) {
   const bool forward = is_forward(phase);
-  const auto side =
-      forward ? &ForwardBackward::forward_formula : &ForwardBackward::backward_formula;
-  const auto add_to = [&](uint32_t home, const std::string& type, const FormulaFlop& part) {
+  const auto side = forward ? &ForwardBackward::forward_model : &ForwardBackward::backward_model;
+  const auto add_to = [&](uint32_t home, const std::string& type, const ModelFlop& part) {
     if (const std::string& name = layer_name(home); phase != "loss" && !name.empty())
-      (layers_.at(name).*side).add(part);
-    if (!type.empty()) (types_.at(type).*side).add(part);
+      layers_.at(name).*side += part;
+    if (!type.empty()) types_.at(type).*side += part;
   };
-  if (forward) return add_to(path, operator_name(path), formula);
+  if (forward) return add_to(path, operator_name(path), model);
   if (phase != "backward") return;
   std::vector<OperatorJoin::Share> shares;
   for (const uint32_t p : launching)
     if (const auto* forwards = join_.forwards_of(p))
       shares.insert(shares.end(), forwards->begin(), forwards->end());
-  if (shares.empty()) return add_to(path, node_name(path), formula);
+  if (shares.empty()) return add_to(path, node_name(path), model);
   OperatorJoin::for_each_share(shares, [&](uint32_t home, const Part& part) {
     const std::string type = join_.shares_node(home) ? node_name(path) : operator_name(home);
-    add_to(home, type, {part.of(formula.flop), formula.partial, formula.at_most});
+    add_to(home, type, part.of(model));
   });
 }
 

@@ -37,9 +37,10 @@ class ForwardBackwardBuilder {
       : tables_(tables), operators_(operators), join_(join) {}
   // Takes one kernel's work in one range path and phase. `kernel`: its name in TraceTables::names.
   void add(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
-  // After all work. Of one operator in one phase: its formula, and the paths that it launches in.
-  void add_formula(uint32_t path, const std::string& phase, const FormulaFlop& formula,
-                   const std::vector<uint32_t>& launching);
+  // Of one operator in one phase, or of launches in none: what counts for the model, and the paths
+  // that it launches in.
+  void add_model(uint32_t path, const std::string& phase, const ModelFlop& model,
+                 const std::vector<uint32_t>& launching);
   void add_calls(uint32_t path, const OperatorFacts& facts);
   // Launches of a path may have run forward, and nothing decides it.
   void add_unclear(uint32_t path);

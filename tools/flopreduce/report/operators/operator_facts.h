@@ -65,6 +65,7 @@ struct OperatorFacts {
   int fma = 2;
   Work work;
   std::vector<OperatorKernel> kernels;  // most FLOP first
+  bool tensor = false;                  // some ran on tensor cores
   std::string unmeasured_reason;
   GradientEvidence gradients;  // of an operator that computes both of a product's
 
@@ -93,14 +94,15 @@ Cause cause_of(const OperatorFacts& facts);
 bool formula_is_at_most(const OperatorFacts& facts);
 
 // Whether a mask leaves out half of fused attention, where no name says which: by what it executed
-// of its formula, 0.495 to 0.66. Under a causal mask of L queries and keys a kernel with tiles of t does 1/2 + t / (2 L) of
-// the scores, and the softmax adds a few operations to each (Dao, FlashAttention-2, section 3.1:
-// blocks beyond the diagonal are skipped). It is known only where a kernel's name says that the
-// mask is causal. Known failure: sequences of fewer than four tiles, which look like no mask.
+// of its formula, 0.495 to 0.66. Under a causal mask of L queries and keys a kernel with tiles of t
+// does 1/2 + t / (2 L) of the scores, and the softmax adds a few operations to each (Dao,
+// FlashAttention-2, section 3.1: blocks beyond the diagonal are skipped). It is known only where a
+// kernel's name says that the mask is causal. Known failure: sequences of fewer than four tiles,
+// which look like no mask.
 enum class Mask : uint8_t { kNone, kPerhapsHalf, kCausal };
 Mask mask_of_attention(const OperatorFacts& facts);
 
-// FLOP that count for model FLOP utilization (MFU); nothing without a formula:
+// FLOP that count for model FLOP utilization (MFU):
 // - what backward computes again does not count (Formula::again; PaLM, appendix B: recomputation
 //   belongs to hardware FLOP utilization);
 // - of a mask that a name tells, what it leaves in (the formula has it); of another one that leaves
@@ -109,8 +111,13 @@ Mask mask_of_attention(const OperatorFacts& facts);
 //   FlashAttention's benchmarks have it.
 //   PaLM and nanoGPT (12 L H Q T for each token) count the whole matrix: up to twice as much for
 //   attention;
-// - of a product's two gradients those that were computed, by evidence (gradients.h).
-std::optional<u128> model_flop(const OperatorFacts& facts);
+// - of a product's two gradients those that were computed, by evidence (gradients.h);
+// - of products where that is more than was executed, and no algorithm explains it, what was
+//   executed, less what backward computes again: windows and packed sequences may leave out more
+//   than any name says.
+// A product that executed twice its formula or more, unexplained, may be of complex numbers, or be
+// two products: of that nothing is known but a lower bound.
+ModelFlop model_of(const OperatorFacts& facts, const Cause& cause);
 
 // Products as kernels compute them: in whole tiles.
 //

@@ -39,6 +39,15 @@ Work Part::of(const Work& work) const {
   return out;
 }
 
+ModelFlop Part::of(const ModelFlop& model) const {
+  ModelFlop out = model;
+  for_each_pair(ModelFlop::sums(out), ModelFlop::sums(model),
+                [&]<typename Number>(Number& part, Number sum) {
+                  part = static_cast<Number>(of(u128{sum}));
+                });
+  return out;
+}
+
 OperatorJoin::OperatorJoin(const OperatorCalls& calls) : calls_(calls) {
   for (const auto& [key, joined] : calls.joined) {
     const uint32_t backward = OperatorCalls::backward_of(key),

@@ -18,6 +18,7 @@ struct Part {
   bool whole() const { return from == 0 && to == all; }
   u128 of(u128 whole) const;
   Work of(const Work& work) const;
+  ModelFlop of(const ModelFlop& model) const;
 };
 
 class OperatorJoin {

@@ -16,19 +16,28 @@ u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 
-void OperatorsBuilder::add(const Row& row, const Work& work, const std::string& reason) {
+void OperatorsBuilder::add(const Row& row, const Work& work, bool tensor,
+                           const std::string& reason) {
   const std::string& phase = from_.rules.rules()[row.rule].phase;
+  forward_ = forward_ || (phase == "forward" && work.launches > 0);
   forward_backward_.add(row.path, phase, tables_.signatures[row.signature].name, work);
   if (phase == "backward" && operators_.own_number_of(row.path) != kNoIndex)
     add_saturating(report_.differentiated_again, work.launches);
   if (from_.rules.leaves_unclear(row.rule) && (work.flop > 0 || !work.flop_complete()))
     forward_backward_.add_unclear(row.path);
   const uint32_t path = operators_.operator_of(row.path);
-  if (path == kNoIndex) return;
+  add_unclear(row, work, tensor);
+  if (path == kNoIndex) {
+    const ModelFlop model = ModelFlop::without_formula(work, tensor);
+    models_[phase] += model;
+    forward_backward_.add_model(row.path, phase, model, {row.path});
+    return;
+  }
   if (work.matrix_flop > 0 || !work.flop_complete()) products_.insert(row.path);
   add_saturating(launches_[row.path], work.launches);
   Place& place = places_[{path, phase}];
   place.work.add(work);
+  place.tensor = place.tensor || tensor;
   if (work.matrix_flop > 0) {
     const u128 before = std::exchange(place.product, work.matrix_flop / work.launches);
     place.products_alike = place.products_alike && (before == 0 || before == place.product);
@@ -38,6 +47,19 @@ void OperatorsBuilder::add(const Row& row, const Work& work, const std::string& 
   if (place.reason.empty()) place.reason = reason;
   place.kernels[{row.path, tables_.signatures[row.signature].name}].add(
       {work.launches, work.flop, work.matrix_flop});
+}
+
+// What may have run forward: numbers do not say it, nor do those of launches from graphs, which are
+// of their capture.
+void OperatorsBuilder::add_unclear(const Row& row, const Work& work, bool tensor) {
+  const std::string& phase = from_.rules.rules()[row.rule].phase;
+  const bool other = row.rule == from_.rules.default_rule(), optimizer = phase == "optimizer";
+  const bool unplaced = row.counts.graph > 0 && (other || optimizer);
+  if (!unplaced && !from_.rules.leaves_unclear(row.rule)) return;
+  const uint32_t path = operators_.operator_of(row.path);
+  const bool multiplies =
+      tensor || (path != kNoIndex && is_matrix_work(operators_.name_of(path)->name));
+  if (!optimizer || multiplies) unclear_ += ModelFlop::without_formula(work, multiplies);
 }
 
 // The paths that its launches are in.
@@ -131,6 +153,7 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.phase = phase;
   facts.fma = from_.formulas.fma();
   facts.work = place.work;
+  facts.tensor = place.tensor;
   facts.unmeasured_reason = place.reason;
   facts.forms = std::move(forms);
   std::tie(facts.calls, facts.calls_counted) = calls_of(path, place);
@@ -182,12 +205,11 @@ void OperatorsBuilder::add_types() {
     type.work.add(place.work);
     add_saturating(type.formula_uncounted, place.formula_uncounted);
     type.formula_at_most = type.formula_at_most || place.formula_at_most;
-    type.model_about = type.model_about || place.model_about;
     type.formula_partial = type.formula_partial || place.formula_partial;
     if (place.formula_flop && place.work.flop_complete()) {
-      if (!type.formula_flop) type.formula_flop = type.model_flop = 0;
+      type.formula_flop = type.formula_flop.value_or(0);
       add_saturating(*type.formula_flop, *place.formula_flop);
-      add_saturating(*type.model_flop, *place.model_flop);
+      type.model += place.model;
       add_saturating(sum.executed, place.work.flop);
     } else {
       type.formula_partial = true;
@@ -226,27 +248,34 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
   if (facts.formula.flop) {
     r.formula_flop = facts.formula_flop();
     r.formula_uncounted = facts.algorithm().uncounted;
-    r.model_flop = model_flop(facts);
     if (place.work.flop_complete() && *r.formula_flop > 0)
       r.ratio = quotient(place.work.flop, *r.formula_flop);
-    if (r.counts_for_model()) add_saturating(report_.formula_flop, *r.model_flop);
   }
   r.formula_at_most = formula_is_at_most(facts);
-  r.model_about = mask_of_attention(facts) == Mask::kPerhapsHalf;
-  if (r.phase != "recompute")
-    report_.formula_marks = report_.formula_marks | mark_if(r.formula_at_most, Mark::kAtMost) |
-                            mark_if(r.model_about, Mark::kEstimate);
   const Cause cause = cause_of(facts);
   r.cause = cause.cause;
   r.evidence = cause.evidence;
   r.formula_partial = r.formula_flop && r.cause == kComplexNumbers;
-  forward_backward_.add_formula(
-      path, r.phase,
-      {r.formula_flop.value_or(0), !r.formula_flop || r.formula_partial,
-       r.phase == "backward" && (r.formula_at_most || r.model_flop < r.formula_flop)},
-      place.launching());
+  r.model = model_of(facts, cause);
+  r.of_model = r.model.known() && counts_for_model(r.phase);
+  models_[r.phase] += r.model;
+  forward_backward_.add_model(path, r.phase, r.model, place.launching());
   forward_backward_.add_calls(path, facts);
-  if (r.phase == "recompute") add_saturating(report_.recompute_flop, place.work.flop);
+  if (r.phase == "recompute") report_.recompute.add(place.work);
+}
+
+// Where nothing says what ran forward, all counts but what is known to be something else.
+bool OperatorsBuilder::counts_for_model(const std::string& phase) const {
+  if (phase == "forward" || phase == "loss" || phase == "backward") return true;
+  return !forward_ && phase != "recompute" && phase != "optimizer" && phase != "communication";
+}
+
+void OperatorsBuilder::add_model() {
+  for (const auto& [phase, model] : models_)
+    if (counts_for_model(phase)) report_.model += model;
+  if (forward_) report_.model += unclear_;
+  if (report_.recompute_unclear()) report_.model = report_.model.with_at_most();
+  report_.forward_model = models_["forward"];
 }
 
 OperatorsReport OperatorsBuilder::build() {
@@ -262,6 +291,7 @@ OperatorsReport OperatorsBuilder::build() {
     add_place(key.first, place, facts);
   }
   add_types();
+  add_model();
   forward_backward_.finish(gradients, report_);
   const auto most_first = [](const OperatorReport& a, const OperatorReport& b) {
     return a.work.flop > b.work.flop;

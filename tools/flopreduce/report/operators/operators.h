@@ -36,8 +36,9 @@ class OperatorsBuilder {
         calls_(from.calls),
         join_(from.calls),
         forward_backward_(from.tables, from.operators, join_) {}
-  // Takes one row of the totals. `reason`: why it is unmeasured, where it is.
-  void add(const Row& row, const Work& work, const std::string& reason);
+  // Takes one row of the totals. `tensor`: it ran on tensor cores. `reason`: why it is unmeasured,
+  // where it is.
+  void add(const Row& row, const Work& work, bool tensor, const std::string& reason);
   OperatorsReport build();
 
   const OperatorJoin& join() const { return join_; }
@@ -50,6 +51,7 @@ class OperatorsBuilder {
     uint64_t calls = 0, graph = 0;  // recorded ones; launches from graphs, which say none
     u128 product = 0;  // matrix FLOP of a launch that has any, and whether all have as many
     bool products_alike = true;
+    bool tensor = false;  // some ran on tensor cores
     std::string reason;
     std::map<std::pair<uint32_t, uint32_t>, KernelSum> kernels;  // (path, kernel name)
     std::vector<uint32_t> launching() const;
@@ -60,6 +62,7 @@ class OperatorsBuilder {
   // Of an operator: matrix FLOP, and calls that were recorded.
   std::pair<u128, uint64_t> in_all_phases(uint32_t path) const;
   bool is_sparse(const Place& place) const;
+  void add_unclear(const Row& row, const Work& work, bool tensor);
   std::pair<uint64_t, bool> calls_here(const Place& place, uint32_t path) const;
   // Calls, and whether they are counted: by the recorder, or by sequence numbers.
   std::pair<uint64_t, bool> calls_of(uint32_t path, const Place& place) const;
@@ -67,6 +70,8 @@ class OperatorsBuilder {
                          std::vector<CallForm> forms) const;
   void add_place(uint32_t path, const Place& place, const OperatorFacts& facts);
   void add_types();
+  bool counts_for_model(const std::string& phase) const;
+  void add_model();
 
   const ReportSources& from_;
   const TraceTables& tables_;
@@ -77,6 +82,9 @@ class OperatorsBuilder {
   std::map<std::pair<uint32_t, std::string>, Place> places_;  // (operator's path, phase)
   std::unordered_map<uint32_t, uint64_t> launches_;           // by path, in all phases
   std::unordered_set<uint32_t> products_;                     // paths that do matrix work, or may
+  bool forward_ = false;                     // launches are known to have run forward
+  std::map<std::string, ModelFlop> models_;  // by phase
+  ModelFlop unclear_;  // of launches in phases that do not count, which may have run forward
   OperatorsReport report_;
 };
 

@@ -55,9 +55,15 @@ std::string wall_missing(const UtilizationMethod* m, const Report& report) {
 }
 
 ShownFigure wall_figure(const char* name, const UtilizationMethod* m, const Report& report,
-                        const char* definition) {
+                        std::string definition) {
   if (m == nullptr || !m->wall.known()) return {name, "-", wall_missing(m, report), Tone::kDim};
-  return {name, share_text(m->wall), definition};
+  return {name, share_text(m->wall), std::move(definition)};
+}
+
+std::string mfu_definition(const Report& report) {
+  const ModelFlop& model = report.operators.model;
+  const bool part = !report.utilization.given_formula_ns && model.lacks_some();
+  return "FLOP by formula / (wall time x peak)" + (part ? "; " + model.coverage() : "");
 }
 
 ShownFigure kernel_time_figure(const Report& report) {
@@ -201,7 +207,7 @@ std::vector<ShownFigure> screen_figures(const Report& report) {
   const UtilizationReport& u = report.utilization;
   std::vector<ShownFigure> figures = {
       wall_figure("HFU", u.hfu(), report, "executed FLOP / (wall time x peak)"),
-      wall_figure("MFU", u.mfu(), report, "FLOP by formula / (wall time x peak)"),
+      wall_figure("MFU", u.mfu(), report, mfu_definition(report)),
       executed_figure(report),
       kernel_time_figure(report),
       ratio_figure(report),

@@ -69,7 +69,8 @@ void check_network(const Report& r, uint64_t steps) {
   CHECK(r.operators.layers[1].name == "fc");
   CHECK(r.operators.layers[1].ratio == 2.0);
   CHECK(r.operators.layers[1].expected->value() == 2.0);
-  CHECK(r.operators.layers[1].backward_formula.flop == static_cast<u128>(4 * kLinear) * steps);
+  CHECK(whole(r.operators.layers[1].backward_model.flop()) ==
+        static_cast<u128>(4 * kLinear) * steps);
   CHECK(r.operators.joined == 3 * steps);
   // The convolution is the first layer; linear's two products of backward are its own.
   REQUIRE(r.operators.by_forward.size() == 2);
@@ -78,7 +79,7 @@ void check_network(const Report& r, uint64_t steps) {
   check_pair(by_forward(r, "aten::linear"), 2 * kLinear * times, 4 * kLinear * times, 2, 2);
   CHECK(by_forward(r, "aten::linear").forward.time.ns == 100 * steps);
   CHECK(by_forward(r, "aten::linear").backward.time.ns == 200 * steps);
-  CHECK(by_forward(r, "aten::linear").backward_formula.flop ==
+  CHECK(whole(by_forward(r, "aten::linear").backward_model.flop()) ==
         static_cast<u128>(4 * kLinear) * steps);
 }
 
@@ -405,8 +406,8 @@ TEST_CASE("operators: recomputation is apart from what the model needs") {
   s.launch(kAutograd, {s.at(kernel, s.path({kNode + "CheckpointFunctionBackward", mm}), 1)});
   const Report r = s.reduce();
   CHECK(type_of(r, "aten::mm", "recompute").cause == "recompute");
-  CHECK(r.operators.formula_flop == 1024);
-  CHECK(r.operators.recompute_flop == 1024);
+  CHECK(model_flop(r) == 1024);
+  CHECK(r.operators.recompute.flop == 1024);
   CHECK(by_forward(r, "aten::mm").recompute.flop == 1024);
   CHECK(by_forward(r, "aten::mm").backward.launches == 0);
 }
