@@ -7,7 +7,7 @@
 set -eu
 build=$(realpath "${1:?use: make.sh BUILD_FOLDER}")
 cd "$(dirname "$0")"
-for name in training simulated other_rank killed damaged; do
+for name in training simulated other_rank killed damaged covered_in_part; do
   "$build/test-bin/make_traces" "$name" > "$name.pb"
   cp "$name.pb" ../fuzz/corpus/fuzz_flopreduce/
 done
