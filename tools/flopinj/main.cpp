@@ -94,9 +94,10 @@ void add_run_options(CommandLine& run, Options& options) {
   add_recording_options(run, options, false);
   run.add_flag("--preload", options.preload,
                "Also preload the library, for programs that clear the injection variables");
-  run.add_flag("--torch", options.torch,
-               "Name modules and operators of the first network that trains with PyTorch, in as many "
-               "steps as cost under 1 % of the time. Needs flopinj's Python package");
+  run.add_flag(
+      "--torch", options.torch,
+      "Name modules and operators of the first network that trains with PyTorch, in as many "
+      "steps as cost under 1 % of the time. Needs flopinj's Python package");
   run.add_flag("--summary", options.summary,
                "When the program has ended, replace each trace by its summary (NAME.sum), which "
                "long runs hardly make larger. flopinj stays until then, as the program's parent. A "
