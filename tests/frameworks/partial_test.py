@@ -83,8 +83,11 @@ class Partial(unittest.TestCase):
                 shares = [{row["phase"]: row["flop_share"] for row in of["phases"]
                            if row["phase"] != "unnamed"} for of in (whole, part)]
                 self.assertEqual(*shares)
-                self.assertIsNone(part["figures"]["mfu"])
-                self.assertIn("mfu_at_least", part["figures"])
+                mfu, hfu = ([compare.figure(of["figures"], figure) for of in (whole, part)]
+                            for figure in ("mfu", "hfu"))
+                self.assertAlmostEqual(mfu[1] / hfu[1], mfu[0] / hfu[0], places=12)
+                self.assertTrue(part["figures"].get("mfu_estimated") or
+                                "mfu_at_least" in whole["figures"])
 
     def test_of_others(self):
         for name in NAMES:

@@ -66,7 +66,7 @@ void LaunchWorths::set_work_lines(const Place& place, LaunchWorth& worth) const 
     return;
   }
   const auto model = model_.at(place.path, place.rule);
-  if (!model) return;
+  if (!model || model->of_others) return;
   const double share = std::min(1.0, model->share);
   worth.work_line = LostLine::kModel;
   worth.padding_fs =

@@ -214,12 +214,15 @@ void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
   mark({kIdleBetweenSteps, kProfiler}, summed, Mark::kAtLeast);
   mark({kIdleCopies}, summed || lost_copies || !all_copies_known(tables), Mark::kAtLeast);
   mark({kIdleLongGaps, kIdleShortGaps}, summed, Mark::kAtMost);
+  // Where names were off nothing says what is done twice, and what is the model's.
+  mark({kRecompute}, !report.named.whole(), Mark::kAtLeast);
   if (report.utilization.given_formula_ns || !report.operators.model.known()) return;
   // Work of the model without a formula is in other FLOP, and so is its padding.
   const ModelFlop& model = report.operators.model;
   mark({kModel}, true, model.marks());
   mark({kPadding}, true, model.padding_marks());
-  mark({kOtherFlop}, model.lacks_some(), Mark::kAtMost);
+  mark({kModel, kPadding}, !report.named.whole(), Mark::kAtLeast);
+  mark({kOtherFlop}, model.lacks_some() || !report.named.whole(), Mark::kAtMost);
 }
 
 // What the model's FLOP by formula are more than operators executed, at peak. Where launches are

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "phases/phases.h"
+#include "report/named_part.h"
+
 namespace flopinj::reduce {
 namespace {
 
@@ -37,15 +40,24 @@ ModelWork::ModelWork(const ReportSources& from, const Report& report) : from_(fr
             .complete = report.total.flop_complete()};
     return;
   }
-  for (const OperatorReport& place : report.operators.places)
-    if (place.of_model)
-      operators_.insert_or_assign({place.path, place.phase}, part_of(place, report));
+  double model_ns = 0;
+  for (const OperatorReport& place : report.operators.places) {
+    if (!place.of_model) continue;
+    operators_.insert_or_assign({place.path, place.phase}, part_of(place, report));
+    model_ns += model_least_ns(place, report).value_or(0);
+  }
+  if (report.named.drawn)
+    unnamed_ = {.share = model_ns / named_work(report).roof.compute_ns,
+                .each_fs = {},
+                .of_others = true,
+                .complete = false};
 }
 
 std::optional<ModelWork::Part> ModelWork::at(uint32_t path, uint32_t rule) const {
   const std::string& phase = from_.rules.rules()[rule].phase;
   if (phase == "recompute") return std::nullopt;
   if (all_) return all_;
+  if (phase == kUnnamedPhase) return unnamed_;
   const uint32_t its = from_.operators.operator_of(path);
   if (its == kNoIndex) return std::nullopt;
   const auto found = operators_.find({its, phase});

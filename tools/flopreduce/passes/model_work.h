@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "phases/phases.h"
 #include "report/build_report.h"
 
 namespace flopinj::reduce {
@@ -28,19 +27,20 @@ class ModelWork {
     // Instead of that, for MFU: the formula's time at peak, in equal parts to all launches, where
     // their work does not say whose it is.
     std::optional<double> each_fs = {};
+    bool of_others = false;  // it is that of launches with names; of one launch it is not known
     bool complete =
         true;  // no launches are unmeasured, of the operator, or where one number is given
     double of(double least_fs) const { return each_fs.value_or(least_fs * share); }
   };
   // Nothing where it is of no formula. By TraceTables::paths and PhaseRules::rules().
   std::optional<Part> at(uint32_t path, uint32_t rule) const;
-  // Whether names were off: whose work it is is not known.
-  bool unnamed(uint32_t rule) const { return from_.rules.rules()[rule].phase == kUnnamedPhase; }
 
  private:
   const ReportSources& from_;
   std::map<std::pair<uint32_t, std::string>, Part> operators_;  // by (path, phase)
   std::optional<Part> all_;  // of work but recomputation, where one number is given
+  // Of launches without names, where those with names are drawn from all: what these are of.
+  std::optional<Part> unnamed_;
 };
 
 }  // namespace flopinj::reduce

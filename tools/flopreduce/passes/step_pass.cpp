@@ -76,7 +76,6 @@ const StepPass::OfRow& StepPass::row_of(const RowTable& rows, uint32_t row, cons
   OfRow& of = rows_[row];
   if (std::exchange(of.known, true) || row == RowTable::kDiscard) return of;
   const RowTable::Info& info = rows.info(row);
-  of.unnamed = model_.unnamed(info.rule);
   const auto part = model_.at(info.path, info.rule);
   if (!part) return of;
   of.model_fs = static_cast<u128>(part->of(static_cast<double>(one.least_fs)) + 0.5);
@@ -102,7 +101,6 @@ void StepPass::launches(const RowTable& rows, const LaunchPiece& piece) {
     const OfRow& model = row_of(rows, piece.row[i], one);
     add_saturating(step.model_fs, model.model_fs);
     add_saturating(step.saved_fs, model.saved_fs);
-    if (model.unnamed) add_saturating(step.unnamed_fs, one.least_fs);
     if (piece.duration_ns[i] != LaunchPiece::kNoTime && !piece.windowed)
       step.gpu_ns += piece.duration_ns[i];
     else

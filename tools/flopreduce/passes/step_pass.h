@@ -71,7 +71,6 @@ class StepPass final : public LaunchConsumer {
   struct OfRow {
     bool known = false;
     u128 model_fs = 0, saved_fs = 0;
-    bool unnamed = false;
   };
   const OfRow& row_of(const RowTable& rows, uint32_t row, const StepLaunch& one);
   std::vector<OfRow> rows_;

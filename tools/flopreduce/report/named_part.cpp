@@ -30,6 +30,8 @@ void find_named_part(const TraceTables& tables, const PhaseRules& rules, Report&
   NamedPart& part = report.named;
   const Work& without = phase_work(report, kUnnamedPhase);
   part.launches_without = without.launches;
+  part.much_nameless = static_cast<double>(part.nameless.matrix_flop) >
+                       kRatioTolerance * static_cast<double>(report.total.matrix_flop);
   if (part.launches_without == 0) return;
   count_steps_with_names(tables, part);
   uint64_t in_steps = 0;

@@ -147,9 +147,13 @@ struct NamedPart {
   uint64_t steps = 0, steps_with = 0;  // of flopinj.torch's; 0: not known
   double scale = 1;  // the run's work at peak / that of the part with names; only where it is drawn
 
-  bool whole() const { return launches_without == 0 && nameless.matrix_flop == 0; }
-  // Of a model's figure that is scaled so.
-  Mark mark() const { return mark_if(drawn, Mark::kEstimate); }
+  bool much_nameless = false;  // more matrix work than kRatioTolerance
+
+  bool whole() const { return launches_without == 0 && !much_nameless; }
+  // Of the model's FLOP, scaled so.
+  Mark mark() const {
+    return drawn && !much_nameless ? Mark::kEstimate : mark_if(!whole(), Mark::kAtLeast);
+  }
 };
 
 struct Reason {

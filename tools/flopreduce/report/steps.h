@@ -40,13 +40,11 @@ struct StepWork {
   u128 gpu_ns = 0;       // sum of the kernels' times
   u128 model_fs = 0;     // that the peaks allow for the model's FLOP, by operators' formulas
   u128 saved_fs = 0;     // of it, beyond least_fs: what operators did without
-  u128 unnamed_fs = 0;   // of least_fs: of launches without names, whose model FLOP nothing says
 
   template <typename Self>
   static auto packed(Self& of) {
     return std::tie(of.launches, of.unmeasured, of.unscreened, of.estimated, of.no_peak, of.untimed,
-                    of.by_mean, of.flop, of.least_fs, of.gpu_ns, of.model_fs, of.saved_fs,
-                    of.unnamed_fs);
+                    of.by_mean, of.flop, of.least_fs, of.gpu_ns, of.model_fs, of.saved_fs);
   }
   bool flop_complete() const { return unmeasured + unscreened == 0; }
   void add_launches(uint64_t count, const StepLaunch& each);

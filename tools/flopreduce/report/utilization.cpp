@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/named_part.h"
 #include "report/report.h"
 
 namespace flopinj::reduce {
@@ -154,15 +155,16 @@ Figure formula_least_ns(const Report& report) {
     ns += *its;
     executed.add(place.work);
   }
-  return {ns, report.operators.model.marks() | flop_mark(executed)};
+  return {ns * report.named.scale,
+          report.operators.model.marks() | flop_mark(executed) | report.named.mark()};
 }
 
 // What the user says goes before what the operators' names say.
 void add_formula(const UtilizationOptions& options, Report& report) {
   const OperatorsReport& operators = report.operators;
   Figure flop = Figure::unknown(
-      "no operator with a formula is named (PyTorch: emit_nvtx(record_shapes=True)), and no "
-      "--formula-flop is given");
+      "no operator with a formula is named (PyTorch: flopinj run --torch), and no --formula-flop "
+      "is given");
   std::string basis = "by operators' formulas";
   bool given = true;
   if (options.formula_flop) {
@@ -177,6 +179,10 @@ void add_formula(const UtilizationOptions& options, Report& report) {
     if (has(flop.marks(), Mark::kAtMost)) basis += ", at most: not every gradient is known";
     if (has(flop.marks(), Mark::kEstimate))
       basis += ", about: of attention half, or of products what was executed, and no name says it";
+    if (!report.named.whole()) {
+      flop = (flop * report.named.scale).with(report.named.mark());
+      basis += ", of " + names_text(report);
+    }
   }
   UtilizationReport& out = report.utilization;
   Figure least_ns =
@@ -211,6 +217,10 @@ void add_theory(const UtilizationOptions& options, const Work& step, Report& rep
     flop = flop.with(Mark::kAtLeast);
     least_ns = least_ns.with(Mark::kAtLeast);
     basis += ", at least: launches of other may have run forward";
+  }
+  if (!report.named.whole()) {
+    flop = flop.with(Mark::kAtLeast);
+    least_ns = least_ns.with(Mark::kAtLeast);
   }
   report.utilization.methods.push_back(method("theory", basis + ", forward and backward time",
                                               flop * 3, least_ns * 3, step, report));
@@ -265,6 +275,11 @@ void build_utilization(const UtilizationOptions& options, Report& report) {
   const Work step = phases_named(report, {"forward", "loss", "recompute", "backward"});
   const auto add = [&](const char* name, const char* basis, Figure flop, const Work& work) {
     Figure least_ns = flop.known() ? executed_least_ns(work) : flop;
+    // Over the wall time of all.
+    if (&work == &step && !report.named.whole()) {
+      flop = flop.with(Mark::kAtLeast);
+      least_ns = least_ns.with(Mark::kAtLeast);
+    }
     out.methods.push_back(method(name, basis, std::move(flop), std::move(least_ns), work, report));
   };
   add("executed", "the whole recording", executed(report.total), report.total);

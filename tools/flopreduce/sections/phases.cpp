@@ -89,7 +89,7 @@ Section phases_section(const Report& report) {
     out.below.push_back({"Phases and their shares are of " + names_text(report) +
                              ". The rest is unnamed, and its share is of all.",
                          Tone::kWarn});
-  if (const Work& nameless = report.named.nameless; nameless.matrix_flop > 0)
+  if (const Work& nameless = report.named.nameless; report.named.much_nameless)
     out.below.push_back({to_grouped(nameless.launches) + " launches of other" +
                              flop_in_brackets(nameless) +
                              " are by no operator that has a name: they may be of any phase.",

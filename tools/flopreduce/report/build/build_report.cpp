@@ -377,7 +377,7 @@ Report Builder::build() {
   std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
   find_named_part(tables_, from_.rules, report_);
   // Without a name nothing has a formula. Where all of other counts, it is in there already.
-  if (report_.named.launches_without > 0)
+  if (report_.named.launches_without > 0 && !report_.named.drawn)
     report_.operators.model += ModelFlop::without_formula(phase_work(report_, kUnnamedPhase), true);
   if (forward.launches > 0)
     report_.operators.model += ModelFlop::without_formula(report_.named.nameless, true);

@@ -136,9 +136,7 @@ Figure model_least_time(const UtilizationOptions& options, const StepWork& kept,
     return all *
            (static_cast<double>(steps.count) / static_cast<double>(steps.count + steps.skipped));
   const bool shared_out = u.given_formula_ns && !report.total.flop_complete();
-  const bool drawn = report.named.drawn && !u.given_formula_ns && kept.unnamed_fs < kept.least_fs;
-  const double scale = drawn ? quotient(kept.least_fs, kept.least_fs - kept.unnamed_fs) : 1;
-  return {static_cast<double>(kept.model_fs) / 1e6 * scale,
+  return {static_cast<double>(kept.model_fs) / 1e6,
           all.marks() | mark_if(shared_out, Mark::kEstimate)};
 }
 
@@ -198,7 +196,6 @@ void StepWork::add(const StepWork& o) {
   add_saturating(gpu_ns, o.gpu_ns);
   add_saturating(model_fs, o.model_fs);
   add_saturating(saved_fs, o.saved_fs);
-  add_saturating(unnamed_fs, o.unnamed_fs);
 }
 
 void count_steps(const TraceTables& tables, const UtilizationOptions& options, Report& report) {
