@@ -76,7 +76,7 @@ class Importing(unittest.TestCase):
 class Examples(unittest.TestCase):
 
     def test_those_in_the_sources(self):
-        for name in ("_programs", "_control", "_marks", "_record"):
+        for name in ("_programs", "_control", "_marks", "_record", "torch.sampling"):
             result = doctest.testmod(importlib.import_module(f"flopinj.{name}"))
             self.assertGreater(result.attempted, 0, name)
             self.assertEqual(result.failed, 0, name)
@@ -91,6 +91,48 @@ class Examples(unittest.TestCase):
         self.assertEqual(f"flopinj: {caught.exception}", said.stderr.strip())
         self.assertIn("--budget", str(caught.exception))
         self.assertEqual(caught.exception.exit_code, said.returncode)
+
+
+class Sampling(unittest.TestCase):
+    """Which steps of a training have names, by what names cost of a step."""
+
+    @staticmethod
+    def steps(count, cost, known=True, length=lambda step: 1.0):
+        """Those with names, and their share of the time."""
+        from flopinj.torch.sampling import Sampling
+
+        sampling, named, all_named, elapsed, spent = Sampling(), True, [], 0.0, 0.0
+        for step in range(count):
+            seconds = length(step) + (cost if named else 0)
+            elapsed += seconds
+            if named:
+                all_named.append(step)
+                spent += cost
+            named = sampling.next(seconds, named, cost if named and known else None)
+        return all_named, spent / elapsed
+
+    def test_all_where_that_is_cheap(self):
+        self.assertEqual(self.steps(300, 0.009)[0], list(range(300)))
+
+    def test_they_cost_a_hundredth(self):
+        for cost in (0.02, 0.1, 0.5):
+            for known in (True, False):  # else steps are compared
+                with self.subTest(cost=cost, known=known):
+                    named, share = self.steps(1000, cost, known)
+                    self.assertEqual(named[:3], [0, 1, 2])
+                    self.assertLessEqual(share, 0.01)
+                    self.assertGreater(share, 0.008)
+
+    def test_they_are_spread_over_all_of_the_run(self):
+        named, _ = self.steps(1000, 0.1)
+        for tenth in range(10):
+            self.assertTrue(any(100 * tenth <= step < 100 * (tenth + 1) for step in named))
+        periods = {step % 10 for step in named}
+        self.assertGreater(len(periods), 5)  # no period of the program's is met again and again
+
+    def test_a_slow_step_does_not_count_for_others(self):
+        named, _ = self.steps(100, 0.1, length=lambda step: 60.0 if step == 50 else 1.0)
+        self.assertLess(len([step for step in named if step > 50]), 20)
 
 
 class Failures(unittest.TestCase):

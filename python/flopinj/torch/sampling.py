@@ -73,7 +73,7 @@ class Sampling:
         return self._draws(_middle(self._plain), _middle(self._costs))
 
     def _draws(self, each: float, cost: float) -> bool:
-        stretch = max(1, math.ceil(cost / (SHARE * each))) if each > 0 else FIRST
+        stretch = max(1, math.ceil(cost / (SHARE * each) - 1e-6)) if each > 0 else FIRST
         if stretch == 1:
             self._left, self._due = 0, False
             return True
