@@ -1,4 +1,4 @@
-"""Names for PyTorch's modules and operators, by NVTX, in as many steps of a training as cost little.
+"""Names for PyTorch's modules and operators, by NVTX, in steps of a training.
 
     import flopinj.torch
 
@@ -70,7 +70,8 @@ class Annotation:
         self._sampling = Sampling() if steps == SAMPLED else None
         self._model: Callable[[], torch.nn.Module | None] = lambda: None
         self._modules = False
-        self._names: Callable[[], Any] | None = None  # makes a context in which operators have names
+        # Makes a context in which operators have names.
+        self._names: Callable[[], Any] | None = None
         self._always: list[Any] = []  # hooks that stay
         self._handles: list[Any] = []
         self._here = _Open()
