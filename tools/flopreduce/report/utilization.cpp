@@ -211,7 +211,11 @@ void add_theory(const UtilizationOptions& options, const Work& step, Report& rep
     flop = executed(forward);
     least_ns = flop.known() ? executed_least_ns(forward) : flop;
     basis = "3 x forward as executed";
-    if (model.known()) basis += " (" + model.coverage() + " by formulas)";
+    if (model.known()) {  // executed FLOP have padding, and what a mask leaves out
+      basis += " (" + model.coverage() + " by formulas)";
+      flop = flop.with(Mark::kEstimate);
+      least_ns = least_ns.with(Mark::kEstimate);
+    }
   }
   if (!options.forward_flop && (report.unclear.flop > 0 || !report.unclear.flop_complete())) {
     flop = flop.with(Mark::kAtLeast);
