@@ -316,8 +316,7 @@ void Reducer::name_sources(const TraceTables& tables, Report& report) const {
   for (size_t i = 0; i < tables.traces.size(); ++i)
     report.traces[i].damage = damage_line(tables.traces[i]);
   damage.list(report);
-  if (report.ratio.verdict != RatioVerdict::kNone && lacks_launches(report))
-    report.ratio.verdict = RatioVerdict::kUndecided;
+  if (lacks_launches(report)) report.ratio.leave_undecided("parts of the traces are lost");
   for (const auto& error : errors_) report.errors.push_back(error.message);
   report.partial = report.partial || !errors_.empty();
 }

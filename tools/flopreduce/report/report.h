@@ -283,9 +283,11 @@ struct LayerReport {
 struct ExpectedRatio {
   double least = 0, most = 0;
   std::string basis;  // what is not plain about it, and what is assumed; may be empty
-  // Of some products nothing shows which gradients were computed, and both are taken for granted;
-  // or it is of a part of the matrix work.
-  bool assumed = false;
+  // Why it is no evidence, in one line: of some products nothing shows which gradients were
+  // computed, and both are taken for granted; or it is of a part of the matrix work. Empty where
+  // it rests on calls that were seen, and on all of them.
+  std::string lacks{};
+  bool assumed() const { return !lacks.empty(); }
   bool certain() const { return most - least <= 1e-9 * most; }
   // Nothing where it is a range.
   std::optional<double> value() const { return certain() ? std::optional(most) : std::nullopt; }
@@ -293,11 +295,10 @@ struct ExpectedRatio {
 
 // Whether backward / forward of matrix work is as expected, kRatioTolerance left aside.
 enum class RatioVerdict : uint8_t {
-  kNone,     // the ratio or the expectation is not known
-  kInside,   // of the expected range, or at the expected value
-  kOutside,  // the whole 95 % interval of the ratio is
-  // The interval reaches beyond the expected range or is not known, or launches are lost.
-  kUndecided,
+  kNone,       // the ratio or the expectation is not known
+  kInside,     // of the expected range, or at the expected value
+  kOutside,    // the whole 95 % interval of the ratio is
+  kUndecided,  // RatioReport::undecided says why
 };
 // What padded tiles and multiply-adds outside of products may add without a mention: a convention.
 inline constexpr double kRatioTolerance = 0.01;
@@ -314,6 +315,13 @@ struct RatioReport {
   Figure matrix_ratio;
   std::optional<Limits> matrix_interval;  // of 95 %, where launches vary
   RatioVerdict verdict = RatioVerdict::kNone;
+  std::string undecided;  // why, where the verdict is kUndecided
+  // Takes a verdict back, where there is one.
+  void leave_undecided(std::string why) {
+    if (verdict == RatioVerdict::kNone) return;
+    verdict = RatioVerdict::kUndecided;
+    undecided = std::move(why);
+  }
   // f1 and its parts: matrix FLOP of first layers, and of the forward ranges that have layers.
   std::optional<double> first_layer_share;
   u128 first_layers_flop = 0, layered_flop = 0;

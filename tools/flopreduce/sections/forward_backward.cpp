@@ -21,7 +21,8 @@ Figure time_where_any(const Work& work) { return work.launches > 0 ? gpu_time_of
 // An upper bound where it is a range.
 Figure expected_figure(const std::optional<ExpectedRatio>& expected) {
   if (!expected) return {};
-  return {expected->most, mark_if(!expected->certain(), Mark::kAtMost)};
+  return {expected->most, mark_if(!expected->certain(), Mark::kAtMost) |
+                              mark_if(expected->assumed(), Mark::kEstimate)};
 }
 
 Columns<Pair> pair_columns(const char* name, const char* of_name) {
@@ -94,7 +95,7 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
       "computed, else the same");
   c.flag(
       "expected_ratio_assumed", "assumed",
-      [](const Pair& r) { return r.expected && r.expected->assumed; },
+      [](const Pair& r) { return r.expected && r.expected->assumed(); },
       "nothing shows which gradients of some products were computed, and both are assumed, or it "
       "is "
       "of a part of the matrix work; the basis says so");

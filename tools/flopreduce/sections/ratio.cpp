@@ -38,10 +38,7 @@ std::string verdict_text(const RatioReport& r) {
              (below ? "below" : "above") + off;
     }
     case RatioVerdict::kUndecided:
-      if (!has(r.matrix_ratio.marks(), Mark::kEstimate))
-        return "not decided, parts of the traces are lost";
-      return r.matrix_interval ? "not decided, the 95 % interval of the ratio reaches beyond it"
-                               : "not decided, the estimates have no interval";
+      return "undecided: " + r.undecided;
     case RatioVerdict::kNone:
       break;
   }
@@ -73,7 +70,7 @@ std::vector<RatioRow> ratio_rows(const Report& report) {
   };
   const auto expected = [&](double ExpectedRatio::*end_of) {
     return end(r.expected, end_of)
-        .with(mark_if(r.expected && r.expected->assumed, Mark::kEstimate));
+        .with(mark_if(r.expected && r.expected->assumed(), Mark::kEstimate));
   };
   const std::string basis = r.expected ? r.expected->basis : r.expected_missing;
   return {{"backward / forward", r.ratio, ratio_note(report)},
@@ -100,8 +97,9 @@ Columns<RatioRow> ratio_columns() {
          "is named so");
   c.text("verdict", "verdict", &RatioRow::verdict,
          "of matrix work, with all of its interval, against the expected value or range, 1 % left "
-         "aside: inside, outside, or undecided where the interval reaches beyond it or is not "
-         "known, and where damage took launches; null where there is no ratio or no expectation");
+         "aside: inside, outside, or undecided where the expectation is assumed or of a part, the "
+         "interval reaches beyond it or is not known, or damage took launches; the note says "
+         "which; null where there is no ratio or no expectation");
   return c;
 }
 

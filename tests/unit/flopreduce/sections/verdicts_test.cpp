@@ -300,7 +300,8 @@ TEST_CASE("why backward / forward is not known") {
 }
 
 TEST_CASE("an estimated ratio is judged by its interval") {
-  // Forward is 1000 matrix FLOP. Backward's kernel varies: samples from windows far apart.
+  // Two layers alike in forward. The second has both gradients, by its kernels' names; the first
+  // one or both, and its kernel varies: samples from windows far apart.
   const auto ratio = [](const std::vector<double>& fma) {
     TraceBuilder t;
     header(t);
@@ -310,24 +311,32 @@ TEST_CASE("an estimated ratio is judged by its interval") {
     t.group(1, "sass", sass_metrics());
     t.kernel(1, "gemm", 11);
     t.kernel(2, "varies", 12);
+    t.kernel(3, "dgrad", 13);
+    t.kernel(4, "wgrad", 14);
     t.path(1, 0, "forward");
     t.path(2, 1, "a");
     t.path(3, 1, "b");
     t.path(4, 0, "backward");
-    t.samples(1, 1, {sass(0, 0, 250)});
+    t.path(5, 4, "a");
+    t.path(6, 4, "b");
+    for (const uint32_t kernel : {1, 3, 4}) t.samples(1, kernel, {sass(0, 0, 250)});
     uint32_t window = 2;
     for (const double value : fma) {
       const uint64_t place = 1000 * (2 * window - 3) / (2 * fma.size());  // evenly spread
       t.placed_sample(1, 2, window, place, sass(0, 0, value));
       ++window;
     }
-    t.tally({{1, 500, 500, 500, 2}, {1, 500, 500, 500, 3}, {2, 1000, 1000, 1000, 4}});
-    t.ledger(2000, 2000, 0);
+    t.tally({{1, 500, 500, 500, 2},
+             {1, 500, 500, 500, 3},
+             {2, 1000, 1000, 1000, 5},
+             {3, 500, 500, 500, 6},
+             {4, 500, 500, 500, 6}});
+    t.ledger(3000, 3000, 0);
     t.end();
     return reduce_bytes({t.bytes()});
   };
   // Expected are 1.5 to 2 times 500 FLOP a launch. Close samples around 1.75 times:
-  const Report close = ratio({437, 438, 437, 438, 437, 438});
+  const Report close = ratio({187, 188, 187, 188, 187, 188});
   REQUIRE(close.ratio.expected);
   CHECK(close.ratio.expected->least == Approx(1.5));
   CHECK(close.ratio.expected->most == Approx(2));
@@ -337,17 +346,17 @@ TEST_CASE("an estimated ratio is judged by its interval") {
   CHECK(close.ratio.verdict == RatioVerdict::kInside);
   CHECK(says(text_of(close), "~ 1.75"));
   // Far from it, whatever the launches between did.
-  CHECK(ratio({900, 901, 900, 901, 900, 901}).ratio.verdict == RatioVerdict::kOutside);
+  CHECK(ratio({650, 651, 650, 651, 650, 651}).ratio.verdict == RatioVerdict::kOutside);
   // From nothing to twice the expected: nothing is decided, though the mean is inside.
-  const Report wide = ratio({440, 440, 10, 870, 12, 868});
+  const Report wide = ratio({190, 190, 10, 370, 12, 368});
   CHECK(*wide.ratio.matrix_ratio.number() > 1.5);
   CHECK(*wide.ratio.matrix_ratio.number() < 2);
   CHECK(wide.ratio.verdict == RatioVerdict::kUndecided);
-  CHECK(says(text_of(wide), "not decided, the 95 % interval of the ratio reaches beyond it"));
+  CHECK(says(text_of(wide), "undecided: the 95 % interval of the ratio reaches beyond it"));
   // Two windows have no interval.
-  const Report few = ratio({430, 445});
+  const Report few = ratio({180, 195});
   CHECK(few.ratio.verdict == RatioVerdict::kUndecided);
-  CHECK(says(text_of(few), "not decided, the estimates have no interval"));
+  CHECK(says(text_of(few), "undecided: the estimates have no interval"));
 }
 
 TEST_CASE("two processes of one name have different names, the same ones everywhere") {
@@ -510,20 +519,22 @@ TEST_CASE("a ratio is not judged where damage took launches") {
   t.stream();
   t.group(1, "sass", sass_metrics());
   t.kernel(1, "gemm", 11);
+  t.kernel(2, "wgrad", 12);
   t.path(1, 0, "forward");
   t.path(2, 1, "a");
   t.path(3, 1, "b");
   t.path(4, 0, "backward");
-  t.samples(1, 1, {sass(0, 0, 50)});
-  t.launches({{1, 100, 2}, {1, 100, 3}, {1, 100, 4}});
+  t.path(5, 4, "b");
+  for (const uint32_t kernel : {1, 2}) t.samples(1, kernel, {sass(0, 0, 50)});
+  t.launches({{1, 100, 2}, {1, 100, 3}, {1, 100, 3}, {2, 100, 5}});
   TraceBuilder lost = t;
   t.end();
-  CHECK(reduce_bytes({t.bytes()}).ratio.verdict == RatioVerdict::kOutside);  // 0.5 of 1.5
+  CHECK(reduce_bytes({t.bytes()}).ratio.verdict == RatioVerdict::kOutside);  // 1/3 of 2/3
   lost.skip_sequence(1);  // which may have held the rest of backward
   lost.end();
   const Report r = reduce_bytes({lost.bytes()});
   CHECK(r.ratio.verdict == RatioVerdict::kUndecided);
-  CHECK(says(text_of(r), "not decided, parts of the traces are lost"));
+  CHECK(says(text_of(r), "undecided: parts of the traces are lost"));
 }
 
 TEST_CASE("GPU time is one figure; what measuring added to it has another name") {

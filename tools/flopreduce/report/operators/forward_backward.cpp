@@ -82,7 +82,7 @@ ExpectedRatio ForwardBackwardBuilder::LayerKernels::expected(bool first) const {
     return {1, 1, "no weight gradient (kernels named for the input's gradient only)"};
   const std::string unknown = " (its kernels' names do not say which)";
   if (first) return {1, 2, "with or without input gradient" + unknown};
-  return {2, 2, "both gradients assumed" + unknown, true};
+  return {2, 2, "both gradients assumed" + unknown, lacks_gradients(1)};
 }
 
 void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phase, uint32_t kernel,
@@ -177,7 +177,7 @@ void ForwardBackwardBuilder::Sum::add(const Sum& other) {
   least += other.least;
   most += other.most;
   known = known && other.known;
-  assumed = assumed || other.assumed;
+  assumed += other.assumed;
   again = again || other.again;
   for (const std::string& text : other.basis)
     if (std::find(basis.begin(), basis.end(), text) == basis.end()) basis.push_back(text);
@@ -186,7 +186,7 @@ void ForwardBackwardBuilder::Sum::add(const Sum& other) {
 std::optional<ExpectedRatio> ForwardBackwardBuilder::Sum::ratio() const {
   constexpr size_t kMostShown = 3;
   if (!known || matrix <= 0) return std::nullopt;
-  ExpectedRatio ratio{least / matrix, most / matrix, {}, assumed};
+  ExpectedRatio ratio{least / matrix, most / matrix, {}, lacks_gradients(assumed / matrix)};
   for (size_t i = 0; i < basis.size() && i < kMostShown; ++i)
     ratio.basis += (i == 0 ? "" : "; ") + basis[i];
   if (basis.size() > kMostShown)
@@ -219,7 +219,7 @@ ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
   if (backward.found == ExpectedBackward::Found::kKnown) {
     sum.least = sum.matrix * backward.least;
     sum.most = sum.matrix * backward.most;
-    sum.assumed = backward.assumed;
+    sum.assumed = backward.assumed ? sum.matrix : 0;
     if (!backward.text.empty()) because(backward.what);
   } else if (backward.found == ExpectedBackward::Found::kMixed) {
     sum.known = false;
@@ -228,7 +228,7 @@ ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
     sum.least = theory.gradients - theory.by_input;
     because("with or without input gradient");
   } else {
-    sum.assumed = true;
+    sum.assumed = sum.matrix;
     because("both gradients assumed");
   }
   return sum;
@@ -268,7 +268,7 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
     const auto found = theory_.find(path);
     return found == theory_.end() ? 0 : found->second.calls.calls;
   });
-  if (all.again && all.assumed)
+  if (all.again && all.assumed > 0)
     report.products_missing = "gradients are computed again, and not of all products is it known";
   else
     report.products_expected = all.ratio();

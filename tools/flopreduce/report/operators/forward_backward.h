@@ -12,6 +12,7 @@
 // for one of them, that one. Otherwise the first layer that has backward work gets the range from
 // one gradient to both, and any other is assumed to have both.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -28,6 +29,14 @@
 #include "tables/trace_tables.h"
 
 namespace flopinj::reduce {
+
+// ExpectedRatio::lacks, where nothing shows the gradients of this part of its matrix work.
+inline std::string lacks_gradients(double part) {
+  if (part <= 0) return {};
+  if (part >= 1) return "both gradients are assumed";
+  return "both gradients are assumed of " +
+         std::to_string(std::max(1, static_cast<int>(part * 100))) + " % of its matrix work";
+}
 
 class ForwardBackwardBuilder {
  public:
@@ -82,7 +91,8 @@ class ForwardBackwardBuilder {
   // Expectations of several operators.
   struct Sum {
     double matrix = 0, least = 0, most = 0;
-    bool known = true, assumed = false;
+    double assumed = 0;  // of `matrix`: nothing shows which gradients were computed
+    bool known = true;
     bool again = false;  // several backward passes went over one graph
     std::vector<std::string> basis;
     void add(const Sum& other);

@@ -2,6 +2,7 @@
 
 #include "analytic/operator_name.h"
 #include "report/build_report.h"
+#include "report/operators/forward_backward.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -40,10 +41,18 @@ void find_layers(const ReportSources& from, const std::vector<u128>& inclusive,
   report.first_layer_share = quotient(first, all);
 }
 
+ExpectedRatio of_a_part(ExpectedRatio expected, double share) {
+  const std::string part =
+      "of " + std::to_string(static_cast<int>(share * 100)) + " % of forward's matrix work";
+  expected.basis += (expected.basis.empty() ? "" : "; ") + part;
+  expected.lacks = "theory is " + part + (expected.lacks.empty() ? "" : "; ") + expected.lacks;
+  return expected;
+}
+
 // Of all layers that have an expectation.
 std::optional<ExpectedRatio> expected_of_layers(const Work& forward,
                                                 const OperatorsReport& operators) {
-  double least = 0, most = 0, matrix = 0;
+  double least = 0, most = 0, matrix = 0, assumed = 0;
   ExpectedRatio expected;
   bool any = false;  // a layer of matrix work is named in backward too
   for (const ForwardBackward& layer : operators.layers) {
@@ -51,6 +60,7 @@ std::optional<ExpectedRatio> expected_of_layers(const Work& forward,
     if (!layer.expected) continue;
     const auto weight = static_cast<double>(layer.forward.matrix_flop);
     matrix += weight;
+    if (layer.expected->assumed()) assumed += weight;
     least += weight * layer.expected->least;
     most += weight * layer.expected->most;
     if (!layer.expected->basis.empty() && expected.basis.size() < 256)
@@ -60,7 +70,9 @@ std::optional<ExpectedRatio> expected_of_layers(const Work& forward,
   if (!any || 2 * matrix < static_cast<double>(forward.matrix_flop)) return std::nullopt;
   expected.least = least / matrix;
   expected.most = most / matrix;
-  return expected;
+  expected.lacks = lacks_gradients(assumed / matrix);
+  const double share = matrix / static_cast<double>(forward.matrix_flop);
+  return share >= 1 - kRatioTolerance ? expected : of_a_part(std::move(expected), share);
 }
 
 // Where the trace names no layer or operator in backward.
@@ -68,7 +80,8 @@ std::optional<ExpectedRatio> expected_of_whole(const RatioReport& report) {
   if (!report.first_layer_share) return std::nullopt;
   return ExpectedRatio{2 - *report.first_layer_share, 2,
                        "first layer with or without input gradient, all layers trained: "
-                       "no range of backward names a layer"};
+                       "no range of backward names a layer",
+                       "backward names no layer"};
 }
 
 // All of the error of a side's FLOP may be of its matrix FLOP.
@@ -88,34 +101,35 @@ void add_interval(const Work& forward, const Work& backward, RatioReport& report
     report.matrix_interval = Limits{above->low / below->high, above->high / below->low};
 }
 
-RatioVerdict verdict_of(const RatioReport& report) {
+// What is assumed decides nothing: a healthy run would raise an alarm, and a fault pass for right.
+void judge(RatioReport& report) {
   const auto ratio = report.matrix_ratio.number();
-  if (!ratio || !report.expected) return RatioVerdict::kNone;
+  if (!ratio || !report.expected) return;
+  report.verdict = RatioVerdict::kInside;
+  if (report.expected->assumed()) return report.leave_undecided(report.expected->lacks);
   if (has(report.matrix_ratio.marks(), Mark::kEstimate) && !report.matrix_interval)
-    return RatioVerdict::kUndecided;
+    return report.leave_undecided("the estimates have no interval");
   const Limits found = report.matrix_interval.value_or(Limits{*ratio, *ratio});
   const double least = report.expected->least * (1 - kRatioTolerance);
   const double most = report.expected->most * (1 + kRatioTolerance);
-  if (found.high < least || found.low > most) return RatioVerdict::kOutside;
-  return found.low >= least && found.high <= most ? RatioVerdict::kInside
-                                                  : RatioVerdict::kUndecided;
+  if (found.high < least || found.low > most)
+    report.verdict = RatioVerdict::kOutside;
+  else if (found.low < least || found.high > most)
+    report.leave_undecided("the 95 % interval of the ratio reaches beyond it");
 }
 
 // Theory may be lacking of some products; multiply-adds outside of products are few.
-ExpectedRatio of_a_part(ExpectedRatio expected, const OperatorsReport& operators, u128 whole) {
+ExpectedRatio expected_of_products(const OperatorsReport& operators, u128 whole) {
   const double share = whole == 0 ? 1 : quotient(operators.products_matrix_flop, whole);
-  if (share >= 1 - kRatioTolerance && operators.products_missing.empty()) return expected;
-  expected.assumed = true;
-  expected.basis += (expected.basis.empty() ? "of " : "; of ") +
-                    std::to_string(static_cast<int>(share * 100)) + " % of forward's matrix work";
-  return expected;
+  const bool all = share >= 1 - kRatioTolerance && operators.products_missing.empty();
+  return all ? *operators.products_expected : of_a_part(*operators.products_expected, share);
 }
 
 std::optional<ExpectedRatio> expected_of(const RatioReport& report, const Work& forward,
                                          const OperatorsReport& operators) {
   if (operators.products_expected &&
       2 * operators.products_matrix_flop >= std::max<u128>(1, forward.matrix_flop))
-    return of_a_part(*operators.products_expected, operators, forward.matrix_flop);
+    return expected_of_products(operators, forward.matrix_flop);
   if (!operators.products_missing.empty()) return std::nullopt;
   if (auto expected = expected_of_layers(forward, operators)) return expected;
   return expected_of_whole(report);
@@ -148,7 +162,7 @@ RatioReport backward_forward(const ReportSources& from, const Work& forward, con
     report.expected_missing = "gradients are differentiated again: theory is of one backward pass";
   else if (report.expected = expected_of(report, forward, operators); !report.expected)
     report.expected_missing = operators.products_missing;
-  report.verdict = verdict_of(report);
+  judge(report);
   return report;
 }
 

@@ -82,9 +82,10 @@ ShownFigure kernel_time_figure(const Report& report) {
           note};
 }
 
-// "inside the expected 1.69 to 2.00"
+// "inside the expected 1.69 to 2.00", "undecided: expected ~1.96, both gradients are assumed"
 std::string verdict_words(const RatioReport& r) {
-  std::string range = "expected " + fixed(r.expected->least, 2);
+  std::string range =
+      std::string("expected ") + (r.expected->assumed() ? "~" : "") + fixed(r.expected->least, 2);
   if (!r.expected->certain()) range += " to " + fixed(r.expected->most, 2);
   switch (r.verdict) {
     case RatioVerdict::kInside:
@@ -92,7 +93,7 @@ std::string verdict_words(const RatioReport& r) {
     case RatioVerdict::kOutside:
       return "OUTSIDE the " + range;
     case RatioVerdict::kUndecided:
-      return "maybe the " + range;
+      return "undecided: " + range + ", " + r.undecided;
     case RatioVerdict::kNone:
       break;
   }

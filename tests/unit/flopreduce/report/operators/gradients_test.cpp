@@ -1,6 +1,9 @@
 // Which gradients were computed, what backward / forward should be for that, and what counts for
 // MFU. Executed figures are samples made up here; expected ones are worked out by hand.
+#include <algorithm>
+
 #include "operator_scene.h"
+#include "sections/sections.h"
 
 using namespace flopinj::test;
 using namespace flopinj::reduce;
@@ -186,8 +189,81 @@ TEST_CASE("gradients: half of the work of a later convolution is not explained a
   // Backward does as much as forward. The products' sizes are as 3 x 4 to 4 x 5 channels; expected
   // are one or two gradients of the first, two of the second.
   check_expected(r.ratio.expected, (12 + 2 * 20) / 32.0, 2);
-  CHECK(r.ratio.verdict == RatioVerdict::kOutside);
+  CHECK(r.ratio.verdict == RatioVerdict::kUndecided);
+  CHECK(r.ratio.undecided == "both gradients are assumed of 62 % of its matrix work");
   CHECK(type_of(r, "aten::convolution_backward", "backward").cause.find("unexplained") == 0);
+}
+
+// Both gradients were computed, as kernels' names say, and one of them is of half the work, or
+// twice.
+TEST_CASE("verdicts: work that is missing or doubled raises the alarm where gradients are known") {
+  for (const auto& [part, verdict] :
+       std::vector<std::pair<double, RatioVerdict>>{{0.5, RatioVerdict::kOutside},
+                                                    {1, RatioVerdict::kInside},
+                                                    {2, RatioVerdict::kOutside}}) {
+    INFO(part);
+    Scene s;
+    const Convolution one(s, "conv1", 3, 4), two(s, "conv2", 4, 5);
+    s.launch(kMain, {s.at(s.kernel("a", one.products), one.forward, 1),
+                     s.at(s.kernel("b", two.products), two.forward, 2)});
+    s.launch(kAutograd, {s.at(s.kernel("dgrad2", part * two.products), two.backward, 2),
+                         s.at(s.kernel("wgrad2", two.products), two.backward, 2),
+                         s.at(s.kernel("wgrad1", one.products), one.backward, 1)});
+    const Report r = s.reduce();
+    check_expected(r.ratio.expected, (12 + 2 * 20) / 32.0, (12 + 2 * 20) / 32.0);
+    CHECK(r.ratio.verdict == verdict);
+  }
+  // Linear layers: each gradient is a product with sizes of its own.
+  for (const auto& [part, verdict] :
+       std::vector<std::pair<double, RatioVerdict>>{{0.5, RatioVerdict::kOutside},
+                                                    {1, RatioVerdict::kInside},
+                                                    {2, RatioVerdict::kOutside}}) {
+    INFO(part);
+    Scene s(true);
+    const Linear linear(s, "net", 6, 8, 16);
+    const uint32_t kernel = s.kernel("gemm_x", part * linear.products);
+    s.launch(kMain, {s.call(linear.gemm, linear.forward, 2)});
+    s.launch(kAutograd,
+             {s.call(linear.gemm, linear.by_input, 2), s.call(kernel, linear.by_weight, 2)});
+    const Report r = s.reduce();
+    check_expected(r.ratio.expected, 2, 2);
+    CHECK(r.ratio.verdict == verdict);
+  }
+}
+
+// A fused product of a library: of its forward work no theory is known.
+TEST_CASE("verdicts: theory of a part of forward decides nothing, and the screen says so") {
+  for (const double backward : {1.0, 2.0, 5.0}) {
+    INFO(backward);
+    Scene s(true);
+    const Linear linear(s, "net", 6, 8, 16);
+    const uint32_t own = s.path({"forward", "net", "mylib::fused, sizes = [[6, 8], [8, 8]]"}),
+                   back = s.path({kNode + "GeneratedBackwardFor_mylib_fused_defaultBackward",
+                                  "GeneratedBackwardFor_mylib_fused_defaultBackward",
+                                  "mylib::fused_backward, sizes = [[6, 8], [6, 8], [8, 8]]"});
+    const double work = linear.products / 2;
+    s.launch(kMain, {s.call(linear.gemm, linear.forward, 1), s.call(s.kernel("f", work), own, 2)});
+    s.launch(kAutograd,
+             {s.call(s.kernel("b", backward * work), back, 2),
+              s.call(linear.gemm, linear.by_input, 1), s.call(linear.gemm, linear.by_weight, 1)});
+    const Report r = s.reduce();
+    REQUIRE(r.ratio.expected);
+    CHECK(r.ratio.verdict == RatioVerdict::kUndecided);
+    CHECK(r.ratio.undecided == "theory is of 66 % of forward's matrix work");
+    const auto j = json_of(r);
+    CHECK(row_of(j, "ratio", "figure", "matrix work only")["verdict"] == "undecided");
+    CHECK(text_of(r).find("undecided: theory is of 66 % of forward's matrix work") !=
+          std::string::npos);
+    const auto figures = screen_figures(r);
+    const auto ratio = std::ranges::find_if(figures, [](const ShownFigure& figure) {
+      return std::string(figure.name) == "Backward/fwd";
+    });
+    REQUIRE(ratio != figures.end());
+    CHECK(
+        ratio->note.find("undecided: expected ~2.00, theory is of 66 % of forward's matrix work") !=
+        std::string::npos);
+    CHECK(ratio->tone == Tone::kTitle);
+  }
 }
 
 TEST_CASE("gradients: layers of plain ranges have the names of their kernels as evidence") {
@@ -220,7 +296,7 @@ TEST_CASE("gradients: layers of plain ranges have the names of their kernels as 
   CHECK(layer_of(plain, "conv1").ratio == 1.0);
   check_expected(layer_of(plain, "conv2").expected, 2, 2);
   check_expected(plain.ratio.expected, 700.0 / 410, 800.0 / 410);
-  CHECK(plain.ratio.verdict == RatioVerdict::kInside);
+  CHECK(plain.ratio.verdict == RatioVerdict::kUndecided);  // of conv2 both are assumed
 }
 
 TEST_CASE(
@@ -237,13 +313,30 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "gradients: where backward names no layer the whole ratio is judged, and chooses nothing") {
-  const auto ratio = [](double backward) {
+    "gradients: where backward names no layer nothing is decided, whatever backward's work is") {
+  for (const double backward : {400, 700, 4000}) {
     Scene s;
     const uint32_t first = s.kernel("first", 100), second = s.kernel("second", 300);
     s.launch(kMain,
              {s.at(first, s.path({"forward", "a"}), 0), s.at(second, s.path({"forward", "b"}), 0),
               s.at(s.kernel("g", backward), s.path({"backward"}), 0)});
+    const Report r = s.reduce();
+    check_expected(r.ratio.expected, 1.75, 2);
+    CHECK(r.ratio.verdict == RatioVerdict::kUndecided);
+  }
+}
+
+TEST_CASE("gradients: a range that is known is judged at both ends, and chooses nothing") {
+  // Kernels' names say both gradients of the second layer, and nothing of the first.
+  const auto ratio = [](double backward) {
+    Scene s;
+    const uint32_t first = s.kernel("first", 100), second = s.kernel("second", 300),
+                   by_input = s.kernel("dgrad", 300), by_weight = s.kernel("wgrad", 300);
+    const uint32_t back = s.path({"backward", "b"});
+    s.launch(kMain,
+             {s.at(first, s.path({"forward", "a"}), 0), s.at(second, s.path({"forward", "b"}), 0),
+              s.at(by_input, back, 0), s.at(by_weight, back, 0),
+              s.at(s.kernel("g", backward - 600), s.path({"backward", "a"}), 0)});
     return s.reduce();
   };
   // The first layer has 100 of 400 in forward: 2 - 1/4 to 2, and one hundredth beyond.
