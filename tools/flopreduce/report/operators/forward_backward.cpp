@@ -201,16 +201,42 @@ uint32_t ForwardBackwardBuilder::first_product() const {
   return found == theory_.end() ? kNoIndex : found->first;
 }
 
+// Of products that have one node with others, by path.
+std::unordered_map<uint32_t, ExpectedBackward> ForwardBackwardBuilder::expected_of_functions(
+    const GradientFinder& gradients) const {
+  struct OneNode {
+    std::vector<uint32_t> inside;
+    u128 multiply_adds = 0;
+    bool known = true;
+  };
+  std::map<uint32_t, OneNode> functions;
+  for (const auto& [path, theory] : theory_) {
+    if (theory.matrix == 0 || !is_matrix_work(operators_.name_of(path)->name)) continue;
+    const uint32_t around = gradients.function_around(path);
+    if (around == kNoIndex) continue;
+    OneNode& function = functions[around];
+    function.inside.push_back(path);
+    function.known = function.known && theory.known && theory.calls.multiply_adds > 0;
+    add_saturating(function.multiply_adds, theory.calls.multiply_adds);
+  }
+  std::unordered_map<uint32_t, ExpectedBackward> expected;
+  for (const auto& [at, function] : functions)
+    if (function.known)
+      for (const ExpectedBackward of =
+               gradients.of_function(at, function.inside, function.multiply_adds);
+           const uint32_t path : function.inside)
+        expected[path] = of;
+  return expected;
+}
+
 // Of a forward operator's products.
 ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
-    uint32_t path, const Theory& theory, const GradientFinder& gradients) const {
+    uint32_t path, const Theory& theory, const GradientFinder& gradients,
+    const ExpectedBackward& backward) const {
   Sum sum;
   sum.matrix = static_cast<double>(theory.matrix);
   sum.known = theory.known;
   sum.least = sum.most = theory.gradients;
-  const ExpectedBackward backward =
-      gradients.of(path, theory.calls, theory.matrix == 0 ? 0 : theory.gradients / sum.matrix,
-                   theory.by_input > 0);
   const auto because = [&](const std::string& what) {
     const std::string place = theory.layer.empty() ? theory.type : theory.layer;
     sum.basis.push_back(place + ": " + what + " (" + backward.text + ")");
@@ -238,9 +264,17 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
                                           OperatorsReport& report) {
   std::map<std::string, Sum> types, layers;
   Sum all;
+  const auto functions = expected_of_functions(gradients);
   for (const auto& [path, theory] : theory_) {
     if (theory.matrix == 0) continue;
-    const Sum sum = expected_of(path, theory, gradients);
+    const auto function = functions.find(path);
+    const Sum sum =
+        expected_of(path, theory, gradients,
+                    function != functions.end()
+                        ? function->second
+                        : gradients.of(path, theory.calls,
+                                       theory.gradients / static_cast<double>(theory.matrix),
+                                       theory.by_input > 0));
     types[theory.type].add(sum);
     if (!sum.known) {
       const bool product =

@@ -102,7 +102,10 @@ class ForwardBackwardBuilder {
   void add_to_layer(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
   std::optional<Direction> direction_of(uint32_t kernel);
   void add_theory(uint32_t path, const std::string& type, const Work& work, bool sparse);
-  Sum expected_of(uint32_t path, const Theory& theory, const GradientFinder& gradients) const;
+  Sum expected_of(uint32_t path, const Theory& theory, const GradientFinder& gradients,
+                  const ExpectedBackward& backward) const;
+  std::unordered_map<uint32_t, ExpectedBackward> expected_of_functions(
+      const GradientFinder& gradients) const;
   uint32_t first_product() const;
   void set_expected(const GradientFinder& gradients, OperatorsReport& report);
   void set_expected_of_layers();

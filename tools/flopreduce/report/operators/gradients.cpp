@@ -118,6 +118,13 @@ GradientFinder::GradientFinder(const OperatorMap& operators, const OperatorJoin&
   for (const auto& [key, found] : calls.joined)
     if (const uint32_t path = OperatorCalls::backward_of(key); products.contains(path))
       add_saturating(joined[path], found.launches);
+  const auto note_nodes_around = [&](uint32_t path) {
+    if (const AutogradNode* node = operators.node_of(path);
+        node != nullptr && node->inside != PathTable::kRoot)
+      evaluating_.insert(node->inside);
+  };
+  for (const auto& [key, found] : calls.joined) note_nodes_around(OperatorCalls::backward_of(key));
+  for (const auto& [path, launches] : calls.unjoined) note_nodes_around(path);
   // A few launches are of a step that was not recorded whole.
   complete_ = !joined.empty() && std::ranges::none_of(calls.unjoined, [&](const auto& lost) {
     return products.contains(lost.first) && u128{10} * lost.second > joined[lost.first];
@@ -144,14 +151,64 @@ GradientFinder::GradientFinder(const OperatorMap& operators, const OperatorJoin&
 }
 
 // A function in Python has its class's name: no namespace.
+bool GradientFinder::has_own_gradient(uint32_t path) const {
+  const OperatorName* name = operators_.name_of(path);
+  return name != nullptr && name->kind == OperatorKind::kFunction &&
+         name->name.find("::") == std::string_view::npos;
+}
+
 std::string GradientFinder::own_gradient_around(uint32_t path) const {
-  for (path = operators_.parent_of(path); path != kNoIndex; path = operators_.parent_of(path)) {
-    const OperatorName* name = operators_.name_of(path);
-    if (name == nullptr) continue;
-    if (name->kind == OperatorKind::kFunction && name->name.find("::") == std::string_view::npos)
-      return std::string(name->name);
-  }
+  for (path = operators_.parent_of(path); path != kNoIndex; path = operators_.parent_of(path))
+    if (has_own_gradient(path)) return std::string(operators_.name_of(path)->name);
   return {};
+}
+
+uint32_t GradientFinder::function_around(uint32_t path) const {
+  for (path = operators_.parent_of(path); path != kNoIndex; path = operators_.parent_of(path)) {
+    const auto found = backwards_.find(path);
+    if (found == backwards_.end() || !has_own_gradient(path)) continue;
+    const bool alone = std::ranges::none_of(found->second, [&](const auto& backward) {
+      const AutogradNode* node = operators_.node_of(backward.first);
+      return node != nullptr && evaluating_.contains(node->range);
+    });
+    return alone ? path : kNoIndex;
+  }
+  return kNoIndex;
+}
+
+double GradientFinder::outside_of_products(uint32_t home) const {
+  double sum = 0;
+  if (const auto found = backwards_.find(home); found != backwards_.end())
+    for (const auto& [at, backward] : found->second)
+      if (const auto work = work_.find(at); work != work_.end())
+        sum += work->second.outside * static_cast<double>(backward.launches);
+  return sum;
+}
+
+ExpectedBackward GradientFinder::of_function(uint32_t function, const std::vector<uint32_t>& inside,
+                                             u128 multiply_adds) const {
+  const std::string node = "the node of " + std::string(operators_.name_of(function)->name);
+  const auto whole = static_cast<double>(multiply_adds);
+  if (!complete_) return {.text = "backward work is not joined to forward"};
+  std::vector<uint32_t> homes = inside;  // a call of one product alone has the node for itself
+  homes.push_back(function);
+  Sum sum;
+  double outside = 0;
+  for (const uint32_t home : homes) {
+    outside += outside_of_products(home);
+    if (const auto found = backwards_.find(home); found != backwards_.end())
+      for (const auto& [at, backward] : found->second)
+        add_backward(at, backward, function == first_, sum);
+  }
+  if (sum.unknown) return {.text = sum.text};
+  if (outside > kRatioTolerance * whole)
+    return {.text = node + " does matrix work outside of products"};
+  return {.found = ExpectedBackward::Found::kKnown,
+          .least = sum.least / whole,
+          .most = sum.most / whole,
+          .assumed = sum.assumed,
+          .what = sum.most > 0 ? "gradients as its node's products" : "no product in backward",
+          .text = sum.text.empty() ? node : sum.text};
 }
 
 const GradientEvidence& GradientFinder::add(uint32_t path, const OperatorFacts& facts) {
@@ -163,6 +220,9 @@ const GradientEvidence& GradientFinder::add(uint32_t path, const OperatorFacts& 
   if (facts.formula.flop && facts.calls > 0)
     work.multiply_adds =
         static_cast<double>(facts.algorithm().multiply_adds) / static_cast<double>(facts.calls);
+  if (!is_matrix_work(facts.name->name) && facts.work.launches > 0)
+    work.outside = static_cast<double>(facts.work.matrix_flop) / facts.fma /
+                   static_cast<double>(facts.work.launches);
   if (computes_both_gradients(facts.formula, *facts.name))
     work.evidence = gradients_of_kernels(facts, first,
                                          joined && std::ranges::any_of(forwards->second, is_first));

@@ -14,8 +14,13 @@
 //   nothing    no backward work has the operator's number, though others' was found: no gradient.
 // Where more than a tenth of backward's launches that do matrix work found no forward operator,
 // what is missing is no evidence. Others do not count: views have nodes whose operators launch
-// nothing. Nor is it evidence for what runs inside of a torch.autograd.Function, such as a
-// checkpoint's: the function has a gradient of its own.
+// nothing. Nor is it evidence for what runs inside of a torch.autograd.Function: the function has a
+// gradient of its own.
+//
+// Such a function (bitsandbytes' MatMul4Bit, Liger's fused loss, what torch.compile made) has one
+// node for all products inside. So all of these have together what the node's products are of them,
+// by their sizes: none where its gradients were computed in forward. Nothing is known where the
+// node does matrix work outside of products, or evaluates other nodes, as a checkpoint's does.
 //
 // Where no recorder says which launches begin a call, calls with and without backward can be told
 // apart only where each number is one call. FLOP of backward are evidence for causes and for MFU,
@@ -82,6 +87,12 @@ class GradientFinder {
   // Of a forward operator; `all`: what theory says of all gradients / forward; `weights`: it may
   // need one by its input and one by its weights.
   ExpectedBackward of(uint32_t path, const ForwardCalls& forward, double all, bool weights) const;
+  // The torch.autograd.Function around a path that has one node for all inside; kNoIndex where
+  // there is none.
+  uint32_t function_around(uint32_t path) const;
+  // Of all products inside of such a function together; `inside`: their paths.
+  ExpectedBackward of_function(uint32_t function, const std::vector<uint32_t>& inside,
+                               u128 multiply_adds) const;
   // Whether no operator before this one in the order of forward has gradients, and it has.
   bool first(uint32_t path) const { return path == first_; }
   // Whether backward work was found of more calls of an operator than calls(path) of it.
@@ -106,13 +117,19 @@ class GradientFinder {
   struct BackwardWork {
     std::optional<double> multiply_adds;  // of a call, by formula
     GradientEvidence evidence;            // where one operator computes both
+    double outside = 0;  // executed multiply-adds of a launch, where it is no product
   };
   void add_backward(uint32_t at, const Backward& backward, bool first, Sum& sum) const;
+  bool has_own_gradient(uint32_t path) const;
   // The torch.autograd.Function that a path is inside of; empty where there is none.
   std::string own_gradient_around(uint32_t path) const;
 
+  // Multiply-adds that the nodes joined to this operator executed outside of products.
+  double outside_of_products(uint32_t home) const;
+
   const OperatorMap& operators_;
-  bool complete_ = false;  // what is missing in backward is evidence
+  std::unordered_set<uint32_t> evaluating_;  // ranges of nodes that evaluate others
+  bool complete_ = false;                    // what is missing in backward is evidence
   uint32_t first_ = kNoIndex;
   bool recorded_ = false;
   // By paths of the forward operator and of the backward one.

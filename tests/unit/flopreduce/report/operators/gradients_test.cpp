@@ -496,6 +496,72 @@ TEST_CASE("gradients: inside of a function with a gradient of its own nothing is
         std::string::npos);
 }
 
+// bitsandbytes' product with weights of 4 bits, and two small products with trained weights beside
+// it: the function's node computes the input's gradient, and its weights have none.
+TEST_CASE("gradients: a function's node is judged by its own products") {
+  const auto report = [](double part, double scaled = 0) {
+    Scene s(true);
+    const Linear before(s, "before", 6, 8, 8), down(s, "block", 6, 8, 2), up(s, "block", 6, 2, 16);
+    const std::string function = "MatMul4Bit, sizes = [[6, 8], [64, 1], [], [], []]";
+    const auto forward = [&](const std::string& name) {
+      return s.path({"forward", "block", function, name});
+    };
+    const auto back = [&](const std::string& name) {
+      return s.path({kNode + "MatMul4BitBackward", "MatMul4BitBackward", name});
+    };
+    const std::string unpack = "bitsandbytes::dequantize_4bit, sizes = [[64, 1], [], [], [], []]";
+    const uint32_t copy = s.kernel("unpack", 0), product = s.kernel("gemm", 6 * 8 * 16);
+    s.launch(kMain, {s.call(before.gemm, before.forward, 1), s.call(copy, forward(unpack), 2),
+                     s.at(product, forward("aten::linear, sizes = [[6, 8], [16, 8], []]"), 2),
+                     s.call(down.gemm, down.forward, 3), s.call(up.gemm, up.forward, 4)});
+    s.launch(kAutograd, {s.call(up.gemm, up.by_input, 4), s.call(up.gemm, up.by_weight, 4),
+                         s.call(down.gemm, down.by_input, 3), s.call(down.gemm, down.by_weight, 3),
+                         s.call(s.kernel("unpack_back", scaled), back(unpack), 2),
+                         s.call(s.kernel("gemm_back", part * 6 * 8 * 16),
+                                back("aten::matmul, sizes = [[6, 16], [16, 8]]"), 2),
+                         s.call(before.gemm, before.by_weight, 1)});
+    return s.reduce();
+  };
+  const double before = 6 * 8 * 8, packed = 6 * 8 * 16, low_rank = 6 * 8 * 2 + 6 * 2 * 16;
+  const double expected = (before + packed + 2 * low_rank) / (before + packed + low_rank);
+  const Report whole = report(1);
+  check_expected(whole.ratio.expected, expected, expected);
+  CHECK_FALSE(whole.ratio.expected->assumed());
+  CHECK(*whole.ratio.matrix_ratio.number() == Approx(expected));
+  CHECK(whole.ratio.verdict == RatioVerdict::kInside);
+  // The product in its node ran half, or twice.
+  CHECK(report(0.5).ratio.verdict == RatioVerdict::kOutside);
+  CHECK(report(2).ratio.verdict == RatioVerdict::kOutside);
+  // Something in its node does matrix work, and is no product.
+  const Report unknown = report(1, packed);
+  CHECK(unknown.ratio.verdict == RatioVerdict::kUndecided);
+  CHECK(unknown.ratio.expected->assumed());
+}
+
+// As Liger's fused linear layer and loss: all gradients are computed in forward, and scaled later.
+TEST_CASE("gradients: a function that computes its gradients in forward has none in backward") {
+  Scene s(true);
+  const Linear before(s, "before", 6, 8, 8);
+  const auto inside = [&](const std::string& sizes) {
+    return s.path({"forward", "head", "FusedHeadFunction, sizes = [[6, 8], [100, 8], []]",
+                   "aten::mm, sizes = " + sizes});
+  };
+  const uint32_t scale = s.path({kNode + "FusedHeadFunctionBackward", "FusedHeadFunctionBackward",
+                                 "aten::mul, sizes = [[6, 8], []]"});
+  const uint32_t product = s.kernel("gemm", 6 * 8 * 100);
+  s.launch(kMain, {s.call(before.gemm, before.forward, 1),
+                   s.call(product, inside("[[6, 8], [8, 100]]"), 2),
+                   s.at(product, inside("[[6, 100], [100, 8]]"), 2),
+                   s.at(product, inside("[[100, 6], [6, 8]]"), 2)});
+  s.launch(kAutograd,
+           {s.call(s.kernel("scale", 0, 48), scale, 2), s.call(before.gemm, before.by_weight, 1)});
+  const Report r = s.reduce();
+  const double expected = 6 * 8 * 8 / (6 * 8 * 8 + 3 * 6 * 8 * 100.0);
+  check_expected(r.ratio.expected, expected, expected);
+  CHECK(*r.ratio.matrix_ratio.number() == Approx(expected));
+  CHECK(r.ratio.verdict == RatioVerdict::kInside);
+}
+
 // The two layers of a time embedding share one range: the first one's input needs no gradient.
 TEST_CASE("gradients: of layers that share a range some may have one gradient, products tell") {
   Scene s;
