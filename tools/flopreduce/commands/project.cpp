@@ -270,8 +270,9 @@ class Known {
 };
 
 // What a recording of some steps says of one.
-void measure_steps(const Report& report, Known& k) {
-  const double steps = k["--trace-steps"];
+void measure_steps(const Report& report, double skipped, Known& k) {
+  const double steps = k["--trace-steps"] - skipped;
+  if (steps <= 0) throw Failure("--skip-steps leaves none of so many --trace-steps");
   const Work& total = report.total;
   if (!total.flop_complete())
     throw Failure("the traces' total has " + std::to_string(total.unmeasured) +
@@ -283,6 +284,7 @@ void measure_steps(const Report& report, Known& k) {
   const auto on_one = [&](double ns) { return ns / 1e9 / devices / steps; };
   k.set("traces.flop", static_cast<double>(total.flop) / steps);
   k.say("traces", plain(steps) + " steps in the traces" +
+                      (skipped > 0 ? ", after the first " + plain(skipped) : "") +
                       (report.simulated.value_or(false) ? " (simulated)" : ""));
   k.say("mean", devices > 1 ? ", mean of " + plain(devices) + " devices" : "");
   if (total.launches > 0 && total.time.unknown == 0)
@@ -372,14 +374,15 @@ int run_train(TrainArguments& a, const CLI::App& app) {
   a.output.finish(a.input.files());
   Known k = known_of(a);
   const bool traces = !a.input.traces.empty();
-  for (const char* option : {"--fma", "--phase", "--rules", "--names"})
+  for (const char* option : {"--fma", "--phase", "--rules", "--names", "--skip-steps"})
     if (!traces && app.count(option) > 0) refuse(option, "traces");
   if (traces && !k.has("--trace-steps"))
     throw Failure("traces need --trace-steps: how many steps they hold");
   if (traces) {
+    const auto skipped = static_cast<double>(a.input.reduce.utilization.skip_steps);
     const Reduced reduced = reduce_traces(a.input);
     if (!reduced.report || reduced.exit_code != kExitFine) return reduced.exit_code;
-    measure_steps(*reduced.report, k);
+    measure_steps(*reduced.report, skipped, k);
   }
   Table people{"projection",
                {{"figure", "figure"}, {"value", "value", Kind::kRatio}, {"from", "from"}}};
@@ -428,6 +431,7 @@ Action define_train(manual::CommandLine& app) {
   app.add_option("TRACE", a->input.traces,
                  "Traces of as many training steps as --trace-steps says");
   a->input.add_to(app, false);
+  a->input.add_skip_steps_to(app);
   for (const NumberOption& o : kNumbers)
     add_number(app, o.name, a->numbers[o.name], o.help, o.may_be_zero);
   app.add_option("--time", a->time, "How long the training took: 3.5d, 84h, 30min, 12s")

@@ -24,7 +24,7 @@ bool share_a_device(const TraceTables& tables, const Report& report) {
   std::vector<Use> uses;
   for (const DeviceReport& device : report.devices) {
     const TraceState& trace = tables.traces[device.trace];
-    const auto begin = trace.start_ns(), wall = trace.wall_ns();
+    const auto begin = trace.start_ns(), wall = trace.recorded_ns();
     if (device.facts.uuid().empty() || device.ledger.launches == 0 || !begin || !wall) continue;
     uint64_t end = *begin;
     add_saturating(end, *wall);
@@ -243,12 +243,13 @@ std::string no_ledger(const TraceTables& tables, const Totals& totals, uint64_t 
                       const Report& report) {
   const UtilizationReport& u = report.utilization;
   const Work& total = report.total;
+  if (skip_steps > 0 && !report.steps.missing.empty()) return report.steps.missing;
   if (total.launches == 0) return "no launches";
   const bool of_time = !total.flop_known();
   if (!of_time && (!u.any_peak || total.roof.no_peak > 0)) return "no peak known";
   if (report.ledger.total.dropped > 0) return "launches are lost";
   if (total.time.unknown > 0) return "GPU time unknown";
-  if (!report.clocks_differ() && !u.wall_ns.known()) return u.wall_ns.why();
+  if (skip_steps == 0 && !report.clocks_differ() && !u.wall_ns.known()) return u.wall_ns.why();
   if (skip_steps > 0 && !(of_time ? !report.steps.windows.empty() : report.steps.hfu.known()))
     return report.steps.hfu.why();
   if (kernels_at_once(tables, totals))
@@ -379,7 +380,7 @@ class LostLedger::Builder {
     out.device = device.id;
     if (skips()) {
       const StepsReport::Window& window = report_.steps.windows.at(device.trace);
-      out.wall_fs = u128{window.to_ns - window.from_ns} * kFsInNs;
+      out.wall_fs = u128{window.to_ns - window.from_of(number)} * kFsInNs;
     } else if (!report_.lost.of_busy_time)
       out.wall_fs = u128{from_.tables.traces[device.trace].wall_ns().value_or(0)} * kFsInNs;
     if (of == nullptr) return out;

@@ -38,7 +38,7 @@ LostPass::OfDevice& LostPass::device_at(uint32_t number) {
   const auto [entry, fresh] =
       devices_[trace].try_emplace(number, most_open_intervals(tables_, trace));
   if (const auto found = steps_.windows.find(trace); fresh && found != steps_.windows.end())
-    entry->second.split.only(found->second.from_ns, found->second.to_ns);
+    entry->second.split.only(found->second.from_of(number), found->second.to_ns);
   return entry->second;
 }
 

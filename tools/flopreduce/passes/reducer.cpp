@@ -52,6 +52,32 @@ class SourceDamage {
   std::map<std::string, DamageLog> logs_;
 };
 
+// Of skipped steps: their launches are none that the trace's ledger counts, and time counts from
+// the first step that is left, or from when the device that came to it first did.
+void note_skipped(TraceTables& tables, const Totals& totals) {
+  std::vector<std::optional<uint64_t>> until(tables.traces.size());
+  for (size_t i = 0; i < tables.devices.size(); ++i) {
+    Device& device = tables.devices[i];
+    const DeviceTime& time = totals.devices[i];
+    const auto leave_out = [&](uint64_t& count) {
+      count -= std::min(count, time.skipped.launches);
+    };
+    leave_out(device.ledger_launches);
+    leave_out(device.ledger_recorded);
+    if (time.placed + time.unplaced == 0) continue;
+    auto& first = until[device.trace];
+    first = std::min(first.value_or(UINT64_MAX), time.skipped.end_ns);
+  }
+  for (size_t i = 0; i < tables.traces.size(); ++i) {
+    TraceState& trace = tables.traces[i];
+    if (!trace.skipped_steps.any()) continue;
+    const auto first = trace.steps.steps().find(trace.skipped_steps.first);
+    if (first == trace.steps.steps().end()) continue;
+    trace.counts_from_ns = std::max(first->second.start_ns,
+                                    trace.skipped_steps.begin_ns > 0 ? until[i].value_or(0) : 0);
+  }
+}
+
 // Something in the middle is lost, and nobody knows of which phase; a trace that was cut is whole
 // as far as it goes.
 bool lacks_launches(const Report& report) {
@@ -214,8 +240,14 @@ void Reducer::step_pass(SharedTables& shared, const ReportSources& sources, Tota
   pass.consumer = [&] { return std::make_unique<StepPass>(tables, each, model, options_.facts); };
   pass.run();
   StepPass& steps = pass.joined<StepPass>();
-  const std::vector<StepSpans> spans = step_spans(tables, steps.kernels(), report);
+  std::vector<StepKernels> kernels = steps.kernels();
+  for (uint32_t i = 0; i < tables.devices.size(); ++i)
+    if (const SkippedLaunches& skipped = totals.devices[i].skipped; skipped.launches > 0)
+      kernels[tables.devices[i].trace].skipped(i, skipped.end_ns);
+  const std::vector<StepSpans> spans = step_spans(tables, kernels, report);
   add_step_work(tables, options_.utilization, steps.work(), spans, report);
+  for (auto& [trace, window] : report.steps.windows)
+    window.skipped_until_ns = kernels[trace].skipped_until();
   if (options_.facts && report.steps.processes > 0) {
     totals.step_times = steps.take_times();
     list_single_steps(
@@ -350,6 +382,7 @@ Report Reducer::run() {
   }
   TraceTables& tables = *read;
   tables.join();
+  skip_steps(options_.utilization.skip_steps, tables);
   const GivenNames::Applied names =
       options_.names.any() ? options_.names.apply(tables) : GivenNames::Applied{};
   PhaseMap phases(options_.rules, tables);
@@ -360,6 +393,7 @@ Report Reducer::run() {
                       options_.facts ? RowsBy::kThread : RowsBy::kReport);
   if (numbers.any()) shared.use_numbers(source);
   Totals totals = second_pass(tables, shared);
+  note_skipped(tables, totals);
   fold_into_merged_classes(tables, totals);
   Formulas formulas(options_.fma);
   WorkTable work(tables, totals, formulas);

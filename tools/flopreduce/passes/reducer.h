@@ -58,6 +58,7 @@ class Reducer {
   void add(std::unique_ptr<Input> input);
   const std::vector<InputError>& errors() const { return errors_; }
   bool any_input() const { return !files_.empty(); }
+  uint64_t skips() const { return options_.utilization.skip_steps; }
 
   // Reads every trace twice, and once more each where ranges name operators, where there are
   // training steps, and where every launch is asked for. Call once.

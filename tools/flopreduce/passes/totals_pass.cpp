@@ -92,7 +92,13 @@ void TotalsPass::tally(uint32_t trace, const Packet& packet, DamageLog& damage) 
 void TotalsPass::launch_batch(const Packet& packet, SegmentTimes& times, DamageLog& damage) {
   LaunchBatchReader batch;
   if (!batch.open(packet.body, damage, packet.sequence)) return;
+  const TraceState& trace = shared_.tables().traces[trace_];
+  const SkippedLaunches skipped = batch.leave_out(trace.skipped_steps, trace.patterns);
   const uint32_t device = rows_of_.device(rows_of_.lane({batch.thread(), batch.stream()}));
+  if (skipped.launches > 0) {
+    time_of(device).skipped.add(skipped);
+    if (batch.size() == 0) return;
+  }
   if (totals_wanted_) {
     auto& track = times.try_emplace(device, most_open_intervals(shared_.tables(), trace_), true)
                       .first->second;
@@ -117,6 +123,8 @@ void TotalsPass::tally_batch(const Packet& packet, DamageLog& damage) {
     const uint32_t index = rows_of_.lane(lane);
     const uint32_t row = rows_of_.row(index, t.range_path, t.signature, false);
     if (!t.has_possible_time()) damage.add(Damage::kBadTime);
+    // A time that came late: nothing says whether its launch is skipped.
+    if (t.launches == 0 && shared_.tables().traces[trace_].skipped_steps.any()) continue;
     overflow_ = !rows_of_.info()[row].other.add(counts_of(t)) || overflow_;
     if (totals_wanted_) add_saturating(devices_[rows_of_.device(index)].unplaced, t.launches);
     if (consumer_ != nullptr) consumer_->tally(rows_of_, row, t);
@@ -235,6 +243,7 @@ void TotalsPass::add(TotalsPass& other) {
     to.flop.resize(std::max(to.flop.size(), from.flop.size()));
     add_saturating(to.placed, from.placed);
     add_saturating(to.unplaced, from.unplaced);
+    to.skipped.add(from.skipped);
     to.kernel_ns += from.kernel_ns;
     for (size_t phase = 0; phase < from.flop.size(); ++phase) {
       from.flop[phase].finish();

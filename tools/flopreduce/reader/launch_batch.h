@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <protozero/varint.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "flop_trace_fields.h"
@@ -11,6 +12,7 @@
 #include "reader/columns.h"
 #include "reader/damage.h"
 #include "reader/pattern_table.h"
+#include "reader/skipped_steps.h"
 
 namespace flopinj::reduce {
 
@@ -99,6 +101,9 @@ class LaunchBatchReader {
   // Checks every column before the first launch is handed out: a batch is used whole or not at all.
   // `body` must outlive what is read. False, with the damage logged, where the columns do not fit.
   bool open(protozero::data_view body, DamageLog& damage, uint32_t packet = 0);
+  // From now on it is without launches that are skipped, written anew where it has some. Says which
+  // these were.
+  SkippedLaunches leave_out(const SkippedSteps& skipped, const PatternTable& patterns);
   // The batch's packet in its trace, as it was given.
   uint32_t packet() const { return packet_; }
   uint32_t thread() const { return static_cast<uint32_t>(fields_.number(Field::thread)); }
@@ -134,10 +139,15 @@ class LaunchBatchReader {
  private:
   using Field = trace_fields::LaunchBatchField;
   const protozero::data_view& column(Field field) const { return fields_.column(field); }
+  struct Launch;
   bool fits();
   bool count_launches();
+  std::vector<Launch> launches(const PatternTable& patterns) const;
+  void note_times(std::vector<Launch>& launches) const;
+  void write(const std::vector<Launch>& launches);
 
   BatchFields fields_;
+  std::string written_;  // by leave_out()
   size_t size_ = 0;
   uint32_t packet_ = 0;
 };

@@ -1,6 +1,7 @@
 // Training steps: how long each took, what its launches did, and how near to peak they came once
 // the first ones are over.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -93,7 +94,7 @@ struct StepsReport {
   uint64_t skipped = 0;       // likewise
   bool marked = false;        // some range has a step's name
   size_t processes = 0;       // that have steps
-  uint64_t per_process = 0;   // of the process that has most, skipped ones included
+  uint64_t per_process = 0;   // of the process that has most
   bool single = false;        // each step is known by itself; else sums only
   std::vector<Step> steps;    // those; in the order of processes and steps
   PackedRows<Listed> listed;  // likewise; only where they were asked for
@@ -101,6 +102,11 @@ struct StepsReport {
   struct Window {
     uint64_t from_ns = 0, to_ns = 0;  // by the trace's clock
     uint32_t first = 0, last = 0;
+    std::map<uint32_t, uint64_t> skipped_until_ns = {};  // by device: kernels of skipped steps ran
+    uint64_t from_of(uint32_t device) const {
+      const auto found = skipped_until_ns.find(device);
+      return found == skipped_until_ns.end() ? from_ns : std::clamp(found->second, from_ns, to_ns);
+    }
   };
   std::map<size_t, Window> windows;
   std::vector<std::string> ranges;  // likewise, by trace: the names of their ranges
@@ -135,6 +141,11 @@ struct StepsReport {
 };
 inline constexpr double kOutlier = 1.5;
 
+// Says of each process that its first steps, so many, are skipped. Nothing where one has only sums
+// of its steps.
+void skip_steps(uint64_t count, TraceTables& tables);
+// How many that are.
+uint64_t skipped_steps(const TraceTables& tables, uint64_t wanted);
 // What is known of steps without their launches. Where utilization by 6ND is asked for, it needs
 // their number.
 void count_steps(const TraceTables& tables, const UtilizationOptions& options, Report& report);

@@ -12,7 +12,7 @@ std::string kernel_name(const TraceTables& tables, uint32_t signature) {
 
 // A process that starts its recording late, or a clock that jumps, has no such times.
 void add_edges(const TraceState& trace, TimeReport::Device& device) {
-  const uint64_t start = trace.header.clock_trace_ns();
+  const uint64_t start = trace.begin_ns();
   if (!device.wall_ns || start == 0 || device.begin_ns < start) return;
   const uint64_t before = device.begin_ns - start, between = *device.busy_ns + *device.idle_ns;
   if (before > *device.wall_ns || between > *device.wall_ns - before) return;

@@ -134,14 +134,17 @@ Columns<StepsReport::Listed> step_columns() {
            "of the step's range, and of kernels that ran on after it, less those of the step "
            "before");
   c.figure(said::kGpuTime, [](const Step& step) {
-    const bool none = step.work.launches > 0 && step.gpu.untimed >= step.work.launches;
+    const bool none =
+        step.skipped || (step.work.launches > 0 && step.gpu.untimed >= step.work.launches);
     return none ? Figure()
                 : Figure(u128{step.gpu.gpu_ns}, mark_if(step.gpu.untimed > 0, Mark::kAtLeast));
   });
   c.figure("busy_ns", "busy", Kind::kNanoseconds,
            exactly(through(&Step::gpu, &StepGpuTime::busy_ns)),
            "time in which some kernel of the step ran");
-  c.count(said::kLaunches, through(&Step::work, &StepWork::launches));
+  c.count(said::kLaunches, [](const Step& step) {
+    return step.skipped ? std::nullopt : std::optional(step.work.launches);
+  });
   c.figure(said::kFlop, [](const Step& step) {
     const bool measured = step.work_known && step.work.unmeasured == 0;
     return measured ? Figure(step.work.flop, mark_if(step.work.unscreened > 0, Mark::kAtLeast) |

@@ -1,5 +1,6 @@
 // What one process's recorder says of itself and its recording.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -72,9 +73,21 @@ struct Recorded {
     if (!has_header || header.clock_realtime_ns() == 0) return std::nullopt;
     return header.clock_realtime_ns();
   }
-  // From the start of the recording to its end; nothing where it does not say. All wall times of a
+  // Where its first steps are skipped: from when on it counts, on its clock.
+  uint64_t counts_from_ns = 0;
+
+  // When the time that counts begins, on the trace's clock; 0 where nothing says it.
+  uint64_t begin_ns() const { return std::max(header.clock_trace_ns(), counts_from_ns); }
+  // From then to the end of the recording; nothing where it does not say. All wall times of a
   // report are this one.
   std::optional<uint64_t> wall_ns() const {
+    const std::optional<uint64_t> all = recorded_ns();
+    if (!all || counts_from_ns == 0) return all;
+    const uint64_t before = begin_ns() - header.clock_trace_ns();
+    return before < *all ? std::optional(*all - before) : std::nullopt;
+  }
+  // From the start of the recording to its end, whatever is skipped.
+  std::optional<uint64_t> recorded_ns() const {
     if (has_header && has_end && header.clock_trace_ns() != 0 &&
         end.time_ns() > header.clock_trace_ns())
       return end.time_ns() - header.clock_trace_ns();
@@ -83,7 +96,7 @@ struct Recorded {
   }
   // Of it, what the profiler took of the program's threads: both in real time.
   std::optional<uint64_t> real_wall_ns() const {
-    if (!header.simulated_clock()) return wall_ns();
+    if (!header.simulated_clock()) return recorded_ns();
     if (has_overhead && overhead.real_wall_ns() != 0) return overhead.real_wall_ns();
     return std::nullopt;
   }

@@ -9,10 +9,11 @@ StepSpan span_of(const StepTimes& range) {
   return {range, range.start_ns, end_of(range), {}, false};
 }
 
-// Of steps that launched something on one device.
+// Of steps that launched something on one device. `busy_until_ns`: with kernels that ran on after
+// their range.
 void add_device(const std::map<uint32_t, StepTimes>& ranges,
-                const std::map<uint32_t, KernelExtent>& kernels, StepSpans& spans) {
-  uint64_t busy_until_ns = 0;  // with kernels that ran on after their range
+                const std::map<uint32_t, KernelExtent>& kernels, uint64_t busy_until_ns,
+                StepSpans& spans) {
   for (const auto& [number, ran] : kernels) {
     const auto range = ranges.find(number);
     if (range == ranges.end()) continue;  // it has not ended
@@ -50,7 +51,11 @@ StepSpans spans_of(const std::map<uint32_t, StepTimes>& ranges, const StepKernel
     span.about = !known || !timed;
     known = timed;
   }
-  for (const auto& [device, steps] : kernels.devices()) add_device(ranges, steps, spans);
+  for (const auto& [device, steps] : kernels.devices()) {
+    const auto skipped = kernels.skipped_until().find(device);
+    add_device(ranges, steps, skipped == kernels.skipped_until().end() ? 0 : skipped->second,
+               spans);
+  }
   return spans;
 }
 

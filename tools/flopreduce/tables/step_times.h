@@ -40,6 +40,9 @@ class StepKernels {
   void ran(uint32_t device, uint32_t step, const KernelExtent& kernels) {
     devices_[device][step].add(kernels);
   }
+  // Kernels of steps that are skipped ran until then.
+  void skipped(uint32_t device, uint64_t until_ns) { skipped_until_[device] = until_ns; }
+  const std::map<uint32_t, uint64_t>& skipped_until() const { return skipped_until_; }
   // Some of the step's launches have no time.
   void untimed(uint32_t step) { untimed_.insert(step); }
   void add(const StepKernels& o);
@@ -51,6 +54,7 @@ class StepKernels {
  private:
   std::map<uint32_t, std::map<uint32_t, KernelExtent>> devices_;
   std::set<uint32_t> untimed_;
+  std::map<uint32_t, uint64_t> skipped_until_;  // by device
 };
 
 struct StepSpan {

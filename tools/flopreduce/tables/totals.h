@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "reader/skipped_steps.h"
 #include "support/members.h"
 #include "support/packed_rows.h"
 #include "support/wide.h"
@@ -74,9 +75,10 @@ struct UntimedRow {
 
 // When launches of one device of one process ran.
 struct DeviceTime {
-  uint64_t placed = 0;    // launches whose start and end are known
-  uint64_t unplaced = 0;  // launches without: counted by a tally, or never timed
-  u128 kernel_ns = 0;     // sum of the durations of those placed
+  uint64_t placed = 0;      // launches whose start and end are known
+  uint64_t unplaced = 0;    // launches without: counted by a tally, or never timed
+  SkippedLaunches skipped;  // none of the others
+  u128 kernel_ns = 0;       // sum of the durations of those placed
   BusyTime busy;
   // By phase: Totals::phases; of launches that are placed and measured. Empty where none is placed.
   std::vector<FlopSeries> flop;

@@ -74,6 +74,7 @@ struct TraceState : Recorded {
   std::unordered_set<uint32_t> green_streams;  // ids of `streams`, of green contexts
   PatternTable patterns;
   StepTable steps;
+  SkippedSteps skipped_steps;  // whose launches are not read
   std::vector<RangeNumber> numbers;
   std::vector<MetricGroup> group_list;
   std::vector<Function> function_facts;  // what `functions` gives the index of

@@ -767,15 +767,16 @@ TEST_CASE("lost: steps that are skipped are in no line, nor is what is outside o
   REQUIRE(lost.missing == "");
   CHECK(lost.skipped_steps == 1);
   CHECK(lost.device_steps == 2 * 2);
-  // From 13,000, where the second step begins on the second device, to the last kernel's end.
-  CHECK(lost.capacity_ns == 2 * 8000);
-  // Of the first device: half a kernel, three whole ones, one twice as long.
-  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 2000 + 5000},
-                                {kIdleBetweenSteps, 100 + 1400},
+  // From 13,000, where the second step begins on the second device, to the last kernel's end. On
+  // the first device from where the last kernel of the first step ends.
+  CHECK(lost.capacity_ns == 8000 + 7500);
+  // Of the first device: three whole kernels, one twice as long.
+  CHECK(lines(lost.ns) == Lines{{kIdleStartEnd, 100 + 2000 + 5000},
+                                {kIdleBetweenSteps, 1400},
                                 {kIdleShortGaps, 1000},
                                 {kCommunication, 1000},
-                                {kMatrixBelowRoof, 200 + 3 * 400 + 1400},
-                                {kOtherFlop, 300 + 3 * 600 + 600}});
+                                {kMatrixBelowRoof, 3 * 400 + 1400},
+                                {kOtherFlop, 3 * 600 + 600}});
   for (const auto& step : lost.steps) CHECK(step.trace == 0);
   const auto table = lost_figures(report);
   CHECK(table.at(0).note.ends_with(", without the first step"));
@@ -786,7 +787,7 @@ TEST_CASE("lost: steps that are skipped are in no line, nor is what is outside o
   CHECK(reduce({planted(0, false)}, kPeaks, options).lost.missing.starts_with("no NVTX range"));
   const std::string summary = merge_bytes({{"t", planted(0, true)}}).bytes;
   CHECK(reduce({summary}, kPeaks, options).lost.missing ==
-        "--skip-steps needs each step: traces of level launches, and no summaries");
+        "needs each step: traces of level launches, and no summaries");
 }
 
 TEST_CASE("lost: communication that nothing hides is said to be so, with what is hidden") {

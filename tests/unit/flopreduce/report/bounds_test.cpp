@@ -235,8 +235,9 @@ TEST_CASE("bounds: the figures, worked out by hand") {
   const auto j = json_of(report_of({}));
   const auto& figures = j["figures"];
   CHECK(figures["hfu"].is_null());
-  CHECK(figures["hfu_at_least"].get<double>() == Approx(12.0 / 1000));  // 12 launches of 1 us
-  CHECK(figures["hfu_kernel_time_at_least"].get<double>() == Approx(12.0 / (66 * 2)));
+  // Of two steps 8 launches of 1 us, from 101 us on.
+  CHECK(figures["hfu_at_least"].get<double>() == Approx(8.0 / 899));
+  CHECK(figures["hfu_kernel_time_at_least"].get<double>() == Approx(8.0 / (44 * 2)));
   CHECK_FALSE(figures.contains("hfu_at_most"));
   CHECK(figures["ratio"].is_null());
   // The second and the third step, from 101 us to 291 us, with 4 such launches each.
@@ -244,7 +245,7 @@ TEST_CASE("bounds: the figures, worked out by hand") {
   CHECK(figures["nearer_roof"].is_null());
   CHECK(figures["bound_by"].is_null());
   const auto complete = json_of(report_of(1));
-  CHECK(complete["figures"]["hfu"].get<double>() == Approx(12.0 / 1000));
+  CHECK(complete["figures"]["hfu"].get<double>() == Approx(8.0 / 899));
   CHECK_FALSE(complete["figures"].contains("hfu_at_least"));
   CHECK(complete["figures"]["nearer_roof"] == "compute");
 }
@@ -253,20 +254,20 @@ TEST_CASE("bounds: launches that were not screened say so where they are counted
   const Report report = report_of({}, true, Lack::kScreening);
   const auto j = json_of(report);
   const auto& figures = j["figures"];
-  CHECK(figures["unscreened_launches"] == kStepCount * kOthers);
+  CHECK(figures["unscreened_launches"] == (kStepCount - 1) * kOthers);
   CHECK(figures["flop"].is_null());
-  // 12 launches of both kinds of work, 54 of one addition.
-  CHECK(figures["flop_at_least"] == 12 * 19'500'000 + 12 * 512 + 54);
+  // 8 launches of both kinds of work, 36 of one addition.
+  CHECK(figures["flop_at_least"] == 8 * 19'500'000 + 8 * 512 + 36);
   CHECK(j["step_summary"][0]["hfu_at_least"].is_number());
   CHECK(j["step_summary"][0]["flop_mean"].is_null());
   const auto lines = screen_figures(report);
   CHECK(std::ranges::any_of(lines, [](const ShownFigure& figure) {
-    return figure.note == "of 54 launches only instructions: tensor work was not looked for";
+    return figure.note == "of 36 launches only instructions: tensor work was not looked for";
   }));
 }
 
 TEST_CASE("bounds: a gate decides what a bound can decide, and nothing else") {
-  const Report report = report_of({});  // at least 1.2 %
+  const Report report = report_of({});  // at least 0.89 %
   const std::vector<Table> tables = gate_tables(report);
   const auto verdict = [&](const char* text) {
     Gate gate;
@@ -276,20 +277,20 @@ TEST_CASE("bounds: a gate decides what a bound can decide, and nothing else") {
   };
   CHECK(verdict("hfu < 30%") == Verdict::kNotKnown);
   CHECK(verdict("hfu > 30%") == Verdict::kNotKnown);
-  CHECK(verdict("hfu > 1%") == Verdict::kFailed);
-  CHECK(verdict("hfu < 1%") == Verdict::kPassed);
-  CHECK(verdict("hfu == 1%") == Verdict::kPassed);
-  CHECK(verdict("hfu != 1%") == Verdict::kFailed);
+  CHECK(verdict("hfu > 0.8%") == Verdict::kFailed);
+  CHECK(verdict("hfu < 0.8%") == Verdict::kPassed);
+  CHECK(verdict("hfu == 0.8%") == Verdict::kPassed);
+  CHECK(verdict("hfu != 0.8%") == Verdict::kFailed);
   CHECK(verdict("hfu == 30%") == Verdict::kNotKnown);
-  CHECK(verdict("hfu > 1% and 2 > 1") == Verdict::kFailed);
-  // 12 launches of 19,500,000 additions, to the last digit.
-  CHECK(verdict("flop >= 234000000") == Verdict::kFailed);
-  CHECK(verdict("flop < 234000000") == Verdict::kPassed);
-  CHECK(verdict("flop > 234000000") == Verdict::kNotKnown);
-  CHECK(verdict("flop <= 234000000") == Verdict::kNotKnown);
-  CHECK(verdict("precisions.fp32.flop > 234000000") == Verdict::kNotKnown);
-  CHECK(verdict("precisions.fp32.flop >= 234000000") == Verdict::kFailed);
-  CHECK(verdict("launches == 66") == Verdict::kFailed);
+  CHECK(verdict("hfu > 0.8% and 2 > 1") == Verdict::kFailed);
+  // 8 launches of 19,500,000 additions, to the last digit.
+  CHECK(verdict("flop >= 156000000") == Verdict::kFailed);
+  CHECK(verdict("flop < 156000000") == Verdict::kPassed);
+  CHECK(verdict("flop > 156000000") == Verdict::kNotKnown);
+  CHECK(verdict("flop <= 156000000") == Verdict::kNotKnown);
+  CHECK(verdict("precisions.fp32.flop > 156000000") == Verdict::kNotKnown);
+  CHECK(verdict("precisions.fp32.flop >= 156000000") == Verdict::kFailed);
+  CHECK(verdict("launches == 44") == Verdict::kFailed);
 }
 
 TEST_CASE("bounds: a comparison takes no bound for a figure") {

@@ -156,19 +156,23 @@ void InputArguments::add_utilization_to(manual::CommandLine& app) {
   UtilizationOptions& to = reduce.utilization;
   add_peaks_to(app);
   add_number(app, "--formula-flop", to.formula_flop,
-             "FLOP of all work in the traces, by formula: for MFU");
+             "FLOP of all work in the traces, but for skipped steps, by formula: for MFU");
   add_number(app, "--forward-flop", to.forward_flop,
              "FLOP of the forward passes in the traces, by formula: for the method theory");
   add_number(app, "--batch-size", to.batch_size, "Examples in one batch; 1: for the method one");
-  app.add_option("--skip-steps", to.skip_steps,
-                 "Leave the first N training steps of each process out of the figures per step, "
-                 "of the steady state and of where the peak went (0)")
-      ->type_name("N");
+  add_skip_steps_to(app);
   add_number(app, "--tokens-per-step", to.tokens_per_step,
              "Tokens that all processes in the traces train on in one step, for tokens/s");
   add_number(app, "--parameters", to.parameters,
              "Parameters of the model: with --tokens-per-step, MFU is 6 x parameters x tokens "
              "(6ND) of all steps");
+}
+
+void InputArguments::add_skip_steps_to(manual::CommandLine& app) {
+  app.add_option("--skip-steps", reduce.utilization.skip_steps,
+                 "Leave out the first N training steps of each process, such as warm-up and "
+                 "autotuning, and whatever ran before them, of all figures (0)")
+      ->type_name("N");
 }
 
 void InputArguments::take_newest_run() {
@@ -344,7 +348,10 @@ Reduced reduce_traces(InputArguments& input) {
   const int trouble = open_traces(reducer, input);
   if (!reducer.any_input()) return {std::nullopt, kExitNothing};
   size_t said = reducer.errors().size();
+  const uint64_t skip = reducer.skips();
   Reduced result{reducer.run(), kExitFine};
+  if (const StepsReport& steps = result.report->steps; skip > 0 && steps.skipped == 0)
+    throw Failure("--skip-steps " + std::to_string(skip) + ": " + steps.missing);
   for (; said < reducer.errors().size(); ++said) complain(reducer.errors()[said].message);
   if (const uint64_t missing = result.report->fact_launches_left_out; missing > 0)
     complain(to_grouped(missing) + " launches are in no row of table rows, which is full");

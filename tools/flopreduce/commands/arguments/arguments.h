@@ -97,6 +97,7 @@ struct InputArguments {
   void add_to(manual::CommandLine& app, bool positional = true);
   void add_peaks_to(manual::CommandLine& app);        // --peak
   void add_utilization_to(manual::CommandLine& app);  // --peak, and formulas' FLOP
+  void add_skip_steps_to(manual::CommandLine& app);
   void finish();                           // after parsing: a folder's traces take its place
   std::vector<std::string> files() const;  // traces and rule files
 

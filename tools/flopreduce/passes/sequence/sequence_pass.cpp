@@ -52,13 +52,16 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
   DamageLog told;
   LaunchBatchReader batch;
   if (!batch.open(packet.body, told, packet.sequence)) return;
+  const TraceState& state = tables_.traces[trace];
+  batch.leave_out(state.skipped_steps, state.patterns);
+  if (batch.size() == 0) return;
   Places::Lane* const lane = places_.lane(batch.thread(), batch.stream());
   if (lane != nullptr && std::exchange(lane->known.fresh, false)) {
     lane->known.passes.trace = trace;
     const uint32_t device = device_of(batch.stream());
     if (device != kNoIndex) lane->known.window = window(device);
   }
-  const auto calls = batch.calls(tables_.traces[trace].patterns, calls_at_hand_);
+  const auto calls = batch.calls(state.patterns, calls_at_hand_);
   if (lane != nullptr) {
     note_edges(lane->known, packet.sequence, calls);
     return launches(*lane, calls);

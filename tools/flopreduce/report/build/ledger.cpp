@@ -182,6 +182,10 @@ void add_energy(const TraceState& trace, DeviceReport& report) {
   constexpr double kWhole = 0.99;
   constexpr uint64_t kMany = 100;
   report.energy_j = Figure::unknown("the recorder read no energy");
+  if (trace.skipped_steps.any()) {
+    report.energy_j = Figure::unknown("energy is of the whole recording, skipped steps and all");
+    return;
+  }
   for (const auto& device : trace.energy.device()) {
     if (device.device() != report.facts.id()) continue;
     if (!device.unavailable().empty()) {
@@ -190,7 +194,7 @@ void add_energy(const TraceState& trace, DeviceReport& report) {
       report.energy_j = Figure::unknown("too short for the energy counter");
     } else {
       report.energy_ns = device.end_ns() - device.begin_ns();
-      const auto wall = trace.wall_ns();
+      const auto wall = trace.recorded_ns();
       const bool whole =
           wall && static_cast<double>(report.energy_ns) >= kWhole * static_cast<double>(*wall);
       report.energy_j = Figure(

@@ -45,6 +45,7 @@ void add_copies(const TraceTables& tables, Report& report) {
       "within device", "between devices", "host to host",
       "fill"};
   for (size_t trace = 0; trace < tables.traces.size(); ++trace) {
+    if (tables.traces[trace].skipped_steps.any()) continue;  // they are of the whole recording
     const trace::CopySums& sums = tables.traces[trace].copy_sums;
     for (int i = 0; i < sums.device_size(); ++i) {
       const bool known = trace::CopySums::Kind_IsValid(sums.kind(i));
@@ -69,6 +70,9 @@ void add_numbers(const TraceTables& tables, const std::vector<uint32_t>& range_o
     }
   }
   if (by_name.empty()) return;
+  // Numbers are of the whole recording.
+  const bool whole = std::ranges::none_of(
+      tables.traces, [](const TraceState& trace) { return trace.skipped_steps.any(); });
   const std::set<uint32_t> steps = step_paths(tables);
   for (const auto& [name, sums] : by_name) {
     NumberReport& out = report.numbers.emplace_back();
@@ -82,14 +86,14 @@ void add_numbers(const TraceTables& tables, const std::vector<uint32_t>& range_o
       one.step = steps.contains(path);
       one.outermost = is_outermost(tables, sums, path);
       if (one.outermost) add_saturating(out.total, sum.total);
-      if (one.step || range_of[path] == kNoRange) continue;
+      if (!whole || one.step || range_of[path] == kNoRange) continue;
       const Work& inside = report.ranges[range_of[path]].inclusive;
       if (!is_known(inside)) continue;
       one.flop_each = each(static_cast<double>(inside.flop), sum.total);
       one.estimate = inside.varying > 0;
       one.at_least = !inside.flop_complete();
     }
-    if (is_known(report.total))
+    if (whole && is_known(report.total))
       out.flop_each = each(static_cast<double>(report.total.flop), out.total);
   }
 }

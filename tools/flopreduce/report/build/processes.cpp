@@ -59,7 +59,7 @@ namespace {
 RecordedProcess recording_of(const Report& report, size_t index) {
   const TraceReport& t = report.traces[index];
   RecordedProcess r(t.header);
-  std::optional<uint64_t> length = t.wall_ns();
+  std::optional<uint64_t> length = t.recorded_ns();
   if (!length && t.header.clock_trace_ns() != 0)
     for (const TimeReport::Device& d : report.time.devices) {
       if (d.trace != index || !d.busy_ns || !d.idle_ns) continue;

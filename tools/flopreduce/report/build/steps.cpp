@@ -87,8 +87,13 @@ void list_steps(size_t trace, const StepSpans& spans, uint64_t skip, double devi
       kernels.add(span.kernels);
       out.window_about = out.window_about || span.about;
     }
-    out.steps.push_back(
-        {trace, number, span.times.start_ns, span.times.duration_ns, span.about, skipped, {}});
+    out.steps.push_back({trace,
+                         number,
+                         span.times.start_ns,
+                         span.times.duration_ns,
+                         span.about || skipped,
+                         skipped,
+                         {}});
   }
   if (window.to_ns <= window.from_ns) return;
   if (skip > 0) out.windows[trace] = window;
@@ -124,7 +129,6 @@ Figure least_time(const StepWork& kept, const Report& report) {
 // is given for the run, they have the part of it that they have of its work.
 Figure model_least_time(const UtilizationOptions& options, const StepWork& kept,
                         const Report& report) {
-  const StepsReport& steps = report.steps;
   const UtilizationReport& u = report.utilization;
   if (u.mfu() == nullptr || !u.mfu()->flop.known())
     return Figure::unknown(
@@ -132,9 +136,7 @@ Figure model_least_time(const UtilizationOptions& options, const StepWork& kept,
   const Figure& all = u.mfu()->least_ns;
   if (!all.known()) return all;
   if (kept.no_peak > 0) return Figure::unknown("no peak known");
-  if (options.parameters && options.tokens_per_step && !options.formula_flop)
-    return all *
-           (static_cast<double>(steps.count) / static_cast<double>(steps.count + steps.skipped));
+  if (options.parameters && options.tokens_per_step && !options.formula_flop) return all;
   const bool shared_out = u.given_formula_ns && !report.total.flop_complete();
   return {static_cast<double>(kept.model_fs) / 1e6,
           all.marks() | mark_if(shared_out, Mark::kEstimate)};
@@ -201,13 +203,15 @@ void StepWork::add(const StepWork& o) {
 void count_steps(const TraceTables& tables, const UtilizationOptions& options, Report& report) {
   StepsReport& out = report.steps;
   out.tokens = options.tokens_per_step;
+  const uint64_t skipped = skipped_steps(tables, options.skip_steps);
   bool all_single = true;
   for (size_t t = 0; t < tables.traces.size(); ++t) {
     const StepTable& table = tables.traces[t].steps;
     if (!table.any()) continue;
     ++out.processes;
     if (out.range.empty()) out.range = range_name(tables.traces[t], tables);
-    out.per_process = std::max(out.per_process, table.sums().steps);
+    out.per_process =
+        std::max(out.per_process, table.sums().steps - std::min(table.sums().steps, skipped));
     all_single = all_single && !table.steps().empty();
     out.count += table.sums().steps;
   }
@@ -216,7 +220,7 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
   out.single = all_single;
   if (!all_single) {
     out.hfu = out.mfu = Figure::unknown(kOnlySums);
-    if (options.skip_steps > 0) set_missing(out, std::string("--skip-steps ") + kOnlySums);
+    if (options.skip_steps > 0) set_missing(out, kOnlySums);
     return;
   }
   for (const TraceState& trace : tables.traces)
@@ -224,6 +228,31 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
   out.count -= out.skipped;
   if (out.count == 0)
     set_missing(out, "--skip-steps " + std::to_string(options.skip_steps) + " leaves no step");
+}
+
+uint64_t skipped_steps(const TraceTables& tables, uint64_t wanted) {
+  const bool any = std::ranges::any_of(
+      tables.traces, [](const TraceState& trace) { return trace.skipped_steps.any(); });
+  return any ? wanted : 0;
+}
+
+void skip_steps(uint64_t count, TraceTables& tables) {
+  const bool sums = std::ranges::any_of(tables.traces, [](const TraceState& trace) {
+    return trace.steps.any() && trace.steps.steps().empty();
+  });
+  if (count == 0 || sums) return;
+  for (TraceState& trace : tables.traces) {
+    const auto& steps = trace.steps.steps();
+    if (steps.empty()) continue;
+    if (steps.size() <= count) {
+      trace.skipped_steps = {UINT32_MAX, UINT64_MAX};
+      continue;
+    }
+    const auto& [number, times] = *std::next(steps.begin(), static_cast<std::ptrdiff_t>(count));
+    // Times of kernels may be by another clock.
+    const bool one_clock = !trace.header.simulated() || trace.header.simulated_clock();
+    trace.skipped_steps = {number, one_clock ? times.start_ns : 0};
+  }
 }
 
 std::vector<StepSpans> step_spans(const TraceTables& tables,
@@ -322,9 +351,7 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
   add_utilization(options, kept, report);
   if (options.tokens_per_step && out.window_ns > 0)
     out.tokens_per_s = {
-        *options.tokens_per_step *
-            static_cast<double>(out.per_process - std::min(out.per_process, options.skip_steps)) /
-            out.window_ns * 1e9,
+        *options.tokens_per_step * static_cast<double>(out.per_process) / out.window_ns * 1e9,
         mark_if(out.window_about, Mark::kEstimate)};
 }
 
@@ -374,7 +401,8 @@ void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t
     for (const auto& [number, span] : spans[t]) {
       const StepTimes& times = span.times;
       StepsReport::Listed step = listed_step(trace, t, number, times, seen++ < skip);
-      step.about = span.about;
+      step.about = span.about || step.skipped;
+      step.work_known = !step.skipped;
       if (const auto found = work[t].find(number); found != work[t].end())
         step.work = found->second;
       const auto& gpu = totals.step_times[t];
@@ -386,7 +414,7 @@ void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t
     if (!trace.steps.steps().empty()) continue;
     const SummarySteps& kept = trace.steps.in_summary();
     for (const SingleStep& one : kept.steps) {
-      StepsReport::Listed step = listed_step(trace, t, one.number, one.times, one.number <= skip);
+      StepsReport::Listed step = listed_step(trace, t, one.number, one.times, false);
       step.about = !trace.steps.sums().kernels_timed;
       step.every = kept.every;
       step.gpu = one.gpu;

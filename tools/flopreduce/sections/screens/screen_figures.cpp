@@ -194,7 +194,10 @@ void add_numbers(const Report& report, std::vector<ShownFigure>& figures) {
       value = marked_text(flop_mark(report.total),
                           to_human(static_cast<u128>(*number.flop_each), "FLOP"));
     std::string note = "executed FLOP / " + to_grouped(number.total) + " " + name;
-    if (!number.flop_each) note += number.total == 0 ? ": not one" : ": FLOP not measured";
+    if (!number.flop_each)
+      note += number.total == 0          ? ": not one"
+              : report.steps.skipped > 0 ? ": they are of the skipped steps, too"
+                                         : ": FLOP not measured";
     if (number.processes < report.traces.size())
       note += ", given by " + to_grouped(number.processes) + " of " +
               to_grouped(report.traces.size()) + " processes";
