@@ -31,6 +31,11 @@ Mark flop_mark(const Work& work) {
 
 Figure flop_of(const Work& work) {
   if (!work.flop_known()) return Figure::unknown("not measured");
+  // Where tensor work may be missing, the rest is no upper bound of all: without what may be no
+  // arithmetic it is a lower one.
+  if (work.unscreened > 0 && work.flop_at_most())
+    return {work.flop - std::min(work.doubtful, work.flop),
+            Mark::kAtLeast | mark_if(work.varying > 0, Mark::kEstimate)};
   const Figure flop(work.flop, flop_mark(work));
   // Without what may be no arithmetic.
   return flop.bound() ? flop.no_less_than(work.flop - std::min(work.doubtful, work.flop)) : flop;

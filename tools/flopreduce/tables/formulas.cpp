@@ -163,6 +163,10 @@ void drop_included(std::vector<SignatureFlop::Part>& parts) {
 
 }  // namespace
 
+bool is_of_tensor_work(std::string_view metric) {
+  return metric.starts_with(kTensorPrefix) || metric.starts_with(kScreeningPrefix);
+}
+
 void Flop::add(uint32_t precision, u128 flop, bool is_matrix) {
   overflow = !add_saturating(by_precision[precision], flop) || overflow;
   overflow = !add_saturating(total, flop) || overflow;
@@ -296,6 +300,7 @@ SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups&
     else if (not_sampled(group))
       return out;
   }
+  out.unscreened = required.tensor_not_asked;
   bool tensor_needed = required.conditional.empty();  // then only screening is to say so
   for (const auto& group : required.conditional) {
     const Need need = need_of(group, *samples);

@@ -42,6 +42,9 @@ struct MetricMeaning {
   std::optional<TensorPath> tensor;
 };
 
+// It counts or looks for tensor work.
+bool is_of_tensor_work(std::string_view metric);
+
 // Integer sources of tensor operations. The last is for all that are none of the others.
 inline constexpr std::array<std::string_view, 6> kIntegerFormats = {
     "tensor_int8",        "tensor_int8_sparse", "tensor_int4",

@@ -1,8 +1,10 @@
 #include "tables/trace_tables.h"
 
+#include <algorithm>
 #include <map>
 
 #include "support/text.h"
+#include "tables/formulas.h"
 
 namespace flopinj::reduce {
 
@@ -44,6 +46,20 @@ std::string TraceTables::path_string(uint32_t path, bool escaped) const {
   return cut(text, kLimit);
 }
 
+// What a recording has no counters of is not 0. Every GPU since compute capability 7.0 has tensor
+// cores, or counters that say that it has none.
+void TraceTables::note_what_was_not_asked() {
+  constexpr uint32_t kFirstWithTensorCores = 7;
+  for (const auto& device : devices)
+    if (device.facts.compute_major() >= kFirstWithTensorCores)
+      required[device.chip].tensor_not_asked = true;
+  for (const auto& trace : traces)
+    for (const auto& group : trace.group_list)
+      if (std::ranges::any_of(group.metrics,
+                              [&](uint32_t metric) { return is_of_tensor_work(names[metric]); }))
+        required[devices[group.device].chip].tensor_not_asked = false;
+}
+
 void TraceTables::join() {
   for (uint32_t i = 0; i < traces.size(); ++i) device_index(i, 0);
   std::map<std::string, uint32_t> chip_index;
@@ -71,6 +87,7 @@ void TraceTables::join() {
       of_chip.add(group.name, group.required, group.needed_if, group.unavailable);
       if (group.instead_of) of_chip.add_substitute(group.name, *group.instead_of);
     }
+  note_what_was_not_asked();
   // In a fixed order: floating-point means depend on it.
   std::map<std::pair<uint32_t, uint32_t>, const SampleSet*> ordered;
   samples_by_device.for_each([&](uint32_t signature, uint32_t device, const SampleSet& set) {

@@ -151,6 +151,7 @@ struct TraceTables {
   uint32_t device_index(uint32_t trace, uint32_t id);
   // Gives devices of one kind one chip index, and joins their samples and required groups.
   void join();
+  void note_what_was_not_asked();  // RequiredGroups::tensor_not_asked
 };
 
 }  // namespace flopinj::reduce

@@ -266,6 +266,62 @@ TEST_CASE("bounds: launches that were not screened say so where they are counted
   }));
 }
 
+namespace {
+
+// A kernel whose counts of instructions are known: 1,000 multiply-adds in fp32 and 100 packed ones
+// in half precision, which may be moves, in a recording that asked for `group` beside them.
+Report of_instructions(uint32_t compute, const std::string& group = "") {
+  TraceBuilder t;
+  t.header(1, false, 1, 101, 3);
+  flopinj::trace::TracePacket packet;
+  auto& device = *packet.mutable_device();
+  device.set_id(1);
+  device.set_name("NVIDIA A100-SXM4-80GB");
+  device.set_chip("GA100");
+  device.set_compute_major(compute);
+  t.add(packet);
+  t.thread(1, "main");
+  t.stream();
+  t.group(1, "sass", sass_metrics());
+  if (!group.empty()) t.group(2, "other", {group}, false);
+  t.kernel(1, "gemm", 11, flopinj::trace::Interned::PARAMETERS_EXACT, false, {});
+  t.samples(1, 1, {sass(0, 0, 1000, 0, 100)});
+  t.launches({{.signature = 1, .duration_ns = 100}, {.signature = 1, .duration_ns = 100}});
+  t.end();
+  return reduce_bytes({t.bytes()});
+}
+
+}  // namespace
+
+TEST_CASE("bounds: counters that nobody asked for do not make 0 of tensor work") {
+  // Of two launches at least the 2 x 1,000 x 2 FLOP of fp32: there are tensor cores, no counter
+  // says what they did, and the half-precision instructions may be moves.
+  const Report asked_in_part = of_instructions(8);
+  CHECK(asked_in_part.total.unscreened == 2);
+  const Figure flop = flop_of(asked_in_part.total);
+  CHECK(flop.marks() == Mark::kAtLeast);
+  CHECK(flop.number() == 4000);
+  for (const KernelReport& kernel : asked_in_part.kernels)
+    CHECK(flop_of(kernel.work).marks() == Mark::kAtLeast);
+  const auto figures = json_of(asked_in_part)["figures"];
+  CHECK(figures["flop_at_least"] == 4000);
+  const auto screen = screen_figures(asked_in_part);
+  const auto executed = std::ranges::find_if(
+      screen, [](const auto& figure) { return std::string_view(figure.name) == "Executed"; });
+  REQUIRE(executed != screen.end());
+  CHECK(executed->value == ">= 4.000 kFLOP");
+
+  // Without tensor cores, or with a counter that looks for their work, no more is missing: packed
+  // half instructions are 2 x 100 x 4 FLOP at most.
+  for (const Report& report :
+       {of_instructions(6), of_instructions(8, "sm__inst_executed_pipe_tensor_op_hmma.sum"),
+        of_instructions(8, "sm__ops_path_tensor_src_tf32_dst_fp32.sum")}) {
+    CHECK(report.total.unscreened == 0);
+    CHECK(flop_of(report.total).marks() == Mark::kAtMost);
+    CHECK(flop_of(report.total).number() == 4800);
+  }
+}
+
 TEST_CASE("bounds: a gate decides what a bound can decide, and nothing else") {
   const Report report = report_of({});  // at least 0.89 %
   const std::vector<Table> tables = gate_tables(report);

@@ -37,9 +37,11 @@ ShownFigure executed_figure(const Report& report) {
   if (total.flop == 0 && !total.flop_complete())
     return {"Executed", "-", "no FLOP in the launches with a count; not known, in " + launches,
             Tone::kWarn};
-  return {"Executed", marked_text(flop_mark(total) | more, to_human(total.flop, "FLOP")),
-          to_grouped(total.flop) + " in " + launches + " (one FMA counts " +
-              std::to_string(report.fma) + ")" + precisions_text(report)};
+  const Figure flop = flop_of(total);
+  const u128 whole = std::get<u128>(flop.value());
+  return {"Executed", marked_text(flop.marks() | more, to_human(whole, "FLOP")),
+          to_grouped(whole) + " in " + launches + " (one FMA counts " + std::to_string(report.fma) +
+              ")" + precisions_text(report)};
 }
 
 // Why there is no share of peak over wall time, and what to do.
