@@ -56,7 +56,7 @@ class CountersThatWereNotRead(harness.TestCase):
     def test_modes_without_counters(self):
         for mode in ("timing", "count"):
             with self.subTest(mode=mode):
-                self.check("not_asked", "counters were not asked for", "--mode multiplex",
+                self.check("not_asked", "counters were not asked for", "by formula alone",
                            FLOPINJ_MODE=mode, FLOPINJ_FORCE=1)
 
     def test_a_lone_rank_that_leaves_them_to_others(self):

@@ -85,10 +85,11 @@ Figure executed_least_ns(const Work& work) {
 }
 
 // That the peaks allow for `flop` operations in the mix of precisions of `mix`. Of a mix that is
-// not known whole, the fastest peak gives a lower bound.
+// not known whole, or not at all, the fastest peak gives a lower bound.
 Figure least_time_of(const Figure& flop, const Work& mix, const Report& report) {
+  if (!flop.known()) return flop;
   const Figure whole = executed_least_ns(mix);
-  if (!flop.known() || !whole.known()) return flop.known() ? whole : flop;
+  if (!whole.known() && mix.flop_known()) return whole;
   if (mix.flop_complete())
     return (flop * (*whole.number() / static_cast<double>(mix.flop))).with(whole.marks());
   const auto fastest = fastest_per_ns(report);
@@ -145,7 +146,7 @@ Figure hfu_of(const Report& report, const TraceReport& trace) {
 // What the FLOP of operators' formulas take at peak.
 Figure formula_least_ns(const Report& report) {
   const Figure whole = executed_least_ns(report.total);
-  if (!whole.known()) return whole;
+  if (!whole.known() && report.total.flop_known()) return whole;
   double ns = 0;
   Work executed;  // by these operators: it has the precisions that their FLOP are dealt out to
   for (const OperatorReport& place : report.operators.places) {
@@ -155,8 +156,25 @@ Figure formula_least_ns(const Report& report) {
     ns += *its;
     executed.add(place.work);
   }
-  return {ns * report.named.scale,
-          report.operators.model.marks() | flop_mark(executed) | report.named.mark()};
+  const Mark marks = report.operators.model.marks();
+  if (!report.total.flop_known())
+    return {ns, Mark::kAtLeast | mark_if(has(marks, Mark::kEstimate), Mark::kEstimate)};
+  return {ns * report.named.scale, marks | flop_mark(executed) | report.named.mark()};
+}
+
+// Of GPU time, where no FLOP say how much formulas cover: "in 63 % of the GPU time of kernels that
+// count for the model".
+std::string covered_time(const Report& report) {
+  u128 all = 0, covered = 0;
+  for (const PhaseReport& phase : report.phases)
+    if (phase.name != "recompute" && phase.name != "optimizer" && phase.name != "communication")
+      add_saturating(all, phase.work.time.ns);
+  for (const OperatorReport& place : report.operators.places)
+    if (place.of_model) add_saturating(covered, place.work.time.ns);
+  // Never 100 of what is not all.
+  const int percent =
+      covered >= all ? 100 : std::min(99, static_cast<int>(quotient(covered, all) * 100));
+  return "in " + std::to_string(percent) + " % of the GPU time of kernels that count for the model";
 }
 
 // What the user says goes before what the operators' names say.
@@ -175,8 +193,10 @@ void add_formula(const UtilizationOptions& options, Report& report) {
     basis = "6 x parameters x tokens of " + std::to_string(report.steps.per_process) + " steps";
   } else if (given = false; operators.model.flop_where_any().known()) {
     flop = operators.model.flop();
-    basis += ", " + operators.model.coverage();
-    if (has(flop.marks(), Mark::kAtMost)) basis += ", at most: not every gradient is known";
+    basis += ", " + (report.total.flop_known() ? operators.model.coverage() : covered_time(report));
+    if (has(flop.marks(), Mark::kAtMost))
+      basis += report.total.flop_known() ? ", at most: not every gradient is known"
+                                         : ", MFU without what perhaps was not needed";
     if (has(flop.marks(), Mark::kEstimate))
       basis += ", about: of attention half, or of products what was executed, and no name says it";
     if (!report.named.whole()) {
@@ -187,6 +207,8 @@ void add_formula(const UtilizationOptions& options, Report& report) {
   UtilizationReport& out = report.utilization;
   Figure least_ns =
       given || !flop.known() ? least_time_of(flop, report.total, report) : formula_least_ns(report);
+  if (flop.known() && !report.total.flop_known())
+    basis += "; at the fastest peak, since no counter says in which precision";
   out.model_known = flop.known() && (least_ns.known() || report.total.flop_complete());
   if (given) out.given_formula_ns = least_ns.number();
   out.methods.push_back(method("formula", std::move(basis), std::move(flop), std::move(least_ns),
@@ -254,6 +276,8 @@ Figure utilization_of(const Work& work) {
 }
 
 std::optional<double> model_least_ns(const OperatorReport& place, const Report& report) {
+  // What perhaps was not needed is in no lower bound, which is all that there is without counts.
+  if (!report.total.flop_known() && has(place.model.marks(), Mark::kAtMost)) return 0;
   const double flop = *place.model.flop().number();
   const Work& mix = place.work.flop > 0 ? place.work : report.total;
   if (place.work.flop_complete() && mix.flop_complete())

@@ -130,16 +130,19 @@ void add_total(const Report& report, std::vector<Line>& lines) {
       Line("FLOP of " + at_least + to_grouped(total.launches) + " kernel launches", Tone::kTitle)
           .then(" (one FMA counts " + std::to_string(report.fma) + ")"));
   lines.emplace_back("");
-  const Mark marks = mark_if(!total.flop_complete() || more, Mark::kAtLeast) |
-                     mark_if(total.flop_at_most(), Mark::kAtMost);
   Line flop("  total     ");
   const bool known = total_known(report);
-  flop.then(known ? marked_text(marks, to_human(total.flop, "FLOP")) : "not measured",
-            Tone::kTitle);
-  if (known)
-    flop.then(
-        (total.flop_exact() && !more ? "   exactly " : "   ") +
-        marked_text(marks | mark_if(total.varying > 0, Mark::kEstimate), to_grouped(total.flop)));
+  if (known) {
+    const Figure executed = flop_of(total).with(mark_if(more, Mark::kAtLeast));
+    const u128 whole = std::get<u128>(executed.value());
+    const Mark bounds = mark_if(has(executed.marks(), Mark::kAtLeast), Mark::kAtLeast) |
+                        mark_if(has(executed.marks(), Mark::kAtMost), Mark::kAtMost);
+    flop.then(marked_text(bounds, to_human(whole, "FLOP")), Tone::kTitle);
+    flop.then((total.flop_exact() && !more ? "   exactly " : "   ") +
+              marked_text(executed.marks(), to_grouped(whole)));
+  } else {
+    flop.then("not measured", Tone::kTitle);
+  }
   lines.push_back(std::move(flop));
   lines.emplace_back("  GPU time  " + time_text(total, more) + "   sum of kernels");
   if (const auto interval = total.interval())

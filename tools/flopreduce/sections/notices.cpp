@@ -59,9 +59,8 @@ std::string reason_of_all(const Report& report, const TraceReport& t) {
 
 std::string remedy_of(const TraceReport& t) {
   switch (t.counters.reading) {
-    case CounterReading::kNotAsked:
-      return "mode '" + t.header.mode() +
-             "' reads none: record with --mode multiplex, the default.";
+    case CounterReading::kNotAsked:  // nothing is wrong
+      return "mode '" + t.header.mode() + "' reads none, and FLOP are known by formula alone.";
     case CounterReading::kOtherRanks:
       return "add the traces of ranks that read them (by default rank 0), or record with "
              "--measure-ranks all.";

@@ -322,6 +322,81 @@ TEST_CASE("bounds: counters that nobody asked for do not make 0 of tensor work")
   }
 }
 
+namespace {
+
+constexpr double kSide = 1024, kWallNs = 1e6;
+constexpr double kProducts = 2 * kSide * kSide * kSide;  // FLOP of one
+
+// Three products of square matrices and an operator that nobody knows, without any counter, in 1 ms
+// on an H100.
+Report of_names(UtilizationOptions options = {},
+                const std::string& device = "NVIDIA H100 80GB HBM3") {
+  TraceBuilder t;
+  t.header(1, false, 1, 101, 3);
+  t.device(1, "GH100", device, 132);
+  t.thread(1, "main");
+  t.stream();
+  t.kernel(1, "gemm", 11);
+  t.kernel(2, "sort", 12);
+  t.path(1, 0, "forward");
+  t.path(2, 1, "aten::mm, sizes = [[1024, 1024], [1024, 1024]]");
+  t.path(3, 1, "mine::own, sizes = [[1024], []]");
+  const TraceBuilder::Launch gemm{.signature = 1, .duration_ns = 20'000, .path = 2};
+  t.launches({gemm, gemm, gemm, {.signature = 2, .duration_ns = 40'000, .path = 3}});
+  flopinj::trace::TracePacket p;
+  p.mutable_self_overhead()->set_wall_ns(static_cast<uint64_t>(kWallNs));
+  t.add(p);
+  t.end();
+  ReduceOptions reduce;
+  reduce.utilization = std::move(options);
+  return reduce_bytes({t.bytes()}, reduce);
+}
+
+}  // namespace
+
+TEST_CASE("bounds: without counters formulas are there, and MFU is at least so much") {
+  const Report report = of_names();
+  const auto j = json_of(report);
+  bool seen = false;
+  for (const auto& row : j["operators"]) {
+    if (row["operator"] != "aten::mm") continue;
+    seen = true;
+    INFO(row);
+    const auto& flop = row.contains("formula_flop_about") && row["formula_flop"].is_null()
+                           ? row["formula_flop_about"]
+                           : row["formula_flop"];
+    CHECK(flop == 3 * kProducts);
+    CHECK(row["executed_formula_ratio"].is_null());
+    CHECK(row["cause"] == "no hardware count");
+  }
+  CHECK(seen);
+
+  // Dense peaks of the H100 SXM's data sheet, FLOP/s: whichever format the products ran in, MFU is
+  // what is printed or more.
+  REQUIRE(report.utilization.mfu() != nullptr);
+  const Figure mfu = report.utilization.mfu()->wall;
+  REQUIRE(mfu.known());
+  CHECK(has(mfu.marks(), Mark::kAtLeast));
+  CHECK_FALSE(has(mfu.marks(), Mark::kAtMost));
+  for (const double peak : {66.9e12, 494.7e12, 989.4e12, 1978.9e12})
+    CHECK(*mfu.number() <= 1.001 * 3 * kProducts / (peak * kWallNs * 1e-9));
+  CHECK(*mfu.number() == Approx(3 * kProducts / (1978.9e12 * kWallNs * 1e-9)).epsilon(0.01));
+  // 60 of 100 us have a formula.
+  CHECK(report.utilization.mfu()->flop_basis.find(
+            "in 60 % of the GPU time of kernels that count for the model") != std::string::npos);
+  CHECK_FALSE(report.utilization.hfu()->wall.known());
+
+  // What the user says is taken likewise.
+  UtilizationOptions options;
+  options.formula_flop = 6 * kProducts;
+  const Figure given = of_names(options).utilization.mfu()->wall;
+  REQUIRE(given.known());
+  CHECK(has(given.marks(), Mark::kAtLeast));
+  CHECK(*given.number() == Approx(2 * *mfu.number()));
+  // Of a device without known peaks nothing is.
+  CHECK_FALSE(of_names({}, "Some GPU").utilization.mfu()->wall.known());
+}
+
 TEST_CASE("bounds: a gate decides what a bound can decide, and nothing else") {
   const Report report = report_of({});  // at least 0.89 %
   const std::vector<Table> tables = gate_tables(report);

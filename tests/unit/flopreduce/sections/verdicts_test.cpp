@@ -76,7 +76,8 @@ TEST_CASE("counters that were not read: what happened, why no ratio is known, an
          h.set_mode("timing");
          h.set_counters(false);
        },
-       "", "not_asked", "not asked", "counters were not asked for", "--mode multiplex"},
+       "", "not_asked", "not asked", "counters were not asked for",
+       "FLOP are known by formula alone"},
       {[](trace::Header& h) {
          h.set_rank(1);
          h.set_measures(false);

@@ -137,6 +137,9 @@ Figure model_least_time(const UtilizationOptions& options, const StepWork& kept,
   if (!all.known()) return all;
   if (kept.no_peak > 0) return Figure::unknown("no peak known");
   if (options.parameters && options.tokens_per_step && !options.formula_flop) return all;
+  if (u.given_formula_ns && kept.unmeasured == kept.launches)
+    return Figure::unknown(
+        "one formula for the run, and no FLOP counts that it could be shared by");
   const bool shared_out = u.given_formula_ns && !report.total.flop_complete();
   return {static_cast<double>(kept.model_fs) / 1e6,
           all.marks() | mark_if(shared_out, Mark::kEstimate)};

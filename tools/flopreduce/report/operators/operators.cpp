@@ -190,7 +190,10 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
 void OperatorsBuilder::add_types() {
   struct Sum {
     OperatorReport report;
-    u128 executed = 0;  // where a formula is known too
+    u128 executed = 0;              // where a formula is known too
+    std::optional<u128> uncounted;  // by formula, of places with launches without a count
+    ModelFlop uncounted_model;
+    bool lacking = false;  // of some places no formula is known
     u128 most = 0;
     std::vector<std::string> causes;
   };
@@ -213,6 +216,12 @@ void OperatorsBuilder::add_types() {
       add_saturating(sum.executed, place.work.flop);
     } else {
       type.formula_partial = true;
+      sum.lacking = sum.lacking || !place.formula_flop || place.formula_partial;
+      if (place.formula_flop) {
+        sum.uncounted = sum.uncounted.value_or(0);
+        add_saturating(*sum.uncounted, *place.formula_flop);
+        sum.uncounted_model += place.model;
+      }
     }
     if (place.cause.empty()) continue;
     const u128 weight =
@@ -228,7 +237,12 @@ void OperatorsBuilder::add_types() {
   }
   for (auto& [key, sum] : sums) {
     OperatorReport& type = sum.report;
-    if (type.formula_flop && *type.formula_flop > 0)
+    // With nothing to compare it with, the formula is of all places.
+    if (!type.formula_flop && sum.uncounted) {
+      type.formula_flop = sum.uncounted;
+      type.model = sum.uncounted_model;
+      type.formula_partial = sum.lacking;
+    } else if (type.formula_flop && *type.formula_flop > 0)
       type.ratio = quotient(sum.executed, *type.formula_flop);
     for (const auto& cause : sum.causes) type.cause += (type.cause.empty() ? "" : ", ") + cause;
     report_.types.push_back(std::move(type));
@@ -293,8 +307,10 @@ OperatorsReport OperatorsBuilder::build() {
   add_types();
   add_model();
   forward_backward_.finish(gradients, report_);
-  const auto most_first = [](const OperatorReport& a, const OperatorReport& b) {
-    return a.work.flop > b.work.flop;
+  const bool counted = std::ranges::any_of(
+      report_.places, [](const OperatorReport& place) { return place.work.flop_known(); });
+  const auto most_first = [counted](const OperatorReport& a, const OperatorReport& b) {
+    return counted ? a.work.flop > b.work.flop : a.work.time.ns > b.work.time.ns;
   };
   std::stable_sort(report_.types.begin(), report_.types.end(), most_first);
   std::stable_sort(report_.places.begin(), report_.places.end(), most_first);

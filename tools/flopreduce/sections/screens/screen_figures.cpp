@@ -63,6 +63,8 @@ ShownFigure wall_figure(const char* name, const UtilizationMethod* m, const Repo
 }
 
 std::string mfu_definition(const Report& report) {
+  if (const auto* mfu = report.utilization.mfu(); mfu != nullptr && !report.total.flop_known())
+    return "FLOP " + mfu->flop_basis;
   const ModelFlop& model = report.operators.model;
   const bool part = !report.utilization.given_formula_ns && model.lacks_some();
   return "FLOP by formula / (wall time x peak)" + (part ? "; " + model.coverage() : "");
