@@ -288,6 +288,10 @@ struct ExpectedRatio {
   // it rests on calls that were seen, and on all of them.
   std::string lacks{};
   bool assumed() const { return !lacks.empty(); }
+  // The share of forward's matrix work that operators do that are known to be no products
+  // (a softmax's multiply-adds), where it is more than kRatioTolerance: theory leaves it out.
+  double beside = 0;
+  bool estimated() const { return assumed() || beside > 0; }
   bool certain() const { return most - least <= 1e-9 * most; }
   // Nothing where it is a range.
   std::optional<double> value() const { return certain() ? std::optional(most) : std::nullopt; }
@@ -302,6 +306,8 @@ enum class RatioVerdict : uint8_t {
 };
 // What padded tiles and multiply-adds outside of products may add without a mention: a convention.
 inline constexpr double kRatioTolerance = 0.01;
+// The most that ExpectedRatio::beside may be for a verdict, which then leaves as much aside.
+inline constexpr double kMostBesideProducts = 0.05;
 
 // backward / forward. A product with weights costs twice its forward work in backward, a gradient
 // for its weights and one for its input; what needs none for its input (as a rule the first layer,
@@ -381,6 +387,7 @@ struct OperatorsReport {
   ModelFlop model, forward_model;
   // Of all products with theory together: forward matrix FLOP, and what backward should be.
   u128 products_matrix_flop = 0;
+  u128 beside_products = 0;  // forward matrix FLOP of operators that are known to be no products
   std::optional<ExpectedRatio> products_expected;
   std::string products_missing;  // why nothing is expected of some
   bool unclear_gradients =

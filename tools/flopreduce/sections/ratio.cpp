@@ -70,7 +70,7 @@ std::vector<RatioRow> ratio_rows(const Report& report) {
   };
   const auto expected = [&](double ExpectedRatio::*end_of) {
     return end(r.expected, end_of)
-        .with(mark_if(r.expected && r.expected->assumed(), Mark::kEstimate));
+        .with(mark_if(r.expected && r.expected->estimated(), Mark::kEstimate));
   };
   const std::string basis = r.expected ? r.expected->basis : r.expected_missing;
   return {{"backward / forward", r.ratio, ratio_note(report)},

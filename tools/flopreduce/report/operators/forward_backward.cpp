@@ -160,6 +160,7 @@ void ForwardBackwardBuilder::add_model(uint32_t path, const std::string& phase,
 void ForwardBackwardBuilder::add_calls(uint32_t path, const OperatorFacts& facts) {
   const auto theory = theory_.find(path);
   if (!is_forward(facts.phase) || theory == theory_.end()) return;
+  theory->second.no_product = facts.formula.flop && !is_matrix_work(facts.name->name);
   ForwardCalls& calls = theory->second.calls;
   add_saturating(calls.calls, facts.calls);
   add_saturating(calls.multiply_adds, facts.formula.flop
@@ -279,7 +280,9 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
     if (!sum.known) {
       const bool product =
           is_matrix_work(operators_.name_of(path)->name) || operators_.sparse(path);
-      if (!sum.basis.empty())
+      if (theory.no_product)
+        add_saturating(report.beside_products, theory.matrix);
+      else if (!sum.basis.empty())
         report.products_missing = sum.basis.front();
       else if (product)
         report.products_missing = theory.type + ": no theory";

@@ -78,6 +78,7 @@ class ForwardBackwardBuilder {
     u128 matrix = 0;
     double gradients = 0, by_input = 0;  // multiply-adds times `matrix`
     bool known = true;
+    bool no_product = false;  // a formula says so
     ForwardCalls calls;
   };
   // Kernels of a layer's backward work, by the gradient that their names say they compute.

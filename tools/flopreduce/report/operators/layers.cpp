@@ -110,19 +110,27 @@ void judge(RatioReport& report) {
   if (has(report.matrix_ratio.marks(), Mark::kEstimate) && !report.matrix_interval)
     return report.leave_undecided("the estimates have no interval");
   const Limits found = report.matrix_interval.value_or(Limits{*ratio, *ratio});
-  const double least = report.expected->least * (1 - kRatioTolerance);
-  const double most = report.expected->most * (1 + kRatioTolerance);
+  const double aside = kRatioTolerance + report.expected->beside;
+  const double least = report.expected->least * (1 - aside);
+  const double most = report.expected->most * (1 + aside);
   if (found.high < least || found.low > most)
     report.verdict = RatioVerdict::kOutside;
   else if (found.low < least || found.high > most)
     report.leave_undecided("the 95 % interval of the ratio reaches beyond it");
 }
 
-// Theory may be lacking of some products; multiply-adds outside of products are few.
+// Theory may be lacking of some products. What is known to be none is few, or leaves it open.
 ExpectedRatio expected_of_products(const OperatorsReport& operators, u128 whole) {
+  const ExpectedRatio& all = *operators.products_expected;
   const double share = whole == 0 ? 1 : quotient(operators.products_matrix_flop, whole);
-  const bool all = share >= 1 - kRatioTolerance && operators.products_missing.empty();
-  return all ? *operators.products_expected : of_a_part(*operators.products_expected, share);
+  const double beside = whole == 0 ? 0 : quotient(operators.beside_products, whole);
+  const bool some = !operators.products_missing.empty() || beside > kMostBesideProducts;
+  if (some || share + beside < 1 - kRatioTolerance) return of_a_part(all, share);
+  if (share >= 1 - kRatioTolerance) return all;
+  ExpectedRatio expected = of_a_part(all, share);
+  expected.lacks = all.lacks;
+  expected.beside = beside;
+  return expected;
 }
 
 std::optional<ExpectedRatio> expected_of(const RatioReport& report, const Work& forward,

@@ -89,7 +89,7 @@ ShownFigure kernel_time_figure(const Report& report) {
 // "inside the expected 1.69 to 2.00", "undecided: expected ~1.96, both gradients are assumed"
 std::string verdict_words(const RatioReport& r) {
   std::string range =
-      std::string("expected ") + (r.expected->assumed() ? "~" : "") + fixed(r.expected->least, 2);
+      std::string("expected ") + (r.expected->estimated() ? "~" : "") + fixed(r.expected->least, 2);
   if (!r.expected->certain()) range += " to " + fixed(r.expected->most, 2);
   switch (r.verdict) {
     case RatioVerdict::kInside:

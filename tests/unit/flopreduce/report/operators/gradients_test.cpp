@@ -231,6 +231,32 @@ TEST_CASE("verdicts: work that is missing or doubled raises the alarm where grad
   }
 }
 
+// Multiply-adds of a norm beside a product with known gradients: a twenty-fifth of forward's.
+TEST_CASE("verdicts: a few multiply-adds of operators that are no products leave the verdict") {
+  const auto report = [](double beside, double part) {
+    Scene s(true);
+    const Linear linear(s, "net", 6, 8, 16);
+    const uint32_t norm =
+        s.path({"forward", "net", "aten::layer_norm, sizes = [[6, 16], [], [16], [16], [], []]"});
+    s.launch(kMain, {s.call(linear.gemm, linear.forward, 1),
+                     s.call(s.kernel("norm", beside * linear.products), norm, 2)});
+    s.launch(kAutograd, {s.call(s.kernel("gemm_x", part * linear.products), linear.by_input, 1),
+                         s.call(linear.gemm, linear.by_weight, 1)});
+    return s.reduce();
+  };
+  const Report few = report(1 / 24.0, 1);
+  CHECK(few.ratio.verdict == RatioVerdict::kInside);
+  const auto figures = screen_figures(few);
+  const auto ratio = std::ranges::find_if(figures, [](const ShownFigure& figure) {
+    return std::string(figure.name) == "Backward/fwd";
+  });
+  REQUIRE(ratio != figures.end());
+  CHECK(ratio->note.find("as expected ~2.00") != std::string::npos);
+  CHECK(report(1 / 24.0, 0.5).ratio.verdict == RatioVerdict::kOutside);
+  CHECK(report(1 / 24.0, 2).ratio.verdict == RatioVerdict::kOutside);
+  CHECK(report(1 / 10.0, 1).ratio.verdict == RatioVerdict::kUndecided);  // too many
+}
+
 // A fused product of a library: of its forward work no theory is known.
 TEST_CASE("verdicts: theory of a part of forward decides nothing, and the screen says so") {
   for (const double backward : {1.0, 2.0, 5.0}) {
