@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Evidence that is hidden makes no figure wrong: what a report of a stream says without sizes of some
+"""Evidence that is hidden makes no figure wrong: a report of a stream without sizes of some
 products, or without peaks, holds for the report with all of them. Figures that are exact are equal,
-bounds are on their side, and of estimates and of what is not known nothing is asked.
+and bounds are on their side. Of estimates, and of figures that are not known, nothing is asked.
 
 hidden_test.py BUILD [PATTERN...]"""
 

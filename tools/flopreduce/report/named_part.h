@@ -1,5 +1,6 @@
-// What of a recording has names. Where names were off in some steps, all that rests on names (phases,
-// backward / forward, layers, operators, formulas) is of the others, and says so by names_text().
+// Which part of a recording has names. Where names were off in some steps, all that rests on names
+// (phases, backward / forward, layers, operators, formulas) is of the other steps, and says so by
+// names_text().
 #pragma once
 #include <string>
 
