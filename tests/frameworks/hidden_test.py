@@ -21,14 +21,14 @@ import compare  # noqa: E402
 STREAMS = Path(__file__).resolve().parent / "streams"
 NAMES = ["gpt", "gpt-checkpoint", "cnn", "lora", "hf_llama_autocast", "mixture_of_experts", "lstm"]
 PEAKS = ("--peak", f"fp32={compare.PEAK:g}")
-# Rows by the text in a column of theirs. What an operator's own formula says rests on its sizes
-# alone, so tables of operators are of what was executed.
+# Tables, and the columns that tell their rows apart. A formula rests on sizes alone, so tables of
+# operators are taken by their executed FLOP.
 TABLES = {"phases": ["phase"], "utilization": ["name"], "layers": ["layer"],
           "operator_passes": ["operator", "pass"], "layer_passes": ["layer", "pass"],
           "kernels": ["kernel"], "step_summary": ["range"]}
 PRODUCTS = re.compile(r"aten::(linear|conv\dd|convolution\w*|b?mm|addmm|baddbmm|matmul|lstm|"
                       r"\w*scaled_dot_product\w*attention\w*)$")
-# What is about the evidence itself, and not of the program.
+# Columns about the evidence itself, and not about the program.
 ABOUT = re.compile(r"coverage|launches|missing|unmeasured|unknown|basis|estimated|_low|_high")
 
 

@@ -53,7 +53,7 @@ struct LostReport {
     LostNs ns{};
   };
   std::string missing = "not asked for";  // why there is no ledger; empty where there is one
-  // Why it is of time alone: no launch has a FLOP count. Empty where there are some.
+  // Why the ledger is of time alone: no launch has a FLOP count. Empty where some launch has one.
   std::string no_work;
   bool of_busy_time = false;  // capacity is busy time: there is no wall time to compare it with
   uint64_t capacity_ns = 0;

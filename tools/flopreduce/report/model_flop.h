@@ -63,8 +63,8 @@ class ModelFlop {
   u128 needed_ = 0;
   u128 off_ = 0;            // by so much `needed_` may be more or less
   u128 covered_ = 0;        // executed matrix FLOP that have a formula
-  u128 products_ = 0;       // those that have none: of products
-  u128 multiply_adds_ = 0;  // of any other work
+  u128 products_ = 0;       // executed matrix FLOP of products that have no formula
+  u128 multiply_adds_ = 0;  // executed multiply-adds of other work that has no formula
   u128 beyond_ = 0;         // of covered_: Place::beyond
   uint64_t uncounted_ = 0;  // launches without a formula and without a count
   bool at_most_ = false, about_ = false;

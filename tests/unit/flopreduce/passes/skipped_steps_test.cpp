@@ -200,7 +200,7 @@ TEST_CASE("skipped steps: each figure is that of a trace without their launches"
       CHECK(json[table] == rows);
     }
     CHECK(text_of(report) == text_of(expected));
-    // What does not go by time is that of the trace without the option.
+    // Tables without times are those of a trace that is read without the option.
     const auto plain = json_of(reduce_bytes({rest}, options(0)));
     for (const auto& [table, rows] : wanted.items()) {
       if (kByTime.contains(table)) continue;

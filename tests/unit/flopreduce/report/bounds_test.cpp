@@ -327,7 +327,7 @@ namespace {
 constexpr double kSide = 1024, kWallNs = 1e6;
 constexpr double kProducts = 2 * kSide * kSide * kSide;  // FLOP of one
 
-// Three products of square matrices and an operator that nobody knows, without any counter, in 1 ms
+// Three products of square matrices and an operator without a formula, without any counter, in 1 ms
 // on an H100.
 Report of_names(UtilizationOptions options = {},
                 const std::string& device = "NVIDIA H100 80GB HBM3") {

@@ -139,7 +139,7 @@ TEST_CASE("model: what is more than was executed counts as executed, about") {
     CHECK(static_cast<double>(model_flop(r)) == Approx(3 * 2 * tiles));
     CHECK(mark_of(r) == "~");
   }
-  // Nobody knows what a mask left out of launches without a count.
+  // Launches without a count: how much a mask left out is not known.
   Scene s;
   s.launch(kMain, {s.at(s.unmeasured("flash_fwd"),
                         s.path({"forward", "flash_attn::_flash_attn_forward, sizes = [" + x + ", " +
