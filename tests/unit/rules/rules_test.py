@@ -21,7 +21,7 @@ REDUCER = [
     "writers", "sections/screens", "sections/recording", "sections",
     "sections/parts", "passes/summary", "passes", "passes/sequence", "passes/packets",
     "passes/rows",
-    "report/build", "report/operators", "report", "peaks", "phases", "analytic",
+    "report/builders", "report/operators", "report", "peaks", "phases", "analytic",
     "tables", "reader", "support"
 ]
 
