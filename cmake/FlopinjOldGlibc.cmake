@@ -58,17 +58,17 @@ target_sources(flopinj_static_runtime INTERFACE $<TARGET_OBJECTS:flopinj_newer_g
 if(_base)
   # Moved to libc in 2.34.
   _flopinj_old_names(libdl.so.2 dladdr dlclose dlerror dlopen dlsym GLIBC_2.3.3 dlinfo)
-  # The last four are those of libc and libm: the linker reads one library of a name only, and the
+  # The last five are those of libc and libm: the linker reads one library of a name only, and the
   # loader looks for a name and its version in all of them. What starts a program, since 2.34:
-  # runtime/start_main.cpp. Without a wrapper for errors, since 2.29: exp, log, pow.
+  # runtime/start_main.cpp. Without a wrapper for errors, since 2.29: exp, log, log2, pow.
   _flopinj_old_names(libpthread.so.0 __pthread_key_create pthread_create pthread_detach
     pthread_getspecific pthread_join pthread_key_create pthread_key_delete pthread_mutex_timedlock
     pthread_mutex_trylock pthread_mutexattr_destroy pthread_mutexattr_init
     pthread_mutexattr_settype pthread_once pthread_rwlock_destroy pthread_rwlock_init
     pthread_rwlock_rdlock pthread_rwlock_unlock pthread_rwlock_wrlock pthread_setspecific
-    pthread_sigmask __libc_start_main exp log pow GLIBC_2.12 pthread_setname_np)
+    pthread_sigmask __libc_start_main exp log log2 pow GLIBC_2.12 pthread_setname_np)
   target_link_options(flopinj_static_runtime INTERFACE
-    LINKER:--push-state,--no-as-needed,-lm,--pop-state)  # which has these three
+    LINKER:--push-state,--no-as-needed,-lm,--pop-state)  # which has these four
   target_sources(flopinj_static_runtime INTERFACE
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:flopinj_start_main>>)
   target_link_options(flopinj_static_runtime INTERFACE

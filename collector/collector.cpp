@@ -230,12 +230,26 @@ const Signature* Collector::signature(ThreadState& thread, const KernelFunction&
   return guarded<const Signature*>(nullptr, [&] {
     const uint64_t fingerprint = fingerprint_of(function.info, values);
     if (const Signature* known = thread.signatures.find(function, shape, fingerprint)) return known;
-    const uint64_t wanted = function.never_measure ? 0 : state_->scheduler.initial_wanted();
-    const Signature* added =
-        state_->signatures.intern_signature(function, shape, fingerprint, wanted);
+    const Signature* added = interned(function, shape, fingerprint);
     if (added != nullptr) thread.signatures.insert(function, shape, fingerprint, added);
     return added;
   });
+}
+
+const Signature* Collector::with_cluster(const Signature& made,
+                                         const std::array<uint32_t, 3>& cluster) {
+  if (dead_.load(std::memory_order_relaxed)) return nullptr;
+  return guarded<const Signature*>(nullptr, [&] {
+    LaunchShape shape = made.shape;
+    shape.cluster = cluster;
+    return interned(*made.function, shape, made.fingerprint);
+  });
+}
+
+const Signature* Collector::interned(const KernelFunction& function, const LaunchShape& shape,
+                                     uint64_t fingerprint) {
+  const uint64_t wanted = function.never_measure ? 0 : state_->scheduler.initial_wanted();
+  return state_->signatures.intern_signature(function, shape, fingerprint, wanted);
 }
 
 void Collector::record(ThreadState& thread, DeviceId device, const LaunchRecord& launch,

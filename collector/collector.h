@@ -28,6 +28,7 @@
 #include <collector/writer/thread_state.h>
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -102,6 +103,8 @@ class Collector {
   // Null only where there is no memory or no room for a new one.
   const Signature* signature(ThreadState&, const KernelFunction&, const LaunchShape&,
                              const ParameterValues&);
+  // Of the same launch in another cluster; null likewise.
+  const Signature* with_cluster(const Signature&, const std::array<uint32_t, 3>& cluster);
   // A launch that succeeded. `launches` is 1, or the number of kernel nodes of a graph launch
   // without those in conditional bodies. What finds no room in the ring is dropped and counted.
   void record(ThreadState&, DeviceId, const LaunchRecord&, uint32_t launches = 1);
@@ -116,6 +119,8 @@ class Collector {
   void flush();
 
  private:
+  const Signature* interned(const KernelFunction&, const LaunchShape&, uint64_t fingerprint);
+
   CollectorState* state_;  // shared with the writer thread, see collector_state.h
   pthread_t writer_{};
   Sink* sink_ = nullptr;  // the writer's, for abandon_after_fork()

@@ -8,5 +8,7 @@ namespace flopinj {
 // In which modules and operators have names, and in which they have none.
 inline constexpr std::string_view kOwnStep = "flopinj step";
 inline constexpr std::string_view kOwnStepWithoutNames = "flopinj step without names";
+// A pass over the network without gradients, in steps of both kinds.
+inline constexpr std::string_view kOwnEvaluation = "evaluation";
 
 }  // namespace flopinj

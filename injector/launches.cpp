@@ -21,7 +21,7 @@ void Launches::enter(ThreadContext& thread, CallFrame& frame, const LaunchFuncti
   if (!frame.outermost) return bump(thread.state->nested_calls);
   thread.modules_loaded.clear();  // a launch may load its kernel's module
   LaunchInProgress& launch = thread.launch;
-  launch = {};
+  launch.reset();
   launch.record.called = host_ticks();
   thread.state->ranges.note(launch.record.called);
   launch.context = contexts_.find(thread, data.context);
@@ -101,23 +101,31 @@ void Launches::exit(ThreadContext& thread, const CallFrame& frame, const LaunchF
   if (frame.raised != nullptr && made)
     windows_.wait_made(*launch.context, launch.asked.stream, launch.asked.per_thread_stream);
   // The driver loaded the kernel's module only now: what it is follows from its code too.
-  if (made && function.kind == LaunchKind::kKernel && thread.modules_loaded.count != 0) {
-    functions_.loaded_by_launch(thread, launch.asked.function);
+  if (succeeded(data) && function.kind == LaunchKind::kKernel && thread.modules_loaded.count != 0) {
+    functions_.loaded_for(thread, launch.asked.function);
     if (is_recorded(launch.turn))
       launch.signature =
           signature(thread, launch.asked, this->function(thread, launch.asked, data.symbolName));
+    if (launch.node != nullptr && launch.signature != nullptr)
+      graphs_.captured_as(launch.node, *launch.signature);
   }
   if (launch.context != nullptr &&
       windows_.exit(*launch.context, thread,
                     {launch.signature, launch.record.path, launch.record.correlation},
-                    made ? CUDA_SUCCESS : result_of(data)))
+                    made ? CUDA_SUCCESS : result_of(data))) {
     launch.record.flags |= LaunchRecord::kWindowed;
+    if (launch.window_entered_ns != 0) launch.record.flags |= LaunchRecord::kNotBefore;
+    if (launch.record.called == 0) {
+      launch.record.called = launch.window_entered_ns;
+      launch.record.flags |= LaunchRecord::kCallUntold;
+    }
+  }
   if (!made) return choice_.failed(launch.turn);
   if (!is_recorded(launch.turn)) return pass_over(thread, launch.turn, 1);
 
   const DeviceId device = launch.context != nullptr ? launch.context->device : DeviceId{};
   if (function.kind == LaunchKind::kMultiDevice) return record_devices(thread, data, device);
-  LaunchRecord record = launch.record;
+  LaunchRecord& record = launch.record;
   if (launch.context != nullptr)
     record.stream =
         streams_.find(thread, *launch.context, launch.asked.stream, launch.asked.per_thread_stream);

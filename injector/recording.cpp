@@ -1,3 +1,4 @@
+#include <collector/options/cupti_file.h>
 #include <collector/trace/sink/descriptor.h>
 #include <collector/trace/sink/trace_file.h>
 #include <injector/process/capture_range.h>
@@ -180,10 +181,14 @@ void Recording::say_what_is_missing() {
     log::info("rank " + std::to_string(process_.rank) +
               " reads no counters: launches are counted and timed, others measure "
               "(FLOPINJ_MEASURE_RANKS)");
+  if (!edge_.cupti.passed_over.empty()) {
+    log::warn(edge_.cupti.passed_over);
+    collector_->diagnostic(Severity::kWarning, "cupti.passed_over", edge_.cupti.passed_over);
+  }
   if (edge_.measures && !edge_.cupti.range_profiler) {
     const std::string why =
         edge_.cupti.path + " has no " + edge_.cupti.missing +
-        ": no counters are read, only launches and times; CUPTI 12.6 or later has them";
+        ": kernels are timed, and no FLOP are counted. To count them: " + std::string(kToCountFlop);
     log::warn(why);
     collector_->diagnostic(Severity::kWarning, "cupti.no_range_profiler", why);
   }

@@ -1,6 +1,7 @@
 #include <injector/counters/profiler/planner.h>
 #include <injector/launches.h>
 #include <injector/process/capture_range.h>
+#include <injector/process/log.h>
 #include <injector/process/presence.h>
 #include <injector/process/process.h>
 #include <injector/process/this_thread.h>
@@ -66,6 +67,7 @@ struct Tracer::State {
   void api(const RecursionGuard&, CUpti_CallbackId, const CUpti_CallbackData&);
   void wait_ended(Context&, const WaitFunction&, const CUpti_CallbackData&);
   void resource(const RecursionGuard&, CUpti_CallbackIdResource, const CUpti_ResourceData&);
+  void failed(const CUpti_StateData&);
 
   static void CUPTIAPI callback(void* self, CUpti_CallbackDomain, CUpti_CallbackId,
                                 const void*) noexcept;
@@ -75,9 +77,10 @@ constinit std::atomic<Tracer::State*> Tracer::State::current{nullptr};
 
 void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                       const void* data) noexcept {
-  // Of our own calls only the modules count that they cause to be loaded.
+  // Of our own calls only these count: modules that they cause to be loaded, and CUPTI's own end.
   const bool module = domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_LOADED;
-  if (RecursionGuard::inside() && !module) return;
+  const bool fatal = domain == CUPTI_CB_DOMAIN_STATE && id == CUPTI_CBID_STATE_FATAL_ERROR;
+  if (RecursionGuard::inside() && !module && !fatal) return;
   const RecursionGuard guard;
   const Visit visit(guard);
   if (!visit.allowed()) return;
@@ -97,6 +100,8 @@ void CUPTIAPI Tracer::State::callback(void* self, CUpti_CallbackDomain domain, C
     else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
       state.resource(guard, static_cast<CUpti_CallbackIdResource>(id),
                      *static_cast<const CUpti_ResourceData*>(data));
+    else if (fatal)
+      state.failed(*static_cast<const CUpti_StateData*>(data));
   } catch (...) {  // memory: what this call would have counted is not
     state.edge.collector->diagnostic(Severity::kError, "injector.memory",
                                      "out of memory in a callback: launches may be missing");
@@ -169,6 +174,8 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
   } else if (graph != nullptr) {
     graphs.call_enter(thread, *frame, *graph);
     if (graph->action == GraphAction::kBeginCapture) windows.capture_beginning(thread.calls);
+  } else if (std::holds_alternative<GreenFunction>(call->function)) {
+    streams.green_context_made();
   } else if (std::holds_alternative<SyncFunction>(call->function)) {
     if (Context* const on = contexts.find(thread, data.context); on == nullptr)
       return;
@@ -210,8 +217,10 @@ void Tracer::State::resource(const RecursionGuard& guard, CUpti_CallbackIdResour
                              const CUpti_ResourceData& data) {
   switch (id) {
     case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
-      if (uint32_t ordinal = 0; edge.cupti.GetDeviceId(data.context, &ordinal) == CUPTI_SUCCESS)
+      if (uint32_t ordinal = 0; edge.cupti.GetDeviceId(data.context, &ordinal) == CUPTI_SUCCESS) {
+        contexts.created(data.context, ordinal);
         planner.device_seen(ordinal);
+      }
       return;
     case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
       functions.module_unloading();
@@ -244,6 +253,17 @@ void Tracer::State::resource(const RecursionGuard& guard, CUpti_CallbackIdResour
     graphs.resource(*thread, id, *static_cast<const CUpti_GraphData*>(data.resourceDescriptor));
 }
 
+void Tracer::State::failed(const CUpti_StateData& data) {
+  if (edge.cupti_failed.exchange(true)) return;
+  const char* const message = data.notification.message;
+  const std::string line = "CUPTI met a fatal error and has ended itself (" +
+                           describe(data.notification.result) +
+                           (message != nullptr ? std::string(": ") + message : "") +
+                           "): launches from here on are not recorded";
+  log::error(line);
+  edge.collector->diagnostic(Severity::kError, "cupti.fatal", line);
+}
+
 Tracer::Tracer(Edge& edge) : state_(std::make_unique<State>(edge)) {}
 Tracer::~Tracer() {
   State* self = state_.get();
@@ -273,6 +293,7 @@ bool Tracer::enable(std::string& error) {
   const auto on = [&](CUpti_CallbackDomain domain, uint32_t id) {
     return cupti.EnableCallback(1, state_->subscriber, domain, id);
   };
+  on(CUPTI_CB_DOMAIN_STATE, CUPTI_CBID_STATE_FATAL_ERROR);
   // What ends something comes first, so that no end is missed of what is seen to begin.
   for (const auto id : kResources) on(CUPTI_CB_DOMAIN_RESOURCE, id);
   on(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture);
@@ -302,6 +323,7 @@ void Tracer::disable() noexcept {
   } catch (const std::exception&) {  // no memory: what it had measured is not known
   }
   state_->planner_ended = state_->planner.stop();
+  if (state_->edge.cupti_failed) return;
   cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
   cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_RESOURCE);
 }
@@ -310,6 +332,10 @@ void Tracer::end() noexcept {
   if (state_->subscriber == nullptr) return;
   disable();
   const RecursionGuard guard;
+  if (state_->edge.cupti_failed) {
+    state_->subscriber = nullptr;
+    return;
+  }
   bool kept = false;
   try {
     if (state_->adopted) give_back_subscription({state_->edge.cupti, state_->subscriber});
@@ -326,7 +352,7 @@ bool Tracer::end_and_finalize() noexcept {
   constexpr auto kLookEvery = std::chrono::milliseconds(1);
   const CuptiApi& cupti = state_->edge.cupti;
   if (state_->subscriber == nullptr || state_->adopted || !cupti.ours_only || cupti.shared() ||
-      cupti.Finalize == nullptr) {
+      cupti.Finalize == nullptr || state_->edge.cupti_failed) {
     const bool own = cupti.shared() && !state_->adopted;  // buffers, of our subscription
     end();
     return own;

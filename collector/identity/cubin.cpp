@@ -18,6 +18,7 @@ constexpr size_t kHeaderBytes = 64, kSectionBytes = 64, kSymbolBytes = 24;
 constexpr size_t kMaxSections = 1U << 19, kMaxNameBytes = 1U << 14;
 constexpr size_t kMaxCalls = 1U << 18;  // of one image
 constexpr size_t kMaxParameters = 4'096, kMaxParameterEnd = 32'764;
+constexpr uint64_t kReservedSharedBytes = 1'024;
 
 template <class T>
 T field(Bytes bytes, size_t offset) {  // the caller knows that it is inside
@@ -36,6 +37,7 @@ std::optional<Bytes> part(Bytes bytes, uint64_t offset, uint64_t size) {
 struct Section {
   Bytes name_onwards;  // from the name to the end of the name table
   uint32_t type = 0, link = 0;
+  uint64_t size = 0;
   Bytes contents;
 };
 
@@ -74,11 +76,11 @@ class Elf {
     const Bytes header = image_.subspan(table_ + index * kSectionBytes, kSectionBytes);
     const auto name = field<uint32_t>(header, 0);
     section.type = field<uint32_t>(header, 4);
+    section.size = field<uint64_t>(header, 32);
     section.link = field<uint32_t>(header, 40);
     if (name < names_.size()) section.name_onwards = names_.subspan(name);
     if (section.type != kNoBits)
-      section.contents =
-          part(image_, field<uint64_t>(header, 24), field<uint64_t>(header, 32)).value_or(Bytes{});
+      section.contents = part(image_, field<uint64_t>(header, 24), section.size).value_or(Bytes{});
     return section;
   }
 
@@ -106,9 +108,53 @@ std::string_view name_behind(const Section& section, std::string_view prefix) {
   return text_at(name.subspan(prefix.size()));
 }
 
-// --- parameters ---------------------------------------------------------------------------------
+bool is_named(const Section& section, std::string_view name) {
+  const Bytes onwards = section.name_onwards;
+  return text_at(onwards.first(std::min(onwards.size(), name.size() + 1))) == name;
+}
 
-struct Attributes {
+// What symbols are called, by index.
+class Symbols {
+ public:
+  explicit Symbols(const Elf& elf) {
+    for (size_t i = 1; i < elf.sections(); ++i) {
+      const Section section = elf.section(i);
+      if (section.type != kSymbolTable) continue;
+      symbols_ = section.contents;
+      strings_ = elf.section(section.link).contents;
+    }
+  }
+  std::string_view name_of(uint32_t index) const {
+    const auto symbol = part(symbols_, uint64_t{index} * kSymbolBytes, kSymbolBytes);
+    if (!symbol) return {};
+    const auto name = field<uint32_t>(*symbol, 0);
+    return name < strings_.size() ? text_at(strings_.subspan(name)) : std::string_view{};
+  }
+
+ private:
+  Bytes symbols_, strings_;
+};
+
+// --- attributes ---------------------------------------------------------------------------------
+
+// Gives every attribute to `each`, with its value, or with as many bytes as its value says. False
+// where the last one is not whole.
+bool read_attributes(Bytes info, auto each) {
+  constexpr unsigned char kSized = 4;
+  while (info.size() >= 4) {
+    const bool sized = info[0] == kSized;
+    const unsigned char attribute = info[1];
+    const auto value = field<uint16_t>(info, 2);
+    info = info.subspan(4);
+    if (sized && value > info.size()) return false;
+    const Bytes data = sized ? info.first(value) : Bytes{};
+    info = info.subspan(data.size());
+    each(attribute, value, data);
+  }
+  return true;
+}
+
+struct Parameters {
   std::vector<ParameterSlot> slots;  // by ordinal
   size_t found = 0;
   std::optional<uint32_t> end;  // of the last parameter
@@ -133,34 +179,20 @@ struct Attributes {
   }
 };
 
-Attributes read_attributes(Bytes info) {
-  constexpr unsigned char kSized = 4;
+Parameters read_parameters(Bytes info) {
   constexpr unsigned char kParameter = 0x17, kParameterV2 = 0x45, kEnd = 0x19;
-  Attributes attributes;
-  while (info.size() >= 4) {
-    const unsigned char format = info[0], attribute = info[1];
-    const uint16_t value = field<uint16_t>(info, 2);
-    info = info.subspan(4);
-    if (format != kSized) {
-      if (attribute == kEnd) attributes.end = value;
-      continue;
-    }
-    if (value > info.size()) {
-      attributes.valid = false;
-      break;
-    }
-    const Bytes data = info.first(value);
-    info = info.subspan(value);
-    if (attribute != kParameter && attribute != kParameterV2) continue;
-    if (data.size() != 12) {
-      attributes.valid = false;
-      break;
-    }
-    const uint32_t size =
-        attribute == kParameter ? field<uint32_t>(data, 8) >> 18 : field<uint16_t>(data, 8);
-    attributes.add(field<uint16_t>(data, 4), field<uint16_t>(data, 6), size);
-  }
-  return attributes;
+  Parameters parameters;
+  const bool whole =
+      read_attributes(info, [&](unsigned char attribute, uint16_t value, Bytes data) {
+        if (attribute == kEnd) parameters.end = value;
+        if (attribute != kParameter && attribute != kParameterV2) return;
+        if (data.size() != 12) return void(parameters.valid = false);
+        const uint32_t size =
+            attribute == kParameter ? field<uint32_t>(data, 8) >> 18 : field<uint16_t>(data, 8);
+        parameters.add(field<uint16_t>(data, 4), field<uint16_t>(data, 6), size);
+      });
+  parameters.valid = parameters.valid && whole;
+  return parameters;
 }
 
 // --- functions ----------------------------------------------------------------------------------
@@ -169,6 +201,8 @@ struct Function {
   std::string_view name;
   Bytes code, constants, info;
   uint64_t own_hash = 0;
+  uint64_t shared_bytes = 0;
+  uint32_t registers = 0;
   bool cut = false, launches_kernels = false, launches_graphs = false;
   bool calls_by_address = false;  // functions that nothing names
   std::vector<uint32_t> calls;
@@ -196,15 +230,35 @@ Functions find_functions(const Elf& elf) {
     functions.all.emplace_back().name = name;
     functions.all.back().code = section.contents;
   }
+  bool reserved = false;
   for (size_t i = 1; i < elf.sections(); ++i) {
     const Section section = elf.section(i);
     if (const auto name = name_behind(section, ".nv.info."); !name.empty()) {
       if (Function* const f = functions.find(name)) f->info = section.contents;
     } else if (const auto of = name_behind(section, ".nv.constant2."); !of.empty()) {
       if (Function* const f = functions.find(of)) f->constants = section.contents;
+    } else if (const auto by = name_behind(section, ".nv.shared."); !by.empty()) {
+      if (Function* const f = functions.find(by)) f->shared_bytes = section.size;
+      reserved |= by == "reserved.0";
     }
   }
+  if (reserved)
+    for (Function& f : functions.all)
+      f.shared_bytes -= std::min(f.shared_bytes, kReservedSharedBytes);
   return functions;
+}
+
+void read_registers(const Elf& elf, const Symbols& symbols, Functions& functions) {
+  constexpr unsigned char kRegisters = 0x2f;
+  for (size_t i = 1; i < elf.sections(); ++i) {
+    const Section section = elf.section(i);
+    if (!is_named(section, ".nv.info")) continue;
+    read_attributes(section.contents, [&](unsigned char attribute, uint16_t, Bytes data) {
+      if (attribute != kRegisters || data.size() != 8) return;
+      if (Function* const f = functions.find(symbols.name_of(field<uint32_t>(data, 0))))
+        f->registers = field<uint32_t>(data, 4);
+    });
+  }
 }
 
 size_t hashed_bytes(const Functions& functions, size_t most) {
@@ -253,24 +307,11 @@ bool launches_kernels(std::string_view callee) {
 }
 bool launches_graphs(std::string_view callee) { return callee.starts_with("cudaGraphLaunch"); }
 
-void read_calls(const Elf& elf, Functions& functions) {
-  Bytes graph, symbols, strings;
-  for (size_t i = 1; i < elf.sections(); ++i) {
-    const Section section = elf.section(i);
-    if (section.type == kSymbolTable) {
-      symbols = section.contents;
-      strings = elf.section(section.link).contents;
-    } else if (text_at(section.name_onwards.first(std::min<size_t>(
-                   section.name_onwards.size(), sizeof ".nv.callgraph"))) == ".nv.callgraph") {
+void read_calls(const Elf& elf, const Symbols& symbols, Functions& functions) {
+  Bytes graph;
+  for (size_t i = 1; i < elf.sections(); ++i)
+    if (const Section section = elf.section(i); is_named(section, ".nv.callgraph"))
       graph = section.contents;
-    }
-  }
-  const auto name_of = [&](uint32_t index) -> std::string_view {
-    const auto symbol = part(symbols, uint64_t{index} * kSymbolBytes, kSymbolBytes);
-    if (!symbol) return {};
-    const auto name = field<uint32_t>(*symbol, 0);
-    return name < strings.size() ? text_at(strings.subspan(name)) : std::string_view{};
-  };
   constexpr uint32_t kFirstMark = 0xffff'fff0, kByAddress = 0xffff'fffd;
   const size_t calls = std::min(graph.size() / 8, kMaxCalls);
   if (calls < graph.size() / 8)  // what they call is not known
@@ -282,9 +323,9 @@ void read_calls(const Elf& elf, Functions& functions) {
       mark = callee;
       continue;
     }
-    Function* const caller = functions.find(name_of(field<uint32_t>(graph, 8 * i)));
+    Function* const caller = functions.find(symbols.name_of(field<uint32_t>(graph, 8 * i)));
     if (caller != nullptr && mark == kByAddress) caller->calls_by_address = true;
-    const std::string_view name = name_of(callee);
+    const std::string_view name = symbols.name_of(callee);
     if (caller == nullptr || name.empty()) continue;
     caller->launches_kernels |= launches_kernels(name);
     caller->launches_graphs |= launches_graphs(name);
@@ -351,10 +392,12 @@ class Called {
 bool read_cubin(Bytes image, const std::function<void(const CubinFunction&)>& each) {
   const std::optional<Elf> elf = Elf::open(image);
   if (!elf) return false;
+  const Symbols symbols(*elf);
   Functions functions = find_functions(*elf);
   hash_code(functions);
   read_instructions(*elf, functions);
-  read_calls(*elf, functions);
+  read_registers(*elf, symbols, functions);
+  read_calls(*elf, symbols, functions);
   Called called(functions);
   for (uint32_t i = 0; i < functions.all.size(); ++i) {
     const Function& f = functions.all[i];
@@ -366,10 +409,12 @@ bool read_cubin(Bytes image, const std::function<void(const CubinFunction&)>& ea
     out.launches_graphs = f.launches_graphs;
     called.add_to(i, out);
     if (out.code_hash == 0) out.code_hash = 1;  // 0 is unknown
-    const Attributes attributes = read_attributes(f.info);
-    out.parameters_known = !f.info.empty() && attributes.consistent();
+    out.registers_per_thread = f.registers;
+    out.static_shared_bytes = static_cast<uint32_t>(std::min<uint64_t>(f.shared_bytes, UINT32_MAX));
+    const Parameters parameters = read_parameters(f.info);
+    out.parameters_known = !f.info.empty() && parameters.consistent();
     if (out.parameters_known)
-      for (const ParameterSlot& slot : attributes.slots) out.parameters.push_back(slot);
+      for (const ParameterSlot& slot : parameters.slots) out.parameters.push_back(slot);
     each(out);
   }
   return true;

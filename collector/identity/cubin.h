@@ -1,6 +1,6 @@
-// What a cubin says of its functions: the layout of kernel parameters, what their code is, which of
-// its instructions do arithmetic, and whether they launch kernels themselves. A cubin is an ELF
-// file of machine CUDA; the driver shows us each one as it loads it.
+// What a cubin says of its functions: the layout of kernel parameters, registers and shared memory,
+// what their code is, which of its instructions do arithmetic, and whether they launch kernels
+// themselves. A cubin is an ELF file of machine CUDA; the driver shows us each one as it loads it.
 //
 // The bytes are not trusted: every read is inside the image, every loop is bounded, and what makes
 // no sense is left out. No exception but bad_alloc.
@@ -16,6 +16,11 @@
 //     0x45 KPARAM_INFO_V2  index 4, ordinal 2, offset 2, size 2, 2 of no interest: kernels with
 //                          more than 4 KiB of parameters
 //     0x19 CBANK_PARAM_SIZE  where the last parameter ends
+//   .nv.info       the same for all functions
+//     0x2f REGCOUNT        index of the function's symbol 4 bytes, registers of a thread 4
+//   .nv.shared.F   is as large as its static shared memory; where .nv.shared.reserved.0 is (from
+//                  sm_90 on), with the kilobyte that the system takes of each block's
+//   .symtab        names by index
 //   .nv.callgraph  pairs of symbol indices, in parts; a part begins with a pair 0, mark
 //     0xffffffff     caller and callee
 //     0xfffffffd     a caller of functions by address, and a number of their type
@@ -51,6 +56,8 @@ struct CubinFunction {
   bool code_cut = false;  // not all of its code is in the hash
   bool parameters_known = false;
   ParameterLayout parameters;
+  uint32_t registers_per_thread = 0;  // 0: not known
+  uint32_t static_shared_bytes = 0;   // as the driver counts it: without what is reserved
   // Of it and of all functions it calls, or takes the address of. Not known where it calls
   // functions that nothing names; past kMaxReadBytes; of other architectures. What it calls outside
   // of the image (the driver's assertions, printf, memory) is taken to have none.

@@ -74,6 +74,7 @@ struct FunctionInfo {
   uint32_t registers_per_thread = 0, static_shared_bytes = 0;  // 0: not known
   uint64_t code_hash = 0;       // of its machine code (cubin.h); 0 where it was not shown to us
   InstructionMix instructions;  // of that code
+  bool several = false;         // several kernels of its name are loaded, and their code differs
   // It starts kernels or graphs from the GPU: work that is in no count.
   bool launches_kernels = false, launches_graphs = false;
 };
@@ -81,7 +82,15 @@ struct FunctionInfo {
 struct LaunchShape {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{0, 0, 0};
   uint32_t dynamic_shared_bytes = 0;
-  bool operator==(const LaunchShape&) const = default;
+  // Word by word, as they were just written: a comparison by larger pieces would wait until they
+  // have left the store buffer.
+  bool operator==(const LaunchShape& other) const noexcept {
+    uint32_t differ = dynamic_shared_bytes ^ other.dynamic_shared_bytes;
+    for (size_t i = 0; i < grid.size(); ++i)
+      differ |=
+          (grid[i] ^ other.grid[i]) | (block[i] ^ other.block[i]) | (cluster[i] ^ other.cluster[i]);
+    return differ == 0;
+  }
 };
 
 // A launch's kernel parameters in one of CUDA's two forms; both null where there are none.

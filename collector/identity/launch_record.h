@@ -20,6 +20,8 @@ struct LaunchRecord {
     kGreenContext = 1U << 5,  // launched on one, where no window is opened
     kCallBegins = 1U << 6,    // in the ring: of an operator, see RangeStack::call_begins()
     kPauseMark = 1U << 7,     // in the ring: no launch, see RingRecord
+    kNotBefore = 1U << 8,     // in a window: its kernel has a time, and not from before `called`
+    kCallUntold = 1U << 9,    // `called` is for that comparison only, on the trace's clock
   };
   SignatureId signature;  // 0 for graph launches
   PathId path;  // for graph launches: where the graph was launched, used for nodes without a path

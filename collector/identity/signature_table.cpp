@@ -64,7 +64,7 @@ struct ShapeEntry {
 };
 
 bool same_function(const FunctionInfo& a, const FunctionInfo& b) {
-  return a.name == b.name && a.code_hash == b.code_hash &&
+  return a.name == b.name && a.code_hash == b.code_hash && a.several == b.several &&
          a.parameters_known == b.parameters_known &&
          a.registers_per_thread == b.registers_per_thread &&
          a.static_shared_bytes == b.static_shared_bytes && a.parameters == b.parameters;
@@ -131,7 +131,7 @@ const Signature* SignatureTable::State::add(const FunctionShape& key, uint64_t f
   if (signatures.size() >= kMaxSignatures) return nullptr;
   initial_wanted |= wanted_everywhere;
   ShapeEntry& entry = by_shape[key];
-  if (entry.full || entry.exact.size() >= kMaxFingerprintsPerShape) {
+  if (entry.full || key.function->info.several || entry.exact.size() >= kMaxFingerprintsPerShape) {
     entry.merged = define(*key.function, key.shape, kMergedFingerprint, ParameterClass::kMerged,
                           initial_wanted);
     return entry.merged;

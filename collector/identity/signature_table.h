@@ -6,7 +6,7 @@
 // function's fingerprints explode in number: past kMaxFingerprintsPerShape the rest of that shape
 // share one class that is marked merged and read as varying. A shape whose fingerprints do not come
 // again, and whose work has been seen not to depend on them, has that class early:
-// merge_from_now().
+// merge_from_now(). So has every shape of a function that may be any of several (FunctionInfo).
 //
 // Threads: intern_* may be called from any thread (they lock; callers keep a thread-local cache in
 // front, see thread_state.h). Returned pointers live as long as the table. Both tables are bounded:

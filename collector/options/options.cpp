@@ -227,7 +227,8 @@ const RecordingOption kOptions[] = {
     {"--plan-wait-ms", "FLOPINJ_PLAN_WAIT_MS", "N", {},
      "milliseconds from 0 to 60000",
      number<&Settings::given_plan_wait_ms, 0, kMostPlanWaitMs>, kByRequest},
-    {"--cupti", "FLOPINJ_CUPTI", "PATH", {}, "the path of a libcupti", not_empty<&Settings::cupti>},
+    {"--cupti", "FLOPINJ_CUPTI", "PATH", {}, "a libcupti, or a folder that has one",
+     not_empty<&Settings::cupti>},
     {"--findings", "FLOPINJ_FINDINGS", "FOLDER", {}, "a folder", not_empty<&Settings::findings>},
     {"", "FLOPINJ_RUN", "", {}, "what flopinj run sets it to", run_token},
 };

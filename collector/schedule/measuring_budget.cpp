@@ -28,12 +28,17 @@ void MeasuringBudget::window(bool instrumented, const WindowCost& cost, uint64_t
   calls_ns_ += cost.calls_ns;
   launches_ += cost.launches;
   hidden_ns_ += std::min(cost.calls_ns, less(gpu_ns, less(cost.open_ns, cost.calls_ns)));
-  Kind& kind = kinds_[instrumented ? 1 : 0];
-  average(kind.overhead_ns, static_cast<double>(cost.overhead_ns), kind.known);
-  kind.known = true;
+  tried(instrumented, cost.overhead_ns);
   if (cost.launches == 0) return;
+  Kind& kind = kinds_[instrumented ? 1 : 0];
   average(kind.call_ns, static_cast<double>(waiting_ns(cost)) / cost.launches, kind.call_known);
   kind.call_known = true;
+}
+
+void MeasuringBudget::tried(bool instrumented, uint64_t overhead_ns) {
+  Kind& kind = kinds_[instrumented ? 1 : 0];
+  average(kind.overhead_ns, static_cast<double>(overhead_ns), kind.known);
+  kind.known = true;
 }
 
 uint64_t MeasuringBudget::waiting_ns(const WindowCost& cost) const {

@@ -26,6 +26,10 @@
 // taken for the worst that others have shown, and for 100 times (what CUPTI's users report) before
 // three have: a kernel of seconds is not met unprepared.
 //
+// What opening an instrumented window costs is not foreseen from others: CUPTI may patch the
+// kernels of all loaded modules. So it is tried out on a thread of ours, without launches: that is
+// the first estimate, and costs the program what its launches wait for it.
+//
 // What is left out: the callbacks of launches, which no schedule can make cheaper (the trace says
 // their cost apart), CPU time of our own threads, and effects that last beyond a window (code that
 // CUPTI has patched stays cached; clocks that other work pattern changes).
@@ -63,6 +67,8 @@ class MeasuringBudget {
   void calls_outside(uint64_t calls, uint64_t ns);
   // `gpu_ns`: the kernels' time outside of windows, as far as it is known.
   void window(bool instrumented, const WindowCost&, uint64_t gpu_ns);
+  // A trial of opening and closing one.
+  void tried(bool instrumented, uint64_t overhead_ns);
   void overhead(uint64_t ns) { overhead_ns_ += ns; }  // that came to no window
   // GPU time of kernels in instrumented windows beyond their time outside.
   void slowed_down(uint64_t ns) { slow_down_ns_ += ns; }

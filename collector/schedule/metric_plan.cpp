@@ -284,13 +284,11 @@ MetricGroupPlan screening_group(const Chip& chip) {
     for (const std::string_view name : {pipe.name, pipe.included})
       if (!name.empty()) group.metrics.push_back(pipe_metric(name));
   if (!chip.operations.empty()) group.metrics.push_back(operations_metric(chip.operations));
-  if (chip.dram == Dram::kReadWrite) {
-    group.metrics.emplace_back("dram__bytes_read.sum");
-    group.metrics.emplace_back("dram__bytes_write.sum");
-  } else if (chip.dram == Dram::kOpReadWrite) {
-    group.metrics.emplace_back("dram__bytes_op_read.sum");
-    group.metrics.emplace_back("dram__bytes_op_write.sum");
-  }
+  if (chip.dram == Dram::kReadWrite)
+    group.optional = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
+  else if (chip.dram == Dram::kOpReadWrite)
+    group.optional = {"dram__bytes_op_read.sum", "dram__bytes_op_write.sum"};
+  group.metrics.insert(group.metrics.end(), group.optional.begin(), group.optional.end());
   group.metrics.insert(group.metrics.end(), kTimes.begin(), kTimes.end());
   return group;
 }
@@ -338,9 +336,10 @@ std::vector<MetricGroupPlan> metric_plan_for(std::string_view name) {
 std::optional<MetricGroupPlan> with_former_names(const MetricGroupPlan& plan) {
   MetricGroupPlan former = plan;
   bool any = false;
-  for (std::string& metric : former.metrics)
-    for (const Renamed& renamed : kRenamed)
-      if (metric == renamed.now) metric = renamed.before, any = true;
+  for (std::vector<std::string>* const names : {&former.metrics, &former.optional})
+    for (std::string& metric : *names)
+      for (const Renamed& renamed : kRenamed)
+        if (metric == renamed.now) metric = renamed.before, any = true;
   if (!any) return std::nullopt;
   return former;
 }

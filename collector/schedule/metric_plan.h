@@ -28,6 +28,8 @@ struct MetricGroupPlan {
   // Name of a group of the same plan. Only kernels that this one cannot be measured for are
   // measured with the present group, which bounds from above what the other counts.
   std::string instead_of = {};
+  // Of the metrics: those without which the group is read, too, where they cannot be.
+  std::vector<std::string> optional = {};
 };
 
 // The groups for a chip as CUPTI names it ("GH100"), in the order they are to be measured:

@@ -41,6 +41,16 @@ std::vector<std::optional<uint32_t>> substitutes_of(const std::vector<MetricGrou
   return substitutes;
 }
 
+// Devices of one chip share a plan where they can be read by the same metrics.
+std::string kind_of(const std::string& chip, const std::vector<MetricGroupPlan>& groups) {
+  std::string kind = chip;
+  for (const MetricGroupPlan& group : groups) {
+    kind.append("\n").append(group.name);
+    for (const std::string& metric : group.metrics) kind.append(" ").append(metric);
+  }
+  return kind;
+}
+
 // A window gives way when the kernel that it was opened for comes again, when one kernel follows
 // itself, or when no kernel wants it.
 bool gives_way(const MeasurementWindow& window, const Signature& signature,
@@ -73,11 +83,11 @@ MeasurementScheduler::State::Plan* MeasurementScheduler::State::plan_for(
   std::vector<MetricGroupPlan> metric_groups;
   for (const MetricGroupPlan& group : all_groups)
     if (group.unavailable.empty()) metric_groups.push_back(group);
-  if (const auto it = plans.find(chip); it != plans.end())
-    return it->second.groups == metric_groups.size() ? &it->second : nullptr;
+  const std::string kind = kind_of(chip, metric_groups);
+  if (const auto it = plans.find(kind); it != plans.end()) return &it->second;
   const auto groups = static_cast<uint32_t>(std::min<size_t>(metric_groups.size(), kMaxGroups + 1));
   if (groups == 0 || used_bits + groups > kMaxGroups) return nullptr;
-  Plan& added = plans[chip];
+  Plan& added = plans[kind];
   added.first_bit = used_bits;
   added.groups = groups;
   added.substitute = substitutes_of(metric_groups);
@@ -304,6 +314,15 @@ bool MeasurementScheduler::affords(DeviceId device, const Signature& signature, 
   const auto known = plan->signatures.find(signature.id);
   const bool incomplete = known == plan->signatures.end() || !known->second.missing().empty();
   return state_->budget.affords(incomplete, ns, now_ns);
+}
+
+bool MeasurementScheduler::affords_window(DeviceId device, uint32_t group,
+                                          uint64_t now_ns) const noexcept {
+  const MutexLock lock(state_->mutex);
+  const State::Plan* const plan = state_->plan_of(device, group);
+  if (plan == nullptr) return false;
+  const uint64_t cost = state_->budget.predicted_ns(plan->instrumented.contains(group), 0, 0);
+  return state_->budget.affords(true, cost, now_ns);
 }
 
 // Everything that is launched in an instrumented window is slowed down, chosen or not: a kernel

@@ -75,6 +75,7 @@ struct MeasurementWindow {
   uint32_t group = 0;     // index into the plan
   GroupSet together;      // mode full: all that are read at once
   bool shared = true;     // opened for first samples
+  bool trial = false;     // of what it costs: no launch is in it
   bool of_graph = false;  // around one graph launch, with a row for each of its kernels
   bool checked = false;   // of a graph: GraphMode::kChecked
   uint64_t opened_ns = 0;
@@ -122,8 +123,8 @@ class MeasurementScheduler {
   // Wall time counts from here. `seed` serves where the configuration has none.
   void begin(uint64_t now_ns, uint64_t seed) noexcept;
   // A device's plan is ready: its groups get ids (for the trace) and bits (for wanted_groups), and
-  // all signatures known so far want those without conditions. Devices of one chip, whose plans are
-  // the same, share the bits and what is measured: their launches count as one. Empty result: no
+  // all signatures known so far want those without conditions. Devices of one chip that are read by
+  // the same metrics share the bits and what is measured: their launches count as one. Empty: no
   // bits left for all groups, or a device past the 64th; it is not measured. A device that has a
   // plan keeps it: the same ids are returned. A group that is unavailable has id 0, and is not
   // counted where others are numbered.
@@ -183,6 +184,9 @@ class MeasurementScheduler {
 
   // Whether a launch may wait so long for a moment at which a window can be opened.
   bool affords(DeviceId, const Signature&, uint64_t ns, uint64_t now_ns) const noexcept;
+
+  // Whether there is room in the budget for opening a window of the group, as far as is known.
+  bool affords_window(DeviceId, uint32_t group, uint64_t now_ns) const noexcept;
 
   // --- The writer thread
   // Counts launches, arms what is due. Timed launch calls outside of windows: all so far.

@@ -15,6 +15,8 @@ bool is_first_of_signature(const std::vector<WindowRow>& rows, size_t i) {
 }  // namespace
 
 void MeasurementScheduler::State::account(const Plan& plan, const MeasurementWindow& window) {
+  if (window.trial)
+    return budget.tried(plan.instrumented.contains(window.group), window.cost.overhead_ns);
   uint64_t gpu_ns = 0;
   for (const WindowRow& row : window.rows)
     if (const auto s = plan.signatures.find(row.signature->id); s != plan.signatures.end())
@@ -57,7 +59,7 @@ void MeasurementScheduler::window_succeeded(const MeasurementWindow& window,
                                             std::span<const double> values) noexcept {
   State& state = *state_;
   const MutexLock lock(state.mutex);
-  ++state.opened;
+  if (!window.trial) ++state.opened;
   State::Plan* const plan = state.plan_of(window.device, window.group);
   if (plan == nullptr) return;
   state.account(*plan, window);
@@ -124,8 +126,7 @@ void MeasurementScheduler::State::give_up(Plan& plan, SampledSignature& s, uint3
 
 MeasurementScheduler::State::Plan* MeasurementScheduler::State::discard(
     const MeasurementWindow& window) {
-  ++opened;
-  ++discarded;
+  if (!window.trial) ++opened, ++discarded;
   Plan* const plan = plan_of(window.device, window.group);
   if (plan != nullptr) account(*plan, window);
   return plan;

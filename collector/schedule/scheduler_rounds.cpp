@@ -113,10 +113,12 @@ bool MeasurementScheduler::State::need_substitute(Plan& plan, SampledSignature& 
 bool MeasurementScheduler::State::is_silent(const Plan& plan, const SampledSignature& s,
                                             uint32_t g) const {
   if (s.groups[g].samples != 0) return false;
-  return s.groups[g].given_up || std::ranges::any_of(plan.devices, [&](DeviceId device) {
-           const GroupSet groups = enabled(plan, device);
-           return !groups.empty() && !(groups - paused(plan, device)).contains(g);
-         });
+  if (s.groups[g].given_up) return true;
+  for (const DeviceId device : plan.devices) {
+    const GroupSet groups = enabled(plan, device);
+    if (!groups.empty() && !(groups - paused(plan, device)).contains(g)) return true;
+  }
+  return false;
 }
 
 // Where the group that screens is silent, the signature needs every conditional group: else its

@@ -26,8 +26,8 @@ struct GroupCondition {
 };
 
 struct MeasurementScheduler::State {
-  // Of one chip: its devices share the bits, and what is known of a signature. The same kernel is
-  // the same machine code on all of them.
+  // Of one chip's devices with the same metrics: they share the bits, and what is known of a
+  // signature. The same kernel is the same machine code on all of them.
   struct Plan {
     std::vector<DeviceId> devices;
     uint32_t first_bit = 0, groups = 0;
@@ -54,7 +54,7 @@ struct MeasurementScheduler::State {
     std::vector<GroupId> ids;              // of all groups that are wanted
     std::vector<uint32_t> empty_failures;  // by group: windows in a row that failed with no rows
   };
-  std::unordered_map<std::string, Plan> plans FLOPINJ_GUARDED_BY(mutex);  // by chip
+  std::unordered_map<std::string, Plan> plans FLOPINJ_GUARDED_BY(mutex);  // by chip and metrics
   std::unordered_map<DeviceId, Device> devices FLOPINJ_GUARDED_BY(mutex);
   struct Entry {
     Plan* plan;

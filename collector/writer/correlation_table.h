@@ -1,29 +1,15 @@
 // What waits for its other half: values by CUPTI correlation id and graph node, the oldest let go
 // past a bound.
 #pragma once
-#include <collector/identity/hash.h>
+#include <collector/writer/flat_table.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 namespace flopinj {
-
-// Kernels of one graph launch share its correlation id; only the node differs.
-struct CorrelationKey {
-  uint32_t correlation = 0;
-  uint64_t node = 0;
-  bool operator==(const CorrelationKey&) const = default;
-};
-
-struct CorrelationHash {
-  size_t operator()(const CorrelationKey& key) const noexcept {
-    return static_cast<size_t>(hash_mix(hash_mix(0, key.node), key.correlation));
-  }
-};
 
 // Entries leave by take(), by age, or, oldest first, past `capacity`. The order is kept in a queue
 // of keys whose entries may be outdated: the serial number shows it.
@@ -36,25 +22,25 @@ class CorrelationTable {
   // bound.
   template <class Evict>
   void insert(const CorrelationKey& key, const Value& value, Evict&& evict) {
-    auto [at, inserted] = entries_.try_emplace(key, Entry{value, serial_});
-    if (!inserted) {
-      evict(at->second.value);
-      at->second = Entry{value, serial_};
+    const auto [entry, is_new] = entries_.insert(key, Entry{value, serial_});
+    if (!is_new) {
+      evict(entry->value.value);
+      entry->value = Entry{value, serial_};
     }
     order_.emplace_back(key, serial_++);
     while (order_.size() > capacity_) pop(evict);
   }
 
   const Value* find(const CorrelationKey& key) const {
-    const auto at = entries_.find(key);
-    return at == entries_.end() ? nullptr : &at->second.value;
+    const auto* const entry = entries_.find(key);
+    return entry == nullptr ? nullptr : &entry->value.value;
   }
 
   std::optional<Value> take(const CorrelationKey& key) {
-    const auto at = entries_.find(key);
-    if (at == entries_.end()) return std::nullopt;
-    std::optional<Value> value(std::move(at->second.value));
-    entries_.erase(at);
+    auto* const entry = entries_.find(key);
+    if (entry == nullptr) return std::nullopt;
+    std::optional<Value> value(std::move(entry->value.value));
+    entries_.erase(entry);
     if (entries_.empty()) order_.clear();
     return value;
   }
@@ -63,9 +49,9 @@ class CorrelationTable {
   template <class Expired, class Evict>
   void expire(Expired&& expired, Evict&& evict) {
     while (!order_.empty()) {
-      const auto at = entries_.find(order_.front().first);
-      const bool current = at != entries_.end() && at->second.serial == order_.front().second;
-      if (current && !expired(at->second.value)) return;
+      const auto* const entry = entries_.find(order_.front().first);
+      const bool current = entry != nullptr && entry->value.serial == order_.front().second;
+      if (current && !expired(entry->value.value)) return;
       pop(evict);
     }
   }
@@ -75,23 +61,23 @@ class CorrelationTable {
 
  private:
   struct Entry {
-    Value value;
-    uint64_t serial;
+    Value value{};
+    uint64_t serial = 0;
   };
 
   template <class Evict>
   void pop(Evict&& evict) {
-    const auto at = entries_.find(order_.front().first);
-    if (at != entries_.end() && at->second.serial == order_.front().second) {
-      evict(at->second.value);
-      entries_.erase(at);
+    auto* const entry = entries_.find(order_.front().first);
+    if (entry != nullptr && entry->value.serial == order_.front().second) {
+      evict(entry->value.value);
+      entries_.erase(entry);
     }
     order_.pop_front();
   }
 
   size_t capacity_;
   uint64_t serial_ = 0;
-  std::unordered_map<CorrelationKey, Entry, CorrelationHash> entries_;
+  FlatTable<Entry> entries_;
   std::deque<std::pair<CorrelationKey, uint64_t>> order_;
 };
 

@@ -1,6 +1,10 @@
 // Joins launches with their GPU times, which arrive later and in any order, by correlation id (and
 // graph node).
 //
+// No document of CUPTI says that its records go together with its range profiler. So of launches in
+// windows a time that begins over kMostEarlyNs before the launch is none, and launches without a
+// time are counted apart.
+//
 // A launch that has its time is remembered for a while, so that a second record of it is known for
 // what it is.
 //
@@ -28,6 +32,7 @@ inline constexpr size_t kMaxEarlyTimes = 1U << 18;
 inline constexpr size_t kMaxLate = 1U << 20;
 inline constexpr size_t kMaxConditional = 1U << 16;  // nodes of graph launches that are followed
 inline constexpr size_t kMaxFound = 1U << 18;        // executions between two releases
+inline constexpr uint64_t kMostEarlyNs = 1'000'000;  // what clocks may be apart
 inline constexpr uint32_t kEarlyAge =
     8;  // releases beyond max_age that a time without a launch is kept
 
@@ -73,7 +78,9 @@ class LaunchMerger {
   uint64_t activity_records() const;    // times received
   uint64_t activity_unmatched() const;  // of these, given up: no launch of ours came for them
   uint64_t duplicates() const;          // of these, seen before: their launch had its time already
-  uint64_t unusable() const;            // of these, without a time: CUPTI could not take it
+  uint64_t unusable() const;  // of these, without a time: CUPTI could not take it; not in windows
+  // Launches in windows without a time, where most of them lack it and few others do; else 0.
+  uint64_t timeless_in_windows() const;
 
  private:
   struct State;

@@ -151,6 +151,11 @@ void LedgerReport::report_losses(const LaunchMerger& merger) {
        "in no sum",
        state_.range_numbers.lost()},
       {"activity.no_time", "CUPTI has a record of a kernel without its time", merger.unusable()},
+      {"activity.in_windows",
+       "kernels in measurement windows have no GPU time, or one from before their launch, and "
+       "others have theirs: CUPTI's records do not go together with its counters here. FLOP are "
+       "counted; the time of these launches is not known",
+       merger.timeless_in_windows()},
   };
   static_assert(std::size(losses) == std::tuple_size_v<decltype(losses_reported_)>);
   for (size_t i = 0; i < std::size(losses); ++i) {

@@ -46,7 +46,7 @@ class LedgerReport {
   CollectorState& state_;
   TimedCalls timed_calls_;
   size_t coverage_logged_ = 0;  // steps of coverage that were logged
-  std::array<uint64_t, 7> losses_reported_{};
+  std::array<uint64_t, 8> losses_reported_{};
   RevisedMessage ledger_message_{RevisedMessage::kLedger};
   RevisedMessage overhead_message_{RevisedMessage::kOverhead};
   LedgerSnapshot last_;

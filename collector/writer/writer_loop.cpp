@@ -27,9 +27,9 @@ WriterLoop::WriterLoop(CollectorState& state, std::unique_ptr<Sink> sink,
       copies_(writer_, state.config.level),
       definitions_(state),
       ledger_(state),
-      next_flush_(Clock::now()),
-      next_look_(next_flush_),
-      next_energy_(next_flush_) {
+      next_flush_ns_(state.real_now()),
+      next_look_(Clock::now()),
+      next_energy_(next_look_) {
   state_.scheduler.begin(state_.program_now(), process_.session_id);
 }
 
@@ -84,9 +84,9 @@ bool WriterLoop::program_ended() noexcept {
 void WriterLoop::step(const WriterControl::Request& request) {
   if (request.close) return finish(request.reason);
   drain();
-  const auto now = Clock::now();
-  if (!request.flush && now < next_flush_) return;
-  next_flush_ = now + std::chrono::milliseconds(state_.config.flush_period_ms);
+  const uint64_t now = state_.real_now();
+  if (!request.flush && now < next_flush_ns_) return;
+  next_flush_ns_ = now + uint64_t{state_.config.flush_period_ms} * 1'000'000;
   flush(request.flush);
 }
 

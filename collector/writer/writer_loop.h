@@ -62,7 +62,9 @@ class WriterLoop {
   LedgerReport ledger_;
   bool failed_ = false, closing_ = false;
   uint64_t written_ns_ = 0;  // when what the trace has was written last
-  Clock::time_point next_flush_, next_look_, next_energy_;
+  // By CollectorState::real_now().
+  uint64_t next_flush_ns_;
+  Clock::time_point next_look_, next_energy_;
   RevisedMessage energy_{RevisedMessage::kEnergy};
   uint64_t bytes_at_energy_ = 0;
 

@@ -109,7 +109,7 @@ bool Activity::start(std::string& error) {
   const CuptiApi& cupti = edge_.cupti;
   if (kernel_record_layout(cupti.version) == nullptr) {
     error = "CUPTI API version " + std::to_string(cupti.version) +
-            " is older than any whose kernel records are known; use CUPTI 12.6 or later";
+            " is older than any whose kernel records are known; use CUPTI 12.1 or later";
     return false;
   }
   g_buffers.store(&buffers_, std::memory_order_release);
@@ -140,7 +140,10 @@ CUptiResult Activity::ask_for_records() {
 
 // Kernels are what matters: without records of copies theirs are taken all the same.
 CUptiResult Activity::enable_records() {
-  const CUptiResult result = edge_.cupti.enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  edge_.kernel_records.store(true);
+  const bool off = edge_.kernel_records_off != 0;  // who has them off enables them again
+  const CUptiResult result =
+      off ? CUPTI_SUCCESS : edge_.cupti.enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   if (result != CUPTI_SUCCESS || edge_.settings.no_copies) return result;
   bool all = true;
   for (const CUpti_ActivityKind kind : kCopyKinds)
@@ -150,13 +153,14 @@ CUptiResult Activity::enable_records() {
 }
 
 CUptiResult Activity::disable_records() {
+  edge_.kernel_records.store(false);
   if (!edge_.settings.no_copies)
     for (const CUpti_ActivityKind kind : kCopyKinds) edge_.cupti.disable_activity(kind);
   return edge_.cupti.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
 void Activity::flush() {
-  if (!running_.load(std::memory_order_acquire)) return;
+  if (!running_.load(std::memory_order_acquire) || edge_.cupti_failed) return;
   const RecursionGuard guard;
   const RelaxedCapture relaxed(edge_.cuda);
   const bool all = finishing_.load(std::memory_order_relaxed);
@@ -177,8 +181,13 @@ void Activity::flush() {
 // come back to it and are lost to us, a few at most.
 void Activity::watch(bool last) {
   if (paused_) return;
-  const auto advice = watch_.look(edge_.collector->launches_made(),
-                                  records_.load(std::memory_order_relaxed), now_ns_());
+  const uint64_t launches = edge_.collector->launches_made();
+  const uint64_t records = records_.load(std::memory_order_relaxed);
+  // Where they were off silence is no wonder.
+  const uint32_t switched = edge_.kernel_records_switched;
+  if (std::exchange(switched_, switched) != switched || edge_.kernel_records_off != 0)
+    return watch_.excuse(launches, records);
+  const auto advice = watch_.look(launches, records, now_ns_());
   const bool explained = shortage_said_ || unread_said_ || flush_said_;
   if ((advice == ActivityWatch::Advice::kSayIt || (last && watch_.unanswered() != 0)) &&
       !explained) {
@@ -226,13 +235,14 @@ void Activity::say_losses() {
 void Activity::stop() {
   if (!running_.exchange(false)) return;
   const RecursionGuard guard;
-  disable_records();
+  if (!edge_.cupti_failed) disable_records();
   Activity* self = this;
   g_active.compare_exchange_strong(self, nullptr);
 }
 
 void Activity::end() {
   stop();
+  if (edge_.cupti_failed) return;
   const RecursionGuard guard;
   edge_.cupti.ActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 }

@@ -71,6 +71,7 @@ class Activity {
   bool paused_ = false, shortage_said_ = false, taken_said_ = false;
   bool unread_said_ = false, flush_said_ = false;
   CUptiResult flushed_ = CUPTI_SUCCESS;  // the last failure
+  uint32_t switched_ = 0;                // Edge::kernel_records_switched
   ActivityWatch watch_;
 };
 

@@ -45,6 +45,13 @@ class ActivityWatch {
       return Advice::kNothing;
     return Advice::kSayIt;
   }
+  // No record was to come for the launches so far.
+  void excuse(uint64_t launches, uint64_t records) {
+    launches_ = answered_launches_ = launches;
+    records_ = records;
+    silent_since_ns_ = 0;
+    said_ = false;
+  }
   // Launches made in this silence; 0: records come.
   uint64_t unanswered() const { return launches_ - answered_launches_; }
 

@@ -18,13 +18,15 @@ struct NodeKernel {
   SignatureId signature;
   PathId path;
   uint64_t sequence_plus_1 = 0;
-  uint32_t flags = 0;        // as of LaunchRecord
-  bool passed_over = false;  // the user chose kernels of other names
-  bool waits = false;        // perhaps for what the program does later
+  uint32_t flags = 0;           // as of LaunchRecord
+  bool passed_over = false;     // the user chose kernels of other names
+  bool waits = false;           // perhaps for what the program does later
+  CUfunction handle = nullptr;  // as the program gave it
 
   // Another kernel in the same place.
   void run(const NodeKernel& other) {
     signature = other.signature;
+    handle = other.handle;
     flags = other.flags;
     passed_over = other.passed_over;
     waits = other.waits;

@@ -12,6 +12,12 @@ bool may_wait_for_others(CUgraphNodeType type) {
          type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
 }
 
+void sign(NodeKernel& kernel, const Signature& signature) {
+  kernel.signature = signature.id;
+  kernel.flags = work_flags(*signature.function);
+  kernel.passed_over = signature.function->passed_over;
+}
+
 }  // namespace
 
 void Graphs::report(const char* code, std::string_view message) {
@@ -27,6 +33,7 @@ void Graphs::call_enter(ThreadContext& thread, CallFrame& frame, const GraphFunc
   thread.graph_call.conditional = thread.graph_call.waits = false;
   thread.graph_call.clones.clear();
   thread.graph_call.graphs.clear();
+  thread.modules_loaded.clear();  // a kernel of a node may have its module loaded
   if (function.action == GraphAction::kBeginCapture) captures_.beginning(frame);
 }
 
@@ -57,7 +64,7 @@ void Graphs::call_exit(ThreadContext& thread, CallFrame* frame, const GraphFunct
       return;
     case GraphAction::kAddKernel:
     case GraphAction::kSetKernel: {
-      if (call.action == GraphAction::kSetKernel) add_cluster(call);
+      if (call.action == GraphAction::kSetKernel) keep_cluster(call);
       const NodeKernel kernel = kernel_of(thread, call);
       const MutexLock lock(mutex_);
       return put(call.graph, call.node, kernel);
@@ -72,9 +79,15 @@ void Graphs::call_exit(ThreadContext& thread, CallFrame* frame, const GraphFunct
     case GraphAction::kInstantiate:
       return instantiate(thread, call);
     case GraphAction::kSetAttribute:
-      return set_attribute(thread, call);
+      return set_attribute(call);
+    case GraphAction::kTell: {
+      const MutexLock lock(mutex_);
+      if (const NodeKernel* const kernel = nodes_.find(call.node))
+        functions_.same_kernel(call.kernel_call.function, kernel->handle);
+      return;
+    }
     case GraphAction::kSetExecKernel:
-      add_cluster(call);
+      keep_cluster(call);
       return change_exec(call, kernel_of(thread, call));
     case GraphAction::kSetExecChild:
     case GraphAction::kEnable:
@@ -91,26 +104,24 @@ NodeKernel Graphs::kernel_of(ThreadContext& thread, const GraphCall& call) {
   kernel.path = thread.state->ranges.path();
   kernel.sequence_plus_1 = thread.state->ranges.sequence_plus_1();
   CUfunction handle = call.kernel_call.function;
-  if (handle == nullptr && call.kernel != nullptr) {
-    functions_.learn({nullptr, &call.kernel, 1});
-    handle = reinterpret_cast<CUfunction>(call.kernel);
-  }
+  if (handle == nullptr) handle = reinterpret_cast<CUfunction>(call.kernel);
+  kernel.handle = handle;
+  functions_.loaded_for(thread, handle);
   const KernelFunction* const function = functions_.find(thread, handle, nullptr);
   const Signature* signature = nullptr;
   if (function != nullptr)
     signature = edge_.collector->signature(*thread.state, *function, call.kernel_call.shape,
                                            call.kernel_call.parameters);
   if (signature != nullptr) {
-    kernel.signature = signature->id;
-    kernel.flags = work_flags(*signature->function);
-    kernel.passed_over = signature->function->passed_over;
+    sign(kernel, *signature);
     kernel.waits = signature->function->never_measure;
     if (kernel.waits) may_wait_.store(true, std::memory_order_relaxed);
   } else {
     kernel.waits = true;
-    report("graph.unnamed_kernel",
-           "the driver does not tell the name of a kernel added to a graph by hand (it can since "
-           "CUDA 12.3); its launches have no count");
+    report(
+        "graph.unnamed_kernel",
+        "no call was seen that tells the name of a kernel added to a graph by hand; its launches "
+        "have no count");
   }
   return kernel;
 }
@@ -125,6 +136,11 @@ void Graphs::add_child(ThreadContext& thread, const GraphCall& call) {
     child.contents = nodes_.flatten(call.other);
   if (nodes_.waits(call.other)) nodes_.add_waiting(call.graph);
   nodes_.add_child(call.graph, std::move(child));
+}
+
+void Graphs::captured_as(CUgraphNode node, const Signature& signature) {
+  const MutexLock lock(mutex_);
+  if (NodeKernel* const kernel = nodes_.find(node)) sign(*kernel, signature);
 }
 
 // Steps: the graph's kernel nodes as we know them; for each, the copy that CUPTI reported during
@@ -168,7 +184,7 @@ void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
   for (const CUgraphNode origin : origins) {
     const auto copy = runs_as.find(origin);
     if (copy == runs_as.end()) continue;
-    const std::optional<NodeKernel> kernel = ask_driver(thread, origin);
+    const std::optional<NodeKernel> kernel = kernel_of(origin);
     exec.waits = exec.waits || !kernel;
     exec.nodes.push_back(
         {origin, kernel.value_or(NodeKernel{}), id_of(copy->second), true, conditional});
@@ -185,15 +201,10 @@ void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
   epoch_.fetch_add(1, std::memory_order_release);
 }
 
-std::optional<NodeKernel> Graphs::ask_driver(ThreadContext& thread, CUgraphNode node) {
+std::optional<NodeKernel> Graphs::kernel_of(CUgraphNode node) {
   {
     const MutexLock lock(mutex_);
     if (const NodeKernel* const known = nodes_.find(node)) return *known;
-  }
-  if (std::optional<NodeKernel> kernel = read_node(thread, node)) {
-    kernel->path = {};  // not made here
-    kernel->sequence_plus_1 = 0;
-    return kernel;
   }
   report("graph.unknown_node",
          "a graph holds a kernel node that was made before profiling began; its launches have no "
@@ -362,13 +373,11 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
         }
         thread.launch.captured = true;
         NodeKernel captured{{}, launch.record.path, launch.record.sequence_plus_1};
+        captured.handle = launch.asked.function;
         captured.passed_over = !edge_.settings.kernel_name.empty();
         captured.waits = launch.waits;
-        if (launch.signature != nullptr) {
-          captured.signature = launch.signature->id;
-          captured.flags = work_flags(*launch.signature->function);
-          captured.passed_over = launch.signature->function->passed_over;
-        }
+        if (launch.signature != nullptr) sign(captured, *launch.signature);
+        thread.launch.node = data.node;
         const MutexLock lock(mutex_);
         put(data.graph, data.node, captured);
       }

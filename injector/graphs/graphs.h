@@ -6,8 +6,8 @@
 // records. An executable graph has its own list, which cuGraphExec*SetParams, cuGraphNodeSetEnabled
 // and cuGraphExecUpdate change.
 //
-// Kernel nodes that we did not see made are asked for their parameters. What stays unknown (graphs
-// instantiated before we came) is reported, never left out in silence.
+// What we did not see made (nodes and graphs from before we came) is reported, never left out in
+// silence.
 //
 // How often the bodies of conditional nodes run is decided on the GPU. Their kernels are followed
 // like others, but a graph launch is no launch of them: each activity record is.
@@ -25,6 +25,7 @@
 #include <injector/process/thread_context.h>
 #include <injector/vendor/driver_calls.h>
 
+#include <array>
 #include <atomic>
 #include <optional>
 #include <string_view>
@@ -41,6 +42,8 @@ class Graphs {
   // Without a frame where ENTER was not seen.
   void call_exit(ThreadContext&, CallFrame*, const GraphFunction&, const CUpti_CallbackData&);
   void resource(ThreadContext&, CUpti_CallbackIdResource, const CUpti_GraphData&);
+  // The launch that made the node loaded its kernel's module, and only then has this signature.
+  void captured_as(CUgraphNode, const Signature&);
 
   // Before a graph launch. Whether it may wait for the host or for another device. An unknown graph
   // may, once the process has any that does.
@@ -60,10 +63,10 @@ class Graphs {
   void instantiate(ThreadContext&, const GraphCall&);
   void add_child(ThreadContext&, const GraphCall&);
   void change_exec(const GraphCall&, const NodeKernel&);
-  std::optional<NodeKernel> ask_driver(ThreadContext&, CUgraphNode);
-  std::optional<NodeKernel> read_node(ThreadContext&, CUgraphNode);
-  void add_cluster(GraphCall&) const;
-  void set_attribute(ThreadContext&, const GraphCall&);
+  std::optional<NodeKernel> kernel_of(CUgraphNode);  // none: it is reported
+  std::array<uint32_t, 3> cluster_of(const NodeKernel*) const;
+  void keep_cluster(GraphCall&);
+  void set_attribute(const GraphCall&);
   uint64_t id_of(CUgraphNode) const;
   void report(const char* code, std::string_view message);
 

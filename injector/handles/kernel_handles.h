@@ -1,9 +1,5 @@
-// Which handles of kernels are CUfunctions, and which are CUkernels.
-//
-// A launch takes both (a CUkernel cast to CUfunction), and so does a node of a graph. The calls
-// that ask about a function take a CUfunction only, and cuKernelGetFunction a CUkernel only: CUDA
-// documents nothing for the other kind, a crash included. So a handle's kind is learned from the
-// call that gave the handle to the program. A handle that no such call gave is not asked about.
+// What is known of handles of kernels, from the calls that gave them to the program: the name, and
+// the module or library that the kernel is of. A handle is never given to the driver.
 //
 // Threads: any.
 #pragma once
@@ -12,25 +8,27 @@
 #include <injector/vendor/module_calls.h>
 
 #include <cstddef>
+#include <string>
 #include <unordered_map>
 
 namespace flopinj {
 
 class KernelHandles {
  public:
-  enum class Kind { kUnknown, kFunction, kKernel };
+  struct Given {
+    const void* owner = nullptr;  // a CUmodule or a CUlibrary; null: no call said it
+    std::string name;             // mangled; empty: no call said it
+  };
 
   // False when the table was full, and began anew with these.
-  bool learn(const GivenHandles&);
-  Kind kind(CUfunction) const;
+  bool learn(const ModuleCall&);
+  Given find(CUfunction) const;
 
  private:
-  // A handle that comes back as another one is given again first, so that old ones do no harm.
   static constexpr size_t kMost = 1U << 18;
-  void learn(CUfunction, Kind, bool repeated) FLOPINJ_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::unordered_map<CUfunction, Kind> kinds_ FLOPINJ_GUARDED_BY(mutex_);
+  std::unordered_map<CUfunction, Given> given_ FLOPINJ_GUARDED_BY(mutex_);
 };
 
 }  // namespace flopinj

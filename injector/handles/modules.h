@@ -1,17 +1,18 @@
 // The code of loaded modules: what CUPTI shows of each one when the driver loads it (cubin.h).
 //
 // CUPTI shows the image and a number of its own, but not the program's handle; and the image is
-// readable during that callback only. So each image is read there and then, and bound to the handle
-// by the call that it was loaded in:
+// readable during that callback only. So each image is read there and then, and bound to its owner,
+// a handle, by the call that it was loaded in:
 //
-//   cuModuleLoad* and   EXIT  an image reported on this thread since ENTER belongs to the module
-//   the like                  that the call was about
-//   a launch, or our own questions about its kernel (modules of libraries are loaded at first use)
-//                  after  they belong to the module of that function
+//   cuModuleLoad*, cuLibraryLoad*      EXIT  the module or library that the call made
+//   a call that gives or asks for      EXIT  the module or library that they are of
+//   handles
+//   a launch, a node made by hand      EXIT  the module or library of its kernel; the kernel's
+//                                            handle where no call has told that
 //
-// An image that came in no such call is found by the kernel's name, if all images that have one of
-// that name agree; else its code is not known. So it is, too, for modules that were there before
-// us.
+// A kernel without an owner, or whose owner has no image yet, is looked for by its name in all
+// images. Where several have it and do not agree its code is not known, and nothing that is said of
+// it holds for one of them only.
 //
 // What it costs the program's thread, once per module: reading tables, hashing at most
 // kMaxHashedBytes of code, and looking at kMaxReadBytes of it by instruction (docs/performance.md).
@@ -39,8 +40,11 @@ class Modules {
   struct Code {
     uint64_t hash = 0;
     bool parameters_known = false, launches_kernels = false, launches_graphs = false;
+    uint32_t registers_per_thread = 0, static_shared_bytes = 0;
     ParameterLayout parameters;
     InstructionMix instructions;
+    bool several = false;  // it is of any of several kernels of one name
+    bool guessed = false;  // by the name alone
     bool operator==(const Code&) const = default;
   };
 
@@ -51,17 +55,20 @@ class Modules {
   void unloading(const CUpti_ModuleResourceData&);
 
   // After a call that may load modules: the image it loaded on this thread, if it was one, belongs
-  // to `module`.
-  void bind(ThreadContext&, CUmodule module);
+  // to `owner`, which may be null. False: there is none. `loaded`: the owner is new.
+  bool bind(ThreadContext&, const void* owner, bool loaded = false);
+  // The program was given this module for the library: it has the library's images.
+  void is_of(const void* module, const void* library);
 
-  // Nothing where no image, or images that disagree, have such a kernel. `module` may be null.
-  std::optional<Code> find(CUmodule module, std::string_view kernel) const;
+  // Of the kernel of that name and handle. `owner` may be null. Nothing where no image has it.
+  std::optional<Code> find(const void* owner, CUfunction, std::string_view kernel) const;
 
  private:
   static constexpr size_t kMaxFunctions = 1U << 19;  // of all images together
   struct Function {
     uint64_t name_hash, code_hash;
     uint32_t first_parameter;  // in the image's `parameters`
+    uint32_t registers, shared_bytes;
     uint16_t parameters;
     bool parameters_known, launches_kernels, launches_graphs;
     bool code_read, moves_registers;
@@ -78,13 +85,15 @@ class Modules {
     std::vector<Operation> instructions;
     bool bound = false;
   };
+  static void add(std::optional<Code>& found, const std::optional<Code>&);
   static std::optional<Code> code_in(const Image&, uint64_t name_hash);
   static Image read(const CUpti_ModuleResourceData&, bool& is_cubin, bool& cut);
 
   Edge& edge_;
   mutable Mutex mutex_;
   std::unordered_map<uint32_t, Image> images_ FLOPINJ_GUARDED_BY(mutex_);  // by CUPTI's id
-  std::unordered_map<CUmodule, uint32_t> image_of_ FLOPINJ_GUARDED_BY(mutex_);
+  // A library has one for each context that it was loaded in.
+  std::unordered_map<const void*, std::vector<uint32_t>> images_of_ FLOPINJ_GUARDED_BY(mutex_);
   size_t functions_ FLOPINJ_GUARDED_BY(mutex_) = 0;
 };
 

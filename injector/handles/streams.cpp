@@ -29,6 +29,7 @@ StreamId Streams::find(ThreadContext& thread, const Context& context, CUstream s
 
 bool Streams::on_green_context(ThreadContext& thread, const Context& context, CUstream stream,
                                bool per_thread) const {
+  if (!may_be_green_.load(std::memory_order_acquire)) return false;
   const StreamSlot& slot = slot_of(thread, stream);
   if (remembers(slot, context, stream, per_thread)) return slot.green;
   const RelaxedCapture relaxed(edge_.cuda);
@@ -51,6 +52,8 @@ StreamId Streams::look_up(const Context& context, CUstream stream, bool per_thre
   ids_.emplace(std::tuple{context.id, number, green}, id);
   return id;
 }
+
+void Streams::green_context_made() { may_be_green_.store(true, std::memory_order_release); }
 
 void Streams::stream_destroying() { epoch_.fetch_add(1, std::memory_order_release); }
 

@@ -15,13 +15,15 @@ struct StreamSlot;
 
 class Streams {
  public:
-  explicit Streams(Edge& edge) : edge_(edge) {}
+  explicit Streams(Edge& edge) : edge_(edge), may_be_green_(edge.late) {}
 
   // A null `stream` is the legacy default stream or, with `per_thread`, the calling thread's. None
   // when CUPTI does not know it. A hit takes no lock.
   StreamId find(ThreadContext&, const Context&, CUstream stream, bool per_thread);
-  // Asks the driver where find() has not seen the stream yet.
+  // Asks the driver where find() has not seen the stream yet, in a process that may have green
+  // contexts: it was seen to make one, or the recording began late.
   bool on_green_context(ThreadContext&, const Context&, CUstream stream, bool per_thread) const;
+  void green_context_made();
   void stream_destroying();  // its handle may come back as another stream
 
  private:
@@ -32,6 +34,7 @@ class Streams {
   StreamId look_up(const Context&, CUstream stream, bool per_thread, bool green);
 
   Edge& edge_;
+  std::atomic<bool> may_be_green_;
   std::atomic<uint32_t> epoch_{1};
   Mutex mutex_;
   // CUPTI's ids of (context, stream) are never reused, so these entries do not go stale.

@@ -24,7 +24,7 @@ namespace flopinj {
 struct Context;
 
 // In the order of DriverCall::function.
-enum class CallKind : uint8_t { kLaunch, kGraph, kModule, kWait, kStreamEnd, kSync };
+enum class CallKind : uint8_t { kLaunch, kGraph, kModule, kWait, kStreamEnd, kSync, kGreen };
 
 struct CallFrame {
   uint32_t function = 0, correlation = 0;  // CUPTI's ids: of the driver's function, of this call

@@ -40,7 +40,15 @@ struct Edge {
   std::atomic<uint64_t> clock_ahead_ns{0};
   uint64_t clock_error_ns = 0;  // what is not known of it, as set_clock() found: its thread's
   std::atomic<bool> graphs_shown{false};  // of a device's chip (ShownToWork)
-  std::atomic<bool> own_clock{false};     // CudaApi::has_own_clock(), once the recording has begun
+  // CUPTI has met a fatal error and has finalized itself: it has no subscriber and no record of
+  // ours any more, and is not called.
+  std::atomic<bool> cupti_failed{false};
+  // CUPTI's records of kernels are wanted; and for so many range profilers they are off, since
+  // CUPTI does not have both.
+  std::atomic<bool> kernel_records{false};
+  std::atomic<uint32_t> kernel_records_off{0};
+  std::atomic<uint32_t> kernel_records_switched{0};  // off and on, so often
+  std::atomic<bool> own_clock{false};  // CudaApi::has_own_clock(), once the recording has begun
 };
 
 // For use within a Visit (presence.h).

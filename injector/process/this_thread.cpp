@@ -172,11 +172,11 @@ bool launching() noexcept {
   return slot.context != nullptr && is_current() && slot.context->calls.inside(CallKind::kLaunch);
 }
 
-bool others_launching(const ThreadContext& self, const Context& context) noexcept {
+bool others_launching(const ThreadContext* self, const Context& context) noexcept {
   ThreadContexts& contexts = process_state().threads;
   const MutexLock lock(contexts.mutex);
   return std::ranges::any_of(contexts.all, [&](const ThreadContext* other) {
-    return other != &self && other->calls.launching.load(std::memory_order_seq_cst) == &context;
+    return other != self && other->calls.launching.load(std::memory_order_seq_cst) == &context;
   });
 }
 

@@ -67,7 +67,7 @@ ThreadContext* thread_context(const RecursionGuard&) noexcept;
 bool launching() noexcept;
 
 // True while a thread other than `self` is launching on `context` outside of a window.
-bool others_launching(const ThreadContext& self, const Context&) noexcept;
+bool others_launching(const ThreadContext* self, const Context&) noexcept;
 
 // Has what the calling thread keeps of ours handed back when it ends. False: the program has taken
 // all keys.

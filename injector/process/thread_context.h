@@ -88,18 +88,35 @@ constexpr bool is_recorded(LaunchTurn turn) { return turn <= LaunchTurn::kRecord
 
 // Between ENTER and EXIT of the outermost launch call; a new one at each ENTER.
 struct LaunchInProgress {
+  // As new. Member by member: filled as one piece of memory it takes several times as long.
+  void reset() noexcept {
+    asked.reset();
+    context = nullptr;
+    signature = nullptr;
+    graph_kernels = nullptr;
+    node = nullptr;
+    record = {};
+    turn = LaunchTurn::kFree;
+    captured = waits = chosen = false;
+    window_call_began_ns = window_entered_ns = timed_call_began_ns = 0;
+  }
+
   LaunchCall asked;  // as it was at ENTER; nothing of a launch on several devices
   Context* context = nullptr;
   const Signature* signature = nullptr;
   GraphKernels* graph_kernels = nullptr;  // of a graph launch that is to be measured
+  CUgraphNode node = nullptr;             // that it made instead, under capture
   LaunchRecord record;                    // path, sequence and correlation as of ENTER
   LaunchTurn turn = LaunchTurn::kFree;
   bool captured = false;
   bool waits = false;                 // it may wait for work that the program makes later
   bool chosen = false;                // of a window: it becomes a sample
   uint64_t window_call_began_ns = 0;  // in a window
+  uint64_t window_entered_ns = 0;     // the same by the clock of kernels' times; 0: without these
   uint64_t timed_call_began_ns = 0;   // where the call is timed; else 0
 };
+static_assert(sizeof(LaunchInProgress) == sizeof(LaunchCall) + sizeof(LaunchRecord) + 64,
+              "reset() sets all members");
 
 // Between ENTER and EXIT of the outermost graph call: what CUPTI reported of it on this thread.
 struct GraphCallInProgress {

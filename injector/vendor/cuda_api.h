@@ -16,11 +16,6 @@ namespace flopinj {
   f(DeviceGetAttribute, cuDeviceGetAttribute)                           \
   f(DeviceTotalMem, cuDeviceTotalMem_v2)                                \
   f(DeviceGetUuid, cuDeviceGetUuid_v2)                                  \
-  f(FuncGetParamInfo, cuFuncGetParamInfo)                               \
-  f(FuncGetAttribute, cuFuncGetAttribute)                               \
-  f(FuncGetName, cuFuncGetName)                                         \
-  f(KernelGetFunction, cuKernelGetFunction)                             \
-  f(FuncGetModule, cuFuncGetModule)                                     \
   f(StreamIsCapturing, cuStreamIsCapturing)                             \
   f(StreamQuery, cuStreamQuery)                                         \
   f(StreamGetGreenCtx, cuStreamGetGreenCtx)                             \
@@ -35,7 +30,6 @@ namespace flopinj {
   f(GraphGetEdges, cuGraphGetEdges_v2)                                  \
   f(GraphNodeGetType, cuGraphNodeGetType)                               \
   f(GraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph)         \
-  f(GraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)            \
   f(GraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute)         \
   f(ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode)
 // clang-format on

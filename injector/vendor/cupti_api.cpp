@@ -1,3 +1,4 @@
+#include <collector/options/cupti_file.h>
 #include <dlfcn.h>
 #include <injector/vendor/cupti_api.h>
 #include <injector/vendor/cupti_check.h>
@@ -156,12 +157,45 @@ std::string version_text(uint32_t driver) {
   return std::to_string(driver / 1'000) + "." + std::to_string(driver % 1'000 / 10);
 }
 
-// Nothing, with one line in `error`, where there is none that can work.
-Library find_cupti(const std::string& preferred, const CudaApi& cuda, std::string& error) {
+// The one that FLOPINJ_CUPTI names.
+struct Named {
+  CuptiFile file;
+  Library loaded;  // without a handle where it is not in the process
+};
+
+Named read_named(const std::string& preferred) {
+  if (preferred.empty()) return {};
+  Named named{find_cupti_file(preferred, {}), {}};
+  if (named.file.problem.empty()) named.loaded = open(named.file.path, RTLD_NOLOAD);
+  return named;
+}
+
+std::string passed_over_line(const std::string& preferred, const CuptiFile& named,
+                             const std::string& used) {
+  if (!named.problem.empty())
+    return "FLOPINJ_CUPTI: " + named.problem + "; the program's own, " + used + ", is used";
+  return "FLOPINJ_CUPTI=" + preferred + " is not used, since the program has loaded " + used +
+         "; flopinj run --cupti FILE preloads it before";
+}
+
+// Nothing, with one line in `error`, where there is none that can work. `passed_over`: one line
+// where the named one is not used, since another was there first: two in a process do not work.
+Library find_cupti(const std::string& preferred, const CudaApi& cuda, std::string& error,
+                   std::string& passed_over) {
   const uint32_t driver = driver_version(cuda), driver_major = driver / 1'000;
-  Library library = loaded_cupti(cuda, driver_major);
-  if (library.handle == nullptr)  // where one is preferred nothing else will do
-    library = preferred.empty() ? search(cuda, driver_major) : open(preferred);
+  const Named named = read_named(preferred);
+  Library library = named.loaded;
+  if (library.handle == nullptr) {
+    library = loaded_cupti(cuda, driver_major);
+    if (library.handle != nullptr && !preferred.empty())
+      passed_over = passed_over_line(preferred, named.file, library.path);
+  }
+  if (library.handle == nullptr && !named.file.problem.empty()) {
+    error = "FLOPINJ_CUPTI: " + named.file.problem;
+    return {};
+  }
+  if (library.handle == nullptr)  // where one is named nothing else will do
+    library = preferred.empty() ? search(cuda, driver_major) : open(named.file.path);
   if (library.handle != nullptr && !is_of(cuda, library)) {
     error = "FLOPINJ_CUPTI=" + preferred + " is not the CUPTI of the simulated GPU; unset it";
     return {};
@@ -195,7 +229,7 @@ bool resolve(void* library, const char* symbol, Function& out) {
 
 bool load_cupti(const std::string& preferred_path, const CudaApi& cuda, CuptiApi& api,
                 std::string& error) {
-  const Library library = find_cupti(preferred_path, cuda, error);
+  const Library library = find_cupti(preferred_path, cuda, error, api.passed_over);
   if (library.handle == nullptr) return false;
   api.path = library.path;
   const char* missing_required = nullptr;
@@ -211,7 +245,7 @@ bool load_cupti(const std::string& preferred_path, const CudaApi& cuda, CuptiApi
 #undef FLOPINJ_OPTIONAL
   if (missing_required != nullptr) {
     error = library.path + " has no " + missing_required +
-            ": it is too old; CUPTI 12.6 or later is needed";
+            ": it is too old; CUPTI 12.1 or later is needed";
     return false;
   }
   // A client that cannot share CUPTI comes first: it is the program's.

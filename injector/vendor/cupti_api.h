@@ -1,12 +1,13 @@
 // The functions of CUPTI that we call, taken from the CUPTI that lives in the process.
 //
-// A second copy of CUPTI beside the application's does not work, so what is already loaded is
-// used, then FLOPINJ_CUPTI, then what lies beside the CUDA runtime, on the loader's path and where
-// toolkits put it. Of two the one of the driver's own major version is preferred. One whose major
-// is above the driver's is refused: it cannot start. With the simulated driver only its own CUPTI
-// is taken, whatever the process has loaded. Nothing of the library is called before
-// cuptiSubscribe has succeeded, cuptiGetVersion and cuptiGetTimestamp neither, since a 13.2 that
-// cannot start calls itself until the program crashes; the major is read from its name.
+// A second copy of CUPTI beside the application's does not work, so a loaded one is used; of
+// several the one that FLOPINJ_CUPTI names. Where none is loaded: the named one alone, or else what
+// lies beside the CUDA runtime, on the loader's path and where toolkits put it. Of two the one of
+// the driver's own major version is preferred. One whose major is above the driver's is refused: it
+// cannot start. With the simulated driver only its own CUPTI is taken, whatever the process has
+// loaded. Nothing of the library is called before cuptiSubscribe has succeeded, cuptiGetVersion and
+// cuptiGetTimestamp neither, since a 13.2 that cannot start calls itself until the program crashes;
+// the major is read from its name.
 #pragma once
 #include <cupti_activity.h>
 #include <cupti_callbacks.h>
@@ -45,6 +46,7 @@ namespace flopinj {
   optional(Finalize)                                        \
   optional(GetGraphNodeId)                                  \
   optional(ActivitySetAttribute)                            \
+  optional(ProfilerGetCounterAvailability)                  \
   optional(ProfilerHostGetBaseMetrics)                      \
   range(DeviceGetChipName)                                  \
   range(ProfilerInitialize)                                 \
@@ -71,8 +73,9 @@ struct CuptiApi {
 #define FLOPINJ_MEMBER(name) decltype(&cupti##name) name = nullptr;
   FLOPINJ_CUPTI_FUNCTIONS(FLOPINJ_MEMBER, FLOPINJ_MEMBER, FLOPINJ_MEMBER)
 #undef FLOPINJ_MEMBER
-  uint32_t version = 0;         // of the running CUPTI: 24 is 12.6, 130000 is 13.0
+  uint32_t version = 0;         // of the running CUPTI: 18 is 12.1, 24 is 12.6, 130000 is 13.0
   std::string path;             // of the library
+  std::string passed_over;      // one line where FLOPINJ_CUPTI names another; else empty
   bool range_profiler = false;  // all `range` functions are there
   std::string missing;          // first missing function, for the message
   bool ours_only = false;       // no other client in the process is known

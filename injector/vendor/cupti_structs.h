@@ -22,6 +22,7 @@ namespace flopinj {
   f(CUpti_Device_GetChipName_Params, pChipName, 32)                               \
   f(CUpti_Profiler_Initialize_Params, pPriv, 16)                                  \
   f(CUpti_Profiler_DeviceSupported_Params, api, 52)                               \
+  f(CUpti_Profiler_GetCounterAvailability_Params, pCounterAvailabilityImage, 40)  \
   f(CUpti_Profiler_Host_Initialize_Params, pHostObject, 48)                       \
   f(CUpti_Profiler_Host_Deinitialize_Params, pHostObject, 24)                     \
   f(CUpti_Profiler_Host_GetSupportedChips_Params, ppChipNames, 32)                \

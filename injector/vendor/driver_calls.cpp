@@ -30,8 +30,6 @@ template <A action, class P>
 constexpr GraphFunction capture(bool stream) {
   return {action, stream == kLegacy ? r::capture<P, false> : r::capture<P, true>};
 }
-constexpr ModuleFunction module(CUmodule (*read)(const void*)) { return {read, nullptr}; }
-constexpr ModuleFunction gives(GivenHandles (*read)(const void*)) { return {nullptr, read}; }
 
 // The structures of all these calls begin with the stream.
 CUstream first_member(const void* parameters) {
@@ -56,6 +54,8 @@ constexpr SyncFunction kSynchronizes;
 #define CALL(name, ...) DriverCall{CUPTI_DRIVER_TRACE_CBID_##name, __VA_ARGS__}
 #define GRAPH(name, action, read) \
   DriverCall{CUPTI_DRIVER_TRACE_CBID_##name, graph(A::action, r::read<name##_params>)}
+#define MODULE(name, ...) \
+  DriverCall{CUPTI_DRIVER_TRACE_CBID_##name, ModuleFunction{r::__VA_ARGS__}}
 // With the call of programs whose null stream is the thread's own.
 #define TWICE(name, ...) \
   DriverCall{CUPTI_DRIVER_TRACE_CBID_##name, (__VA_ARGS__)(kLegacy)}, \
@@ -86,6 +86,8 @@ constexpr std::array kCalls{
     CALL(cuStreamDestroy, kEndsStream),
     CALL(cuStreamDestroy_v2, kEndsStream),
 
+    CALL(cuGreenCtxCreate, GreenFunction{}),
+
     CALL(cuCtxSynchronize, kSynchronizes),
     DriverCall{later::kCtxSynchronize2, kSynchronizes},
     CALL(cuEventQuery, kSynchronizes),
@@ -104,18 +106,20 @@ constexpr std::array kCalls{
     CALL(cuMemcpyDtoHAsync_v2, kSynchronizes),
     CALL(cuMemcpyDtoHAsync_v2_ptsz, kSynchronizes),
 
-    CALL(cuModuleLoad, module(r::new_module<cuModuleLoad_params>)),
-    CALL(cuModuleLoadData, module(r::new_module<cuModuleLoadData_params>)),
-    CALL(cuModuleLoadDataEx, module(r::new_module<cuModuleLoadDataEx_params>)),
-    CALL(cuModuleLoadFatBinary, module(r::new_module<cuModuleLoadFatBinary_params>)),
-    CALL(cuLibraryGetModule, module(r::library_module)),
-    CALL(cuModuleGetFunction, ModuleFunction{r::module_asked, r::function_of_module}),
-    CALL(cuModuleEnumerateFunctions, gives(r::functions_of_module)),
-    CALL(cuLibraryGetKernel, gives(r::kernel_of_library)),
-    CALL(cuLibraryEnumerateKernels, gives(r::kernels_of_library)),
-    CALL(cuKernelGetFunction, gives(r::function_of_kernel)),
-    CALL(cuGraphKernelNodeGetParams, gives(r::of_node<cuGraphKernelNodeGetParams_params>)),
-    CALL(cuGraphKernelNodeGetParams_v2, gives(r::of_node<cuGraphKernelNodeGetParams_v2_params>)),
+    MODULE(cuModuleLoad, load_module<cuModuleLoad_params>),
+    MODULE(cuModuleLoadData, load_module<cuModuleLoadData_params>),
+    MODULE(cuModuleLoadDataEx, load_module<cuModuleLoadDataEx_params>),
+    MODULE(cuModuleLoadFatBinary, load_module<cuModuleLoadFatBinary_params>),
+    MODULE(cuLibraryLoadData, load_library<cuLibraryLoadData_params>),
+    MODULE(cuLibraryLoadFromFile, load_library<cuLibraryLoadFromFile_params>),
+    MODULE(cuLibraryGetModule, module_of_library),
+    MODULE(cuModuleGetFunction, function_of_module),
+    MODULE(cuModuleEnumerateFunctions, functions_of_module),
+    MODULE(cuLibraryGetKernel, kernel_of_library),
+    MODULE(cuLibraryEnumerateKernels, kernels_of_library),
+    MODULE(cuKernelGetFunction, function_of_kernel),
+    MODULE(cuFuncGetName, name_of<cuFuncGetName_params>),
+    MODULE(cuKernelGetName, name_of<cuKernelGetName_params>),
 
     TWICE(cuStreamBeginCapture, capture<A::kBeginCapture, cuStreamBeginCapture_params>),
     TWICE(cuStreamBeginCapture_v2, capture<A::kBeginCapture, cuStreamBeginCapture_v2_params>),
@@ -137,6 +141,8 @@ constexpr std::array kCalls{
     GRAPH(cuGraphNodeSetParams, kSetKernel, set_kernel),
     DriverCall{later::kGraphNodeSetParams2,
                graph(A::kSetKernel, r::set_kernel<cuGraphNodeSetParams_params>)},
+    GRAPH(cuGraphKernelNodeGetParams, kTell, set_kernel),
+    GRAPH(cuGraphKernelNodeGetParams_v2, kTell, set_kernel),
     CALL(cuGraphKernelNodeCopyAttributes, graph(A::kSetAttribute, r::copy_attributes)),
     CALL(cuGraphKernelNodeSetAttribute, graph(A::kSetAttribute, r::set_attribute)),
     GRAPH(cuGraphInstantiate, kInstantiate, instantiate),
@@ -156,6 +162,7 @@ constexpr std::array kCalls{
 // clang-format on
 #undef CALL
 #undef GRAPH
+#undef MODULE
 #undef TWICE
 #undef LATER
 

@@ -31,12 +31,10 @@ struct GraphFunction {
   void (*read)(const void* parameters, GraphCall&);
 };
 
-// Loads a module or gives handles of kernels, which may load their module. At EXIT of a call that
-// succeeded.
+// Loads a module or a library, or gives or names handles of kernels, and may load their module. At
+// EXIT of a call that succeeded.
 struct ModuleFunction {
-  // Null: nothing is known of the module, or the handles that are given are of functions in it.
-  CUmodule (*module)(const void* parameters);
-  GivenHandles (*given)(const void* parameters);  // null: it gives none
+  ModuleCall (*read)(const void* parameters);
 };
 
 // Puts work into a stream that waits for the host or for a value in memory. At ENTER and EXIT
@@ -55,10 +53,13 @@ struct StreamEndFunction {
 // where counters are read.
 struct SyncFunction {};
 
+// Makes a green context.
+struct GreenFunction {};
+
 struct DriverCall {
   uint32_t cbid;
   std::variant<LaunchFunction, GraphFunction, ModuleFunction, WaitFunction, StreamEndFunction,
-               SyncFunction>
+               SyncFunction, GreenFunction>
       function;
 };
 

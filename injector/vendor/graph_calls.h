@@ -17,6 +17,7 @@ enum class GraphAction : uint8_t {
   kSetExecKernel,  // new parameters for a node of an executable graph
   kSetExecChild,
   kSetAttribute,  // of a kernel node of a graph: what is part of a launch's shape
+  kTell,          // the program the parameters of a kernel node: its handle may be the driver's own
   kEnable,        // a node of an executable graph on or off
   kUpdate,        // all parameters of an executable graph from another graph
   kBeginCapture,  // of a stream
@@ -30,6 +31,7 @@ struct GraphCall {
   CUgraph graph = nullptr;
   CUgraph other = nullptr;  // the child; the source of an update
   CUgraphNode node = nullptr;
+  CUgraphNode source = nullptr;  // of attributes that are copied
   CUgraphExec exec = nullptr;
   CUkernel kernel = nullptr;  // where kernel_call.function is null
   LaunchCall kernel_call;

@@ -82,11 +82,17 @@ void instantiate(const void* parameters, GraphCall& call) {
 inline void set_attribute(const void* parameters, GraphCall& call) {
   const auto& p = *static_cast<const cuGraphKernelNodeSetAttribute_params*>(parameters);
   call.node = p.hNode;
-  call.relevant = p.attr == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  call.relevant = p.attr == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && p.value != nullptr;
+  if (!call.relevant) return;
+  const auto& [x, y, z] = p.value->clusterDim;
+  // A launch without clusters has none in its signature; a program may call that one block.
+  if (uint64_t{x} * y * z > 1) call.kernel_call.shape.cluster = {x, y, z};
 }
 
 inline void copy_attributes(const void* parameters, GraphCall& call) {
-  call.node = static_cast<const cuGraphKernelNodeCopyAttributes_params*>(parameters)->dst;
+  const auto& p = *static_cast<const cuGraphKernelNodeCopyAttributes_params*>(parameters);
+  call.node = p.dst;
+  call.source = p.src;
 }
 
 inline void set_exec_child(const void* parameters, GraphCall& call) {

@@ -24,7 +24,7 @@ constexpr std::array kLayouts {
 #if CUPTI_API_VERSION >= 130000
   layout_of<CUpti_ActivityKernel10>(130'000, "CUpti_ActivityKernel10"),
 #endif
-      layout_of<CUpti_ActivityKernel9>(24, "CUpti_ActivityKernel9"),
+      layout_of<CUpti_ActivityKernel9>(18, "CUpti_ActivityKernel9"),  // of CUPTI 12.1
 };
 
 template <class T>

@@ -21,6 +21,17 @@ struct LaunchCall {
   bool parameters_readable = true;  // false: set through the old cuParamSet calls
   LaunchShape shape;
   ParameterValues parameters;
+
+  // As new; see LaunchInProgress.
+  void reset() noexcept {
+    function = nullptr;
+    graph = nullptr;
+    stream = nullptr;
+    per_thread_stream = device_updatable = cooperative = false;
+    parameters_readable = true;
+    shape = {};
+    parameters = {};
+  }
 };
 
 enum class LaunchKind : uint8_t { kKernel, kMultiDevice, kGraph };
@@ -54,16 +65,17 @@ inline void read_function_alone(CUfunction function, int width, int height, Laun
   call.parameters_readable = false;
 }
 
+// `call` is as new.
 template <class P>
 void read_kernel(const void* parameters, LaunchCall& call) {
   const auto& p = *static_cast<const P*>(parameters);
   call.function = p.f;
   call.stream = p.hStream;
   read_shape(p, call.shape);
-  if constexpr (requires { p.extra; })
-    call.parameters = parameter_values(p.kernelParams, p.extra);
-  else
-    call.parameters = parameter_values(p.kernelParams, nullptr);
+  if (p.kernelParams != nullptr)
+    call.parameters.pointers = p.kernelParams;
+  else if constexpr (requires { p.extra; })
+    call.parameters = parameter_values(nullptr, p.extra);
 }
 
 inline void read_cooperative(const void* parameters, LaunchCall& call) {

@@ -1,5 +1,5 @@
-// Which module a call of the driver was about and which handles of kernels it gave, at its EXIT.
-// Private to the table of driver calls.
+// What a call says of modules, libraries and handles of kernels, at its EXIT. Private to the table
+// of driver calls.
 #pragma once
 #include <cuda.h>
 #include <cupti.h>
@@ -8,60 +8,52 @@
 namespace flopinj::readers {
 
 template <class P>
-CUmodule new_module(const void* parameters) {
+ModuleCall load_module(const void* parameters) {
   const auto& p = *static_cast<const P*>(parameters);
-  return p.module != nullptr ? *p.module : nullptr;
+  return {.owner = p.module != nullptr ? *p.module : nullptr, .loaded = true};
 }
 
-inline CUmodule module_asked(const void* parameters) {
-  return static_cast<const cuModuleGetFunction_params*>(parameters)->hmod;
-}
-
-inline CUmodule library_module(const void* parameters) {
-  const auto& p = *static_cast<const cuLibraryGetModule_params*>(parameters);
-  return p.pMod != nullptr ? *p.pMod : nullptr;
-}
-
-inline GivenHandles functions(const CUfunction* first, size_t count = 1) {
-  return {first, nullptr, count};
-}
-inline GivenHandles kernels(const CUkernel* first, size_t count = 1) {
-  return {nullptr, first, count};
-}
-
-inline GivenHandles function_of_module(const void* parameters) {
-  return functions(static_cast<const cuModuleGetFunction_params*>(parameters)->hfunc);
-}
-
-inline GivenHandles functions_of_module(const void* parameters) {
-  const auto& p = *static_cast<const cuModuleEnumerateFunctions_params*>(parameters);
-  return functions(p.functions, p.numFunctions);
-}
-
-inline GivenHandles function_of_kernel(const void* parameters) {
-  return functions(static_cast<const cuKernelGetFunction_params*>(parameters)->pFunc);
-}
-
-inline GivenHandles kernel_of_library(const void* parameters) {
-  return kernels(static_cast<const cuLibraryGetKernel_params*>(parameters)->pKernel);
-}
-
-inline GivenHandles kernels_of_library(const void* parameters) {
-  const auto& p = *static_cast<const cuLibraryEnumerateKernels_params*>(parameters);
-  return kernels(p.kernels, p.numKernels);
-}
-
-// Of a graph's node, which has the handle that it was made with, or the driver's own.
 template <class P>
-GivenHandles of_node(const void* parameters) {
-  const auto* const node = static_cast<const P*>(parameters)->nodeParams;
-  GivenHandles given;
-  if (node == nullptr) return given;
-  given = functions(&node->func);
-  if constexpr (requires { node->kern; })
-    if (node->func == nullptr) given = kernels(&node->kern);
-  given.repeated = true;
-  return given;
+ModuleCall load_library(const void* parameters) {
+  const auto& p = *static_cast<const P*>(parameters);
+  return {.owner = p.library != nullptr ? *p.library : nullptr, .loaded = true};
+}
+
+inline ModuleCall module_of_library(const void* parameters) {
+  const auto& p = *static_cast<const cuLibraryGetModule_params*>(parameters);
+  return {.owner = p.pMod != nullptr ? *p.pMod : nullptr, .library = p.library};
+}
+
+inline ModuleCall function_of_module(const void* parameters) {
+  const auto& p = *static_cast<const cuModuleGetFunction_params*>(parameters);
+  return {.owner = p.hmod, .handles = p.hfunc, .count = 1, .name = p.name};
+}
+
+inline ModuleCall functions_of_module(const void* parameters) {
+  const auto& p = *static_cast<const cuModuleEnumerateFunctions_params*>(parameters);
+  return {.owner = p.mod, .handles = p.functions, .count = p.numFunctions};
+}
+
+inline ModuleCall kernel_of_library(const void* parameters) {
+  const auto& p = *static_cast<const cuLibraryGetKernel_params*>(parameters);
+  return {.owner = p.library, .handles = p.pKernel, .count = 1, .name = p.name};
+}
+
+inline ModuleCall kernels_of_library(const void* parameters) {
+  const auto& p = *static_cast<const cuLibraryEnumerateKernels_params*>(parameters);
+  return {.owner = p.lib, .handles = p.kernels, .count = p.numKernels};
+}
+
+inline ModuleCall function_of_kernel(const void* parameters) {
+  const auto& p = *static_cast<const cuKernelGetFunction_params*>(parameters);
+  return {.handles = p.pFunc, .count = 1, .kernel = p.kernel};
+}
+
+// The program asked for the name.
+template <class P>
+ModuleCall name_of(const void* parameters) {
+  const auto& p = *static_cast<const P*>(parameters);
+  return {.handles = &p.hfunc, .count = 1, .name = p.name != nullptr ? *p.name : nullptr};
 }
 
 }  // namespace flopinj::readers

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import tempfile
-from functools import cached_property
 from pathlib import Path
 
 from flopinj import _programs
@@ -40,6 +39,16 @@ def _traces(given: tuple[Any, ...]) -> Iterator[str]:
             yield from _traces(tuple(one))
 
 
+def _in_memory(file: Path) -> sqlite3.Connection:
+    import sqlite3
+
+    database = sqlite3.connect(":memory:", check_same_thread=False)
+    stored = sqlite3.connect(file)
+    stored.backup(database)
+    stored.close()
+    return database
+
+
 class _Output:
     """What flopreduce says of some traces, by the keys of its JSON form."""
 
@@ -64,13 +73,22 @@ class _Output:
 
 
 class Report(_Output):
-    """What traces hold, as flopreduce reports it.
+    """What traces hold, as flopreduce reports it in one reading.
 
     A figure that was not measured is None, never 0. One that is a bound is None, too: then
     report["hfu_at_least"], say, is known. `report[key]` is a figure of the whole by its name in
     `flopreduce --format json`, or the rows of a table there; `report.hfu` is a figure as well, and
     `report.kernels` a table as a data frame.
     """
+
+    def __init__(self, *arguments: str) -> None:
+        with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
+            database, page = Path(folder) / "report.db", Path(folder) / "report.html"
+            super().__init__(*arguments, "--format=sqlite", f"--output={database}",
+                             "--format=html", f"--output={page}")
+            self._arguments = arguments
+            self._page = page.read_text(encoding="utf-8")
+            self._database = _in_memory(database)
 
     def __getitem__(self, key: str) -> Any:
         figures = self._json["figures"]
@@ -112,7 +130,10 @@ class Report(_Output):
         launches: int = self.launches
         if not launches:
             return None
-        (named,) = self._database.execute("SELECT sum(launches) FROM operator_places").fetchone()
+        # Attention that is known by its kernels only is in no operator's range.
+        (named,) = self._database.execute(
+            "SELECT sum(launches) FROM operator_places WHERE operator <> 'fused attention'"
+        ).fetchone()
         return (named or 0) / launches
 
     @property
@@ -125,23 +146,6 @@ class Report(_Output):
         return [row["notice"] for row in self["notices"]]
 
     # --- tables ---
-
-    @cached_property
-    def _database(self) -> sqlite3.Connection:
-        import sqlite3
-
-        database = sqlite3.connect(":memory:", check_same_thread=False)
-        with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
-            file = Path(folder) / "report.db"
-            try:
-                self._run("--format=sqlite", f"--output={file}")
-            except _programs.Error as error:
-                if error.exit_code not in _FINE:
-                    raise
-            stored = sqlite3.connect(file)
-            stored.backup(database)
-            stored.close()
-        return database
 
     @property
     def tables(self) -> list[str]:
@@ -179,7 +183,7 @@ class Report(_Output):
 
     def html(self) -> str:
         """One page that zooms and sorts, for any browser."""
-        return self._run("--format=html")
+        return self._page
 
     def show(self) -> None:
         """The report where one looks: the page in a notebook, else text."""
@@ -202,13 +206,7 @@ class Report(_Output):
     def _repr_html_(self) -> str:
         from flopinj import _screen
 
-        return _screen.html(self._page)
-
-    @cached_property
-    def _page(self) -> dict[str, Any]:
-        from flopinj import _screen
-
-        return _screen.page_data(self.html())
+        return _screen.html(self._json)
 
 
 class Comparison(_Output):

@@ -1,75 +1,80 @@
-"""What a notebook shows of a report: the first screen of flopreduce's page, as a piece of HTML with
+"""What a notebook shows of a report: the first screen, from table `screen`, as a piece of HTML with
 no script and no style sheet, in the colours of what is around it."""
 
 from __future__ import annotations
 
-import json
-import re
 from html import escape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
-_DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
+_OF_HFU = ("recompute", "padding", "other_flop", "model")  # lines of table lost
 _LOST, _NO_MODEL, _MODEL = "#8a94a6", "#2f6fde", "#2c9c7a"  # bars: no FLOP, others, the model's
 _TONES = {"title": "font-weight:600", "warn": "color:#b87800;font-weight:600",
           "bad": "color:#d1242f;font-weight:600", "dim": "opacity:.7"}
 
 
-def page_data(page: str) -> dict[str, Any]:
-    """What the page draws from."""
-    found = _DATA.search(page)
-    assert found is not None
-    data: dict[str, Any] = json.loads(found[1])
-    return data
+def falls(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The bars of where the peak went, from 1 down: each with its words, its share as people read
+    it and its colour."""
+    shares = {row["line"]: _share(row) for row in report["lost"] if row["parent"] is None}
+    work = [line for line in _OF_HFU if shares.get(line) is not None] or ["uncounted"]
+    bars, begin = [], 1.0
+    for row in report["screen"]:
+        share = row["line"] and shares[row["line"]]
+        if not share:
+            continue
+        end = max(0.0, begin - share)
+        color = _MODEL if row["line"] == "model" else _NO_MODEL if row["line"] in work else _LOST
+        bars.append({"words": row["name"], "text": row["text"], "begin": begin, "end": end,
+                     "color": color})
+        begin = end
+    return bars
 
 
-def section(data: dict[str, Any], key: str) -> dict[str, Any]:
-    return next((one for one in data["sections"] if one["key"] == key), {})
+def _share(row: dict[str, Any]) -> float | None:
+    """Of a bound what is known of it."""
+    for key in ("share", "share_at_least", "share_at_most"):
+        if row.get(key) is not None:
+            return float(row[key])
+    return None
 
 
-def falls(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The bars of where the peak went, each with its share as people read it and its colour."""
-    if "lost" not in data:
-        return []
-    rows = section(data, "lost")["table"]["rows"]
-    shares = {data["texts"][words]: data["texts"][share] for words, share, *_ in rows}
-
-    def color(bar: dict[str, Any]) -> str:
-        if bar["key"] == "model":
-            return _MODEL
-        if data["lost"]["hfu"] is None:  # of time alone
-            return _NO_MODEL if bar["key"] == "uncounted" else _LOST
-        return _LOST if bar["begin"] > data["lost"]["hfu"] else _NO_MODEL
-
-    return [{**bar, "text": shares.get(bar["words"], ""), "color": color(bar)}
-            for bar in data["lost"]["lines"]]
+def title(report: dict[str, Any]) -> str:
+    """Of where the peak went."""
+    return next((row["text"] for row in _part(report, "lost")), "")
 
 
-def html(data: dict[str, Any]) -> str:
-    screen = [*_lines(data["warnings"]), *_lines(data["program"]),
+def words(report: dict[str, Any]) -> list[str]:
+    """What there is to say of it, such as why it is not known."""
+    return [row["text"] for row in _part(report, "lost")[1:] if row["line"] is None]
+
+
+def html(report: dict[str, Any]) -> str:
+    screen = [*map(_line, _part(report, "warning")), *map(_line, _part(report, "program")),
               '<div style="display:grid;gap:.6em 2em;margin:.8em 0;'
               'grid-template-columns:repeat(auto-fill,minmax(12em,1fr))">',
-              *map(_figure, data["figures"]), "</div>"]
-    if lost := section(data, "lost"):
-        screen += [f"<b>{escape(lost['title'])}</b>", *_lines(lost["above"]),
-                   *map(_fall, falls(data))]
+              *map(_figure, _part(report, "figure")), "</div>",
+              *(_line(row) for row in _part(report, "lost") if row["line"] is None),
+              *map(_fall, falls(report))]
     return f'<div style="max-width:60em;line-height:1.4">{"".join(screen)}</div>'
 
 
-def _lines(lines: Iterable[Iterable[tuple[str, str]]]) -> list[str]:
-    return ["<div>" + "".join(f'<span style="{_TONES.get(tone, "")}">{escape(text)}</span>'
-                              for text, tone in line) + "</div>" for line in lines]
+def _part(report: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    return [row for row in report["screen"] if row["part"] == name]
+
+
+def _line(row: dict[str, Any]) -> str:
+    return f'<div style="{_TONES.get(row["tone"], "")}">{escape(row["text"] or "")}</div>'
 
 
 def _figure(figure: dict[str, Any]) -> str:
-    tone = _TONES["warn"] if figure["warn"] else ""
-    return (f'<div title="{escape(figure["meaning"])}">'
+    tone = _TONES["warn"] if figure["tone"] == "warn" else ""
+    return (f'<div title="{escape(figure["meaning"] or "")}">'
             f'<div style="opacity:.7">{escape(figure["name"])}</div>'
-            f'<div style="font-size:1.5em;font-weight:600">{escape(figure["value"])}</div>'
-            f'<div style="font-size:.85em;{tone}">{escape(figure["note"])}</div></div>')
+            f'<div style="font-size:1.5em;font-weight:600">{escape(figure["text"])}</div>'
+            f'<div style="font-size:.85em;{tone}">{escape(figure["note"] or "")}</div></div>')
 
 
 def _fall(bar: dict[str, Any]) -> str:

@@ -98,7 +98,7 @@ def _steps(report: Report, ax: Axes, _: str) -> None:
 def _waterfall(report: Report, ax: Axes, _: str) -> None:
     from flopinj import _screen
 
-    lost, bars = _screen.section(report._page, "lost"), _screen.falls(report._page)
+    bars = _screen.falls(report._json)
     drawn = ax.barh([bar["words"] for bar in bars],
                     [100 * (bar["begin"] - bar["end"]) for bar in bars],
                     left=[100 * (1 - bar["begin"]) for bar in bars],
@@ -107,9 +107,9 @@ def _waterfall(report: Report, ax: Axes, _: str) -> None:
     ax.invert_yaxis()
     ax.set_xlim(0, 112)  # room for the last bar's label
     ax.set_xlabel("share of device time, %")
-    ax.set_title(lost["title"])
-    for line in lost["above"]:  # why there are no bars
-        ax.text(50, 0, "".join(text for text, _ in line), ha="center", va="center")
+    ax.set_title(_screen.title(report._json))
+    for line in _screen.words(report._json):  # why there are no bars
+        ax.text(50, 0, line, ha="center", va="center")
 
 
 def _roofline(report: Report, ax: Axes, _: str) -> None:

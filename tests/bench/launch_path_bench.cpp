@@ -1,7 +1,9 @@
-// What a launch and a range cost on the program's own thread, without CUPTI.
+// What a launch and a range cost on the program's own thread, and a launch with its time on the
+// writer's, without CUPTI, or with one that is played.
 #include <benchmark/benchmark.h>
 #include <collector/identity/fingerprint.h>
 #include <collector/schedule/scheduler.h>
+#include <collector/writer/launch_merger.h>
 #include <collector/writer/thread_state.h>
 
 #include <chrono>
@@ -9,7 +11,17 @@
 #include <string>
 #include <vector>
 
+#include "driver/modules/cubin_image.h"
+#include "unit/injector/played_gpu.h"
+
 using namespace flopinj;
+
+// Of the session, which there is none of.
+namespace flopinj {
+Edge* first_edge() noexcept { return nullptr; }
+void end_recording_soon() noexcept {}
+void capture_range_begun() noexcept {}
+}  // namespace flopinj
 
 namespace {
 
@@ -83,6 +95,77 @@ void known_signature(benchmark::State& state, bool host_times) {
 BENCHMARK_CAPTURE(known_signature, plain, false)->ArgName("kernels")->Arg(1)->Arg(200);
 BENCHMARK_CAPTURE(known_signature, plain, false)->ArgName("kernels")->Arg(200)->ThreadRange(1, 8);
 BENCHMARK_CAPTURE(known_signature, host_times, true)->ArgName("kernels")->Arg(1)->Arg(200);
+
+// Both callbacks of a launch, ENTER and EXIT, as CUPTI calls them: all that the library does on the
+// program's thread. Kernels as above; no counters are read.
+struct CalledBack {
+  static constexpr uint32_t kPointers = 4, kIntegers = 24;
+  // As a simulated module has them.
+  static std::string image(const std::vector<test::PlayedGpu::Launch>& launches) {
+    simgpu::ptx::Kernel kernel;
+    kernel.parameter_bytes = kPointers * 8 + kIntegers * 4;
+    for (uint32_t i = 0; i < kPointers + kIntegers; ++i) {
+      const bool pointer = i < kPointers;
+      kernel.parameters.push_back(
+          {.bytes = pointer ? 8U : 4U,
+           .offset = pointer ? i * 8 : kPointers * 8 + (i - kPointers) * 4});
+    }
+    std::vector<simgpu::ptx::Kernel> kernels(launches.size(), kernel);
+    for (size_t i = 0; i < kernels.size(); ++i) kernels[i].name = launches[i].name;
+    const auto cubin = simgpu::make_cubin(kernels, {}, 90);
+    return {reinterpret_cast<const char*>(cubin.data()), cubin.size()};
+  }
+
+  test::PlayedGpu gpu;
+  std::vector<test::PlayedGpu::Launch> launches;
+  Launcher values{0};
+  uint32_t correlation = 1'000'000;
+
+  explicit CalledBack(size_t kernels) : launches(kernels) {
+    gpu.edge.measures = false;
+    gpu.tracer.reset();
+    gpu.tracer.emplace(gpu.edge);
+    std::string error;
+    gpu.tracer->subscribe(error);
+    gpu.enable();
+    for (test::PlayedGpu::Launch& launch : launches) {
+      gpu.prepare(launch);
+      launch.parameters.kernelParams = const_cast<void**>(values.arguments.data());
+    }
+    gpu.module(CUPTI_CBID_RESOURCE_MODULE_LOADED, 1, image(launches));
+  }
+  void launch(test::PlayedGpu::Launch& launch) {
+    launch.call.correlation = ++correlation;
+    gpu.enter(launch.call);
+    gpu.run();
+    gpu.exit(launch.call);
+  }
+};
+
+void known_callbacks(benchmark::State& state) {
+  constexpr uint32_t kWarm = 20'000, kBeforeDrain = kRingRecords / 2;
+  CalledBack called(static_cast<size_t>(state.range(0)));
+  size_t next = 0;
+  uint32_t since_drain = 0;
+  const auto launch = [&] {
+    called.launch(called.launches[next]);
+    if (++next == called.launches.size()) next = 0;
+  };
+  for (uint32_t i = 0; i < kWarm; ++i) {
+    launch();
+    if (i % kBeforeDrain == 0) called.gpu.collector.flush();
+  }
+  for (auto _ : state) {
+    launch();
+    if (++since_drain == kBeforeDrain) {
+      since_drain = 0;
+      state.PauseTiming();
+      called.gpu.collector.flush();
+      state.ResumeTiming();
+    }
+  }
+}
+BENCHMARK(known_callbacks)->ArgName("kernels")->Arg(1)->Arg(200);
 
 void fingerprint_128_bytes(benchmark::State& state) {
   Launcher launcher(1);
@@ -263,6 +346,37 @@ BENCHMARK_CAPTURE(push_pop, host_times, "layer1.conv2", true);
 BENCHMARK_CAPTURE(push_pop, pytorch_name,
                   "aten::conv2d, seq = 3, op_id = 7, sizes = [[64, 3, 224, 224], [64, 3, 7, 7]]",
                   false);
+
+// The writer's part for a launch and its time: 4 threads with a stream each, times that come after
+// some hundred launches, and a release for every 4,000.
+void merged_time(benchmark::State& state) {
+  constexpr uint32_t kStreams = 4, kBehind = 400, kRelease = 4'000;
+  LaunchMerger merger(true);
+  const LaunchMerger::Release out = [](const LaunchMerger::Origin&, const TimedLaunch& launch) {
+    benchmark::DoNotOptimize(launch.end_ns);
+  };
+  const LaunchMerger::Late late = [](const TallyRow&) {};
+  uint32_t correlation = 0;
+  std::vector<KernelTime> times(kBehind);
+  for (auto _ : state) {
+    LaunchRecord record;
+    record.signature = SignatureId{1 + correlation % 200};
+    record.correlation = ++correlation;
+    const uint32_t stream = 1 + correlation % kStreams;
+    merger.launch({ThreadId{stream}, StreamId{stream}, DeviceId{1}}, record);
+    if (correlation % kBehind == 0) {
+      const uint32_t first = correlation - kBehind + 1;
+      for (uint32_t i = 0; i < kBehind; ++i)
+        times[i] = {.correlation = first + i,
+                    .graph_node = 0,
+                    .start_ns = 100ULL * (first + i),
+                    .end_ns = 100ULL * (first + i) + 90};
+      merger.times(times);
+    }
+    if (correlation % kRelease == 0) merger.release(4, false, out, late);
+  }
+}
+BENCHMARK(merged_time);
 
 // Not in the thread's cache: what the shared table's lock costs.
 void table_lookup(benchmark::State& state) {

@@ -1,11 +1,16 @@
 // Compiled, and nothing more, against the headers of every CUPTI of cmake/cupti-wheels.txt: what
 // the library takes for granted of them holds.
 #include <cupti_activity.h>
-#include <cupti_activity_deprecated.h>
+#include <cupti_version.h>
+#if CUPTI_API_VERSION >= 20
+#include <cupti_activity_deprecated.h>  // before, cupti_activity.h has all records
+#endif
 #include <cupti_callbacks.h>
 #include <cupti_driver_cbid.h>
-#include <cupti_version.h>
+#include <cupti_profiler_target.h>
+#if CUPTI_API_VERSION >= 24
 #include <injector/vendor/cupti_structs.h>  // has assertions of its own
+#endif
 #include <injector/vendor/later_calls.h>
 
 #include <cstddef>
@@ -55,7 +60,9 @@ static_assert(is_a_copy<CUpti_ActivityMemcpy7>());
 static_assert(begins_as_a_copy<CUpti_ActivityMemset5>());
 #endif
 static_assert(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL == 10);
+#if CUPTI_API_VERSION >= 22
 static_assert(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER == 9);
+#endif
 
 // What callbacks are given.
 static_assert(sizeof(CUpti_CallbackData) == 72);

@@ -57,7 +57,7 @@ struct RealCupti {
   std::set<std::string> chips;
 
   size_t passes(const std::string& chip, const std::vector<std::string>& metrics) const {
-    return passes_of(api, chip, metrics);
+    return passes_of(api, {chip, {}}, metrics);
   }
 };
 
@@ -124,9 +124,10 @@ TEST_CASE("every group of every chip's plan is one pass of a real CUPTI") {
     ++chips;
     for (const MetricGroupPlan& plan : metric_plan_for(chip)) {
       Problem problem;
-      const auto group = prepare_group(cupti->api, chip, plan, Passes::kOne, problem);
+      const auto group = prepare_group(cupti->api, {chip, {}}, plan, Passes::kOne, problem);
       INFO(chip << " " << plan.name << " " << problem.line);
       REQUIRE(group != nullptr);
+      CHECK(group->plan.metrics.size() == plan.metrics.size());  // optional ones, too
       CHECK(group->config_image.size() > 100);
       ++checked;
     }
@@ -149,7 +150,8 @@ TEST_CASE("a plan computed for a known chip tells all that its own plan does") {
     const auto passes = [&](const std::vector<std::string>& metrics) {
       return cupti->passes(chip, metrics);
     };
-    const auto computed = compute_metric_plan(chip, metrics_of_chip(cupti->api, chip), passes);
+    const auto computed =
+        compute_metric_plan(chip, metrics_of_chip(cupti->api, {chip, {}}), passes);
     const auto by_hand = metric_plan_for(chip);
     CHECK(computed.front().name == "screening");
     CHECK(computed.back().metrics == by_hand.back().metrics);
@@ -254,10 +256,10 @@ TEST_CASE("the check can fail: two groups together are more than one pass") {
   REQUIRE(plan.size() > 2);
   plan[0].metrics.insert(plan[0].metrics.end(), plan[1].metrics.begin(), plan[1].metrics.end());
   Problem problem;
-  CHECK(prepare_group(cupti->api, "GA100", plan[0], Passes::kOne, problem) == nullptr);
+  CHECK(prepare_group(cupti->api, {"GA100", {}}, plan[0], Passes::kOne, problem) == nullptr);
   CHECK(problem.code == "counters.passes");
   plan[1].metrics = {"sm__no_such_metric.sum"};
-  CHECK(prepare_group(cupti->api, "GA100", plan[1], Passes::kOne, problem) == nullptr);
+  CHECK(prepare_group(cupti->api, {"GA100", {}}, plan[1], Passes::kOne, problem) == nullptr);
   CHECK(problem.code != "counters.passes");
 }
 

@@ -259,29 +259,6 @@ class Questions(Folder):
         self.assertEqual([(str(row["day"]), row["gpu_hours"], row["flop"]) for row in days],
                          [("2026-05-01", 6, 600), ("2026-05-02", 24, 2400), ("2026-05-03", 6, 600)])
 
-    def test_energy_says_of_how_many_gpus_it_is(self):
-        from flopinj.fleet import tables
-
-        def made(*gpus, marks=("~", "~")):
-            known = {"flop": 1000}
-            tables.Made._energy(known, [[{"energy_j": joules, "energy_j_mark": mark}
-                                         for joules, mark in zip(processes, marks)]
-                                        for processes in gpus])
-            return known
-
-        # Two processes of one GPU, one after another; and a GPU of which one does not know it.
-        self.assertEqual(made(["2", "3"]), {
-            "flop": 1000, "energy_gpus": 1, "energy_joules": 5, "energy_joules_mark": "~",
-            "kwh": 5 / 3.6e6, "flop_per_joule": 200})
-        self.assertEqual(made(["2"], ["3", ""]), {
-            "flop": 1000, "energy_gpus": 1, "energy_joules": 2, "energy_joules_mark": ">= ~",
-            "kwh": 2 / 3.6e6})
-        # One of two devices was read late: FLOP per joule would be an upper bound.
-        self.assertEqual(made(["2", "3"], marks=("~", ">= ~")), {
-            "flop": 1000, "energy_gpus": 1, "energy_joules": 5, "energy_joules_mark": ">= ~",
-            "kwh": 5 / 3.6e6})
-        self.assertEqual(made([""]), {"flop": 1000, "energy_gpus": 0})
-
     def test_polars_answers_as_duckdb_does(self):
         try:
             import polars

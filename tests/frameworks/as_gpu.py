@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 
 import oracle
 import stream
-from gpu_names import (ATTENTION, EXCHANGED, TRANSPARENT, WHOLE, own_kernel,
-                       starts_kernels)
+from gpu_names import ATTENTION, EXCHANGED, WHOLE, own_kernel, starts_kernels, transparent
 from sequence_numbers import SequenceNumbers
 from stream import Note, Range
 
@@ -31,6 +30,7 @@ class Launch:
     phase: str
     operator: str  # the function that forward called, or that backward belongs to
     formula: str  # the outermost function around it that multiplies matrices
+    hook: bool = False  # a product of a hook, which is in no phase of training
 
 
 def named(function, sizes, range_):
@@ -77,7 +77,7 @@ class Gpu:
         self.phases, self.engine_depth, self.functions = [], 0, []
         self.numbers, self.engine_runs = SequenceNumbers(events), 0
         self.recorded_on, self.others = 1, set()
-        self.made_by = {}
+        self.made_by, self.hooks = {}, 0
         self.steps, self.unnamed = {}, False  # of flopinj.torch that are open
         self.said = {}  # by thread: of the ranges that are open, which the stream has
         self.dropped, self.node = set(), None  # numbers of dropout's nodes; the one that runs
@@ -99,11 +99,16 @@ class Gpu:
                 self.launches[at] = replace(launch, phase="loss")
 
     @staticmethod
+    def own(range_):
+        """The program's own operator, by what others inside of it do."""
+        return not range_.function.startswith("aten::") and starts_kernels(range_)
+
+    @staticmethod
     def called(range_):
         """The function that a call is known by, under CUDA's name. A function of the user's
-        (torch.autograd.Function) is known by the operator inside that does the work, if it is
-        one; else it is none of the dispatcher's: None."""
-        if is_operator(range_):
+        (torch.autograd.Function, torch.library) is known by the operator inside that does the
+        work, if it is one; else it is none of the dispatcher's: None."""
+        if is_operator(range_) and not Gpu.own(range_):
             half, single = ATTENTION.get(range_.function, ((None, ), (None, )))[:2]
             return (half if Gpu.half(range_) else single)[0] or EXCHANGED.get(
                 range_.function, (range_.function, ))[0]
@@ -148,6 +153,8 @@ class Gpu:
         elif word == "launch":  # of a stream that is made up
             kernel, macs, additions = rest.split()
             self.run(oracle.Work(kernel, int(macs), int(additions)), "")
+        elif word == "hook":
+            self.hooks += -1 if rest == "end" else 1
         elif word == "engine":
             self.engine_depth += -1 if rest.startswith("end") else 1
             if not rest.startswith("end") and self.engine_depth == 1:
@@ -190,13 +197,14 @@ class Gpu:
         self.lines.append(f"run\t{self.thread}\t{kernel}\t{100 + work.flop // 100}")
         self.launches.append(
             Launch(work, "unnamed" if self.unnamed else self.phase, operator,
-                   next((f for f in self.functions if f not in TRANSPARENT), "")))
+                   next((f for f in self.functions if not transparent(f)), ""), self.hooks > 0))
 
     # --- 1 and 2: names and kernels
     def range(self, range_, outer):
         """`outer`: the function that this is a part of, or ("node", number)."""
         function = range_.function
-        if range_.sequence is not None and (is_operator(range_) or outer is None):
+        forward = outer is None or self.phase == "recompute"
+        if range_.sequence is not None and (is_operator(range_) or forward):
             # What backward itself calls is no operator of the forward pass.
             called = None if self.phase == "backward" else self.called(range_)
             self.made_by[range_.sequence] = outer if isinstance(outer, str) else called
@@ -211,8 +219,7 @@ class Gpu:
             node = next((r for r in range_.ranges() if r.sequence is not None), None)
             self.node = node and node.sequence
             self.ran.add(self.node)
-            name = function.removeprefix("autograd::engine::evaluate_function: ").removeprefix(
-                "torch::autograd::")
+            name = function.removeprefix("autograd::engine::evaluate_function: ")
             outer_function = ("node", node.sequence if node else None, name.rstrip("0123456789"))
         if range_.op is None:
             self.push(range_, self.exchanged_node(range_))
@@ -314,7 +321,7 @@ class Gpu:
                 for item in range_.inside:
                     self.emit(
                         item,
-                        outer if isinstance(outer, tuple) or function in TRANSPARENT else operator)
+                        outer if isinstance(outer, tuple) or transparent(function) else operator)
                 if function.startswith("aten::") and own_kernel(range_):
                     for work in oracle.of_operator(function, sizes, range_.op):
                         run(work)

@@ -20,8 +20,10 @@ def write_trace(build, gpu, path):
                        encoding="utf-8", stdout=out, check=True, timeout=60)
 
 
-def report(build, trace):
-    command = [build / "bin/flopreduce", "--format", "json", "--peak", f"fp32={PEAK:g}", trace]
+def report(build, trace, *options):
+    command = [
+        build / "bin/flopreduce", "--format", "json", "--peak", f"fp32={PEAK:g}", *options, trace
+    ]
     done = subprocess.run(command, capture_output=True, check=False, timeout=60)
     if done.returncode != 0:
         raise AssertionError(f"flopreduce ended with {done.returncode}: {done.stderr.decode()}")
@@ -32,6 +34,7 @@ def report(build, trace):
 
 AGAIN = "checkpoints in a gradient that is differentiated again, and it is said"
 THEORY = "theory: 3 x forward holds all of its matrix work"
+OUTSIDE = "backward / forward: outside of the expected range"
 ALL_COVERED = "utilization: 'all matrix FLOP covered' by formulas where they are not"
 PEAK = 1e13  # FLOP/s, made up: without a peak nothing is said of utilization
 PHASES = {
@@ -45,7 +48,7 @@ def truth(launches):
     the user's nothing tells them apart."""
     figures, phases, matrix = defaultdict(int), defaultdict(int), defaultdict(int)
     for launch in launches:
-        phase = PHASES.get(launch.phase)
+        phase = None if launch.hook else PHASES.get(launch.phase)
         if phase is None:
             continue
         phases[phase] += launch.work.flop
@@ -62,7 +65,7 @@ def truth(launches):
         figures["backward / forward, matrix work"] = matrix["backward"] / matrix["forward"]
         if any(launch.operator for launch in launches):
             figures["backward / forward, expected"] = matrix["backward"] / matrix["forward"]
-            figures[THEORY], figures[ALL_COVERED] = True, False
+            figures[THEORY], figures[ALL_COVERED], figures[OUTSIDE] = True, False, False
     return dict(figures)
 
 
@@ -79,6 +82,7 @@ def said(found, names):
         return figures  # nothing names operators: it is not said which gradients there are
     least, most = expected(found)
     figures["backward / forward, expected"] = most if least == most else None
+    figures[OUTSIDE] = any(row["verdict"] == "outside" for row in found["ratio"])
     methods = by(found, "utilization", "name")
     # Where some launches are unclear: at least so much.
     theory, forward = figure(methods["theory"]), names.get("phase forward: matrix FLOP", 0)
@@ -106,9 +110,15 @@ def expected(found):
 
 
 def slack(found, name):
-    """By how much a figure of forward may be more than what is said of it: the work of launches of
-    which the report says that sequence numbers do not tell."""
-    unclear = by(found, "phase_parts")["unclear"]
+    """By how much a figure of forward or backward may be more than what is said of it: the work of
+    launches of which the report says that sequence numbers do not tell, or that they may be
+    gradients."""
+    parts = by(found, "phase_parts")
+    unclear, gradients = parts["unclear"], parts["gradients"]
+    if name == "phase backward: FLOP":
+        return known(gradients)
+    if name.endswith(("backward: matrix FLOP", ": backward matrix FLOP", ": backward")):
+        return known(gradients, "matrix_flop")
     if name == "phase forward: FLOP":
         return known(unclear)
     if name == "phase forward: matrix FLOP" or name.endswith((": forward matrix FLOP",
@@ -167,16 +177,27 @@ def mark(found, name, value, right):
         if most is not None and basis:
             if least <= right <= most or same(right, least) or same(right, most):
                 return "a range, with its basis"
-            return "a range, and assumed" if right < least and assumed else None
+            outside = assumed and "outside of autograd" in basis
+            return "a range, and assumed" if outside or (right < least and assumed) else None
     if name == "backward / forward, expected" and value is not None:
-        # Nothing is assumed of a part without theory, which may be less or more.
+        # Nothing is assumed of a part without theory, or outside of autograd: less or more.
         part = "of forward's matrix work" in basis
         return "assumed, with its basis" if assumed and (right < value or part) else None
+    if name == "backward / forward, matrix work" and "matrix_ratio_at_least" in found["figures"]:
+        both = "matrix_ratio_at_most" in found["figures"]
+        return "at least, with the reason" if right > value or both else None
     if name == "backward / forward, matrix work" and "matrix_ratio_at_most" in found["figures"]:
         return "at most, with the reason" if right < value else None
     if name.startswith("phase optimizer"):
         at_most = "flop_at_most" in by(found, "phases")["optimizer"]
         return "at most: it may hold launches of a closure" if at_most and right < value else None
+    if name == "phase forward: FLOP" and "flop_at_least" in by(found, "phases")["forward"]:
+        # Launches without numbers beside unclear ones, too.
+        other = by(found, "phases").get("other")
+        most = value + (known(other) if other else 0)
+        return "at least: numbers do not tell all launches" if value < right <= most else None
+    if name.startswith("phase backward") and "flop_at_least" in by(found, "phases")["backward"]:
+        return "at least: gradients may be outside of autograd" if right > value else None
     if name.startswith(("phase backward", "phase recompute")):
         less = right < value if "backward" in name else right > value
         return AGAIN if less and "flop_at_most" in by(found, "phases")["backward"] else None
@@ -201,6 +222,8 @@ def mark(found, name, value, right):
         return "at least: some calls have no formula, with the cause"
     if row["formula_at_most"] and value > right:
         return "at most: gradients are not told, with the cause"
+    if "model_flop_at_least" in row and (value or 0) < right:
+        return "at least: more was executed, with the cause"
     return None
 
 
@@ -244,7 +267,7 @@ def pair_formulas(made, gpu):
     """
     matrix, other = defaultdict(int), defaultdict(int)
     for launch in gpu.launches:
-        if launch.phase == "backward" and launch.operator:
+        if launch.phase == "backward" and launch.operator and not launch.hook:
             macs = 2 * launch.work.multiply_adds
             matrix[launch.operator] += macs - 2 * launch.work.again
             other[launch.operator] += launch.work.flop - macs

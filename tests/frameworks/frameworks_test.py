@@ -38,6 +38,7 @@ RIGHT_WITH_SETTINGS = {
     "random_32106": ["formula of aten::conv2d: recompute",
                      "formula of aten::convolution: backward"],
     "random_32282": ["formula of aten::conv2d: forward"],
+    "random_33017": ["formula of aten::conv2d: forward"],
 } | dict.fromkeys(("mobilenet_v2-autocast-checkpoint", "mobilenet_v2-checkpoint", "random_29077",
                    "random_29204", "random_7704", "unet-autocast-checkpoint", "unet-checkpoint"),
                   ["formula of aten::conv2d: recompute"])

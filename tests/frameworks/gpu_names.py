@@ -74,6 +74,11 @@ COMPOSITE = {
 # Operators whose work is named by the products inside of them.
 TRANSPARENT = {"aten::_trilinear", "aten::einsum", "aten::_convolution_double_backward"}
 
+
+def transparent(function):
+    """Operators of the program's own (torch.library) are, too: nobody knows a formula of theirs."""
+    return function in TRANSPARENT or "::" in function and not function.startswith("aten::")
+
 # Operators with a kernel of their own beside those of their inner operators.
 OWN_TOO = {"silu_", "mul_", "abs", "mse_loss", "binary_cross_entropy", "hardtanh"}
 

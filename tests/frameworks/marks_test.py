@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 # number tells the phase.
 STREAMS = ("layers_of_all_kinds", "cnn_twins", "unet", "cnn_frozen", "gan", "mlp_gradient_penalty",
            "mobilenet_v2-autocast-checkpoint", "complex_products", "random_7704", "random_27215",
-           "random_31532", "evaluation")
+           "random_31532", "evaluation", "deferred_weights", "forward_mode")
 
 
 def name_of_row(figure):
@@ -47,6 +47,8 @@ def where(figure, mark):
         phase = tuple(p for p, as_ in compare.PHASES.items() if as_ == phase)
         marks = {"": "", "at least": (">=", "~"), "at most": ("<=", "~")}
         key = next((m for m in marks if m and mark.startswith(m)), "")
+        if "more was executed" in mark:  # the formula is as it is: the cause is the mark
+            key = ""
         return "operators", (name_of_row(figure), phase), "formula_flop", marks[key], "cause"
     if figure.startswith("operator "):
         name = name_of_row(figure)
@@ -56,8 +58,9 @@ def where(figure, mark):
     if figure == "backward / forward, expected":
         marks = ("~",) if "assumed" in mark and mark.startswith("assumed") else ()
         return "ratio", ("expected of matrix work, most", None), "value", marks, "note"
-    if figure == "backward / forward, matrix work" and mark.startswith("at most"):
-        return "ratio", ("matrix work only", None), "value", ("<=",), None
+    if figure == "backward / forward, matrix work" and mark.startswith("at "):
+        bound = "<=" if mark.startswith("at most") else ">="
+        return "ratio", ("matrix work only", None), "value", (bound,), None
     if figure == "backward / forward, matrix work":
         return "ratio", ("backward / forward", None), "value", (), "note"
     if figure.startswith("phase "):

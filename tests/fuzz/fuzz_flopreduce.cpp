@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const uint8_t* bytes : {data, static_cast<const uint8_t*>(mended.data())}) {
     reduce::ReduceOptions options;
     options.launch_times = true;
-    options.lost_launches = UINT64_MAX;
+    options.lost = true;
     static const auto kPeaks = some_peaks();
     options.utilization.peaks = kPeaks;
     options.utilization.skip_steps = size % 2;

@@ -1,6 +1,5 @@
 #include "output.h"
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <streambuf>
 
@@ -32,7 +31,7 @@ void show(const reduce::Report& report, std::string_view input) {
   NullBuffer buffer;
   std::ostream nowhere(&buffer);
   reduce::write_text(nowhere, reduce::report_sections(report), {});
-  if (wants_json(input)) reduce::write_json(nowhere, reduce::report_json(report));
+  if (wants_json(input)) reduce::write_json(nowhere, reduce::report_tables(report));
 }
 
 }  // namespace flopinj::test

@@ -4,16 +4,12 @@
 `beside_torch.py alone|shared_first|shared_second`: who subscribes first. Prints observations as the
 probes do; exit code 77 where its requirements are missing."""
 
-import json
 import sys
 
 import subscriber
+from probe_output import say
 
 LAUNCHES = 100  # under the profiler, and as many before and after it
-
-
-def say(item, value):
-    print(json.dumps({"item": item, "value": value, "unit": ""}), flush=True)
 
 
 def main(order):

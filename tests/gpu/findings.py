@@ -3,6 +3,15 @@ the figures do not hold."""
 
 import json
 
+import answers
+
+# The questions on which most code depends (answers.py): questions.py asks each in these ways.
+OPEN = {
+    "records_beside_ranges": ((),),
+    "other_thread": (("enable",), ("enable_again",), ("start",), ("stop",), ("disable",)),
+    "cost_of_start": (("modules", "1"), ("modules", "50"), ("torch",), ("torch_eager",)),
+    "registers": ((),),  # of the files that steps.py finds
+}
 # Probe: the question it answers. They run in this order, FIRST before all other steps.
 # BESIDE_TORCH is a program of PyTorch (beside_torch.py), which takes long to start.
 BESIDE_TORCH = "beside_torch"
@@ -10,7 +19,10 @@ QUESTIONS = {
     "counters": "Can counters be read on this machine?",
     "in_callback": "Does a window work that is opened and closed inside launch callbacks?",
     "close_at_enter": "And one that is closed at the ENTER of the launch behind it?",
-    "stop_on_other_thread": "Can a thread that launched nothing close a window?",
+    "records_beside_ranges": "Are kernel records whole beside range profiling?",
+    "other_thread": "Which part of a window's life may a thread have that launches nothing?",
+    "cost_of_start": "What does the first instrumented window cost, under PyTorch too?",
+    "registers": "Do cubins say registers and static shared memory as cuFuncGetAttribute does?",
     "waiting_in_flight": "Does a launch in a window wait for unfinished work of other streams?",
     "user_range_in_flight": "Do the edges of a user range?",
     "launch_limits": "Which launches fail inside a window that work outside?",
@@ -18,8 +30,7 @@ QUESTIONS = {
     "launch_kinds": "What do windows hold of clusters and of programmatic launches?",
     "tensor_map": "Which words of a tensor map hold its address?",
     "memory_in_window": "Which memory operations and other calls become ranges of a window?",
-    "thread": "Must the profiler be enabled on the thread that launches?",
-    "activity": "Do activity records arrive beside range profiling?",
+    "thread": "Are launches of another thread in a window than the one that enabled it?",
     "sixteen_threads": "How many activity buffers do many threads hold, and are records lost?",
     "cost": "What do the range profiler's calls, windows and patched kernels cost?",
     "enable_and_disable": "What do Enable and Disable cost, and launches between them?",
@@ -47,10 +58,10 @@ QUESTIONS = {
     "overlap": "Which work do the hardware counters share, and how do packed halves count?",
     "sparsity": "What do the tensor metrics count for sparse products?",
 }
-FIRST = ("counters", "in_callback", "launch_limits")
+FIRST = ("counters", "in_callback", *OPEN, "launch_limits")
 # These read no counters.
 WITHOUT_COUNTERS = {"sixteen_threads", "capture_first_launch", "handles_given", "library_kernel",
-                    "large_graph", "callback", "tensor_map", BESIDE_TORCH}
+                    "large_graph", "callback", "tensor_map", "registers", BESIDE_TORCH}
 
 
 def overhead(results):
@@ -82,6 +93,11 @@ def observations(output):
     return rows
 
 
+def what_answers_delete(probes):
+    """Lines; `probes` as in markdown()."""
+    return answers.lines({name: observations(output) for name, (_, output) in probes.items()})
+
+
 def _cell(value):
     return f"{value}".replace("|", "\\|")
 
@@ -93,6 +109,9 @@ def markdown(about, probes, tables=None):
         "# Hardware findings", "", "Observed by tests/gpu/run; every figure is as it was read.", ""
     ]
     lines += [f"- {name}: {value}" for name, value in about.items() if value is not None]
+    decided = what_answers_delete(probes)
+    if decided:
+        lines += ["", "## What the answers delete", "", *(f"- {line}" for line in decided)]
     for name, question in QUESTIONS.items():
         if name not in probes:
             continue

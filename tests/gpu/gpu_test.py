@@ -19,7 +19,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), *(str(HERE.parent / name) for name in ("integration", "networks"))]
 
+import answers  # noqa: E402
 import check  # noqa: E402
+import cubin  # noqa: E402
 import facts  # noqa: E402
 import findings  # noqa: E402
 import machine  # noqa: E402
@@ -36,9 +38,10 @@ class TestCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def run_command(self, *arguments):
+    def run_command(self, *arguments, **environment):
         return subprocess.run([sys.executable, HERE / "run", *map(str, arguments)], text=True,
-                              capture_output=True, timeout=240, check=False)
+                              capture_output=True, timeout=240, check=False,
+                              env={**os.environ, **environment})
 
 
 class WithoutGpu(TestCase):
@@ -79,6 +82,43 @@ class OnSimulatedGpu(TestCase):
         report = (self.folder / "out/gpu-report.txt").read_text()
         self.assertRegex(report, r"count: FFMA +fp32 +4,096 +4,096 +1.000000\n")
 
+    def answers_to(self, question, **environment):
+        """What the command prints of a question before its summary."""
+        out = self.folder / "out"
+        done = self.run_command(out, "--tree", BUILD, "--simulate", "--only", f"probe.{question}",
+                                **environment)
+        *lines, summary = done.stdout.splitlines()
+        self.assertEqual(summary, "1 passed, 0 failed, 2 skipped", done.stderr)
+        found = (out / "findings.md").read_text()
+        self.assertIn(findings.QUESTIONS[question], found)
+        for line in lines:
+            self.assertIn(f"- {line}\n", found)
+        return lines
+
+    def test_open_questions_have_answers_which_say_what_code_they_delete(self):
+        whole, = self.answers_to("records_beside_ranges")
+        self.assertRegex(whole, r"^kernel records are whole beside ranges: yes; delete ")
+        lost, = self.answers_to("records_beside_ranges", SIMGPU_FAULT="drop_activity=9")
+        self.assertRegex(lost, r"^kernel records are whole beside ranges: no; keep both")
+        switched, stopped = self.answers_to("other_thread")
+        self.assertRegex(switched, r"may enable and disable: yes; delete .*kDueHere$")
+        self.assertRegex(stopped, r"may stop a window: yes; delete .*kLeftOpen$")
+        switched, stopped = self.answers_to("other_thread",
+                                            SIMGPU_FAULT="switch_elsewhere,stop_elsewhere")
+        self.assertRegex(switched, r"may enable and disable: no; delete .* launches enables$")
+        self.assertRegex(stopped, r"may stop a window: no; delete .* launches closes$")
+        said, = self.answers_to("registers")
+        self.assertRegex(said, r"^cubins say registers .*: yes; delete Functions::ask_driver")
+
+    def test_the_cost_of_start_is_asked_of_few_and_many_modules(self):
+        self.assertEqual(self.answers_to("cost_of_start"), [])  # that needs PyTorch
+        found = (self.folder / "out/findings.md").read_text()
+        for modules in (1, 50):
+            for window in ("empty", "first", "second"):
+                self.assertRegex(found, rf"\| {modules} modules of 100 kernels: instructions, "
+                                 rf"{window} window: Start \| [\d.e-]+ ms \|")
+        self.assertIn("instructions, first window: ranges | 1 |", found)
+
     def test_a_run_begins_where_it_is_told_to(self):
         done = self.run_command(self.folder / "out", "--tree", BUILD, "--simulate", "--from",
                                 "without_rights", "--only", "[!tp]*")
@@ -101,8 +141,9 @@ class OnSimulatedGpu(TestCase):
         first, whole = listed("--first-ten-minutes"), listed()
         self.assertEqual(first, whole[:len(first)])
         order = ["facts", "probe.machine", "probe.counters", "probe.in_callback",
-                 "probe.launch_limits", "count", "kernels", "ncu", "trainer.mlp.plain",
-                 "trainer.mlp.plain.timing", "probe.cost"]
+                 "probe.records_beside_ranges", "probe.other_thread", "probe.cost_of_start",
+                 "probe.registers", "probe.launch_limits", "count", "kernels", "ncu",
+                 "trainer.mlp.plain", "trainer.mlp.plain.timing", "probe.cost"]
         self.assertEqual([name for name in first if name in order], order)
         self.assertEqual({name for name in first if name.startswith("probe.")},
                          {f"probe.{name}" for name in ("machine", *findings.QUESTIONS)})
@@ -352,6 +393,112 @@ class Judgement(TestCase):
         self.assertNotIn(findings.QUESTIONS["cost"], text)
 
 
+class Answers(unittest.TestCase):
+    """What follows from answers that no simulated GPU gives."""
+
+    def of(self, question, items):
+        return answers.lines({question: [(item, value, "") for item, value in items.items()]})
+
+    def start(self, program, empty, first, work, second):
+        window = f"{program}: instructions, {{}} window: {{}}".format
+        return {window("empty", "Start"): empty, window("first", "Start"): first,
+                window("first", "work"): work, window("second", "Start"): second,
+                window("second", "work"): 1.0}
+
+    def test_a_start_that_patches_all_kernels_keeps_its_limit(self):
+        cheap = self.start("PyTorch", 1.0, 1.5, 1.0, 1.0)
+        line, = self.of("cost_of_start", cheap)
+        self.assertRegex(line, "at most 20 ms more than the next: yes; delete .*trial.cpp")
+        in_trial = self.start("PyTorch, all modules loaded", 9000.0, 3.0, 1.0, 1.0)
+        dear, trial = self.of("cost_of_start", {**cheap, **in_trial})
+        self.assertRegex(dear, "than the next: no; keep the limit")
+        self.assertRegex(trial, "half of that cost or more: yes; ")
+        at_launch = self.start("PyTorch", 1.0, 1.5, 700.0, 1.0)
+        self.assertRegex(self.of("cost_of_start", at_launch)[1], "more: no; delete .*trial.cpp: ")
+        of_others = self.start("50 modules of 100 kernels", 9000.0, 3.0, 1.0, 1.0)
+        self.assertEqual(self.of("cost_of_start", of_others), [])
+
+    def test_records_and_ranges_that_refuse_each_other(self):
+        line, = self.of("records_beside_ranges", {"no ranges: records": 100, "error of "
+                                                  "cuptiRangeProfilerEnable": "NOT_COMPATIBLE"})
+        self.assertRegex(line, "whole beside ranges: no; ")
+
+    def test_a_profiler_that_another_thread_enables_and_that_counts_nothing(self):
+        items = {f"{part} by another thread, its context current: counts": "[10, 20, 30, 40]"
+                 for part in ("enable", "enable_again", "disable")}
+        self.assertRegex(self.of("other_thread", items)[0], "enable and disable: yes; ")
+        items["enable_again by another thread, its context current: counts"] = "[]"
+        self.assertRegex(self.of("other_thread", items)[0], "enable and disable: no; ")
+        items.popitem()
+        self.assertEqual(self.of("other_thread", items), [])  # not all of them were asked
+
+    def test_one_kernel_of_other_registers_keeps_the_driver_asked(self):
+        seen = {"kernels: compared": 40_000, "kernels: not in the cubin": 0,
+                "kernels: registers differ": 0, "kernels: static shared memory differs": 0}
+        self.assertRegex(self.of("registers", seen)[0], "driver does: yes; ")
+        self.assertRegex(self.of("registers", {**seen, "kernels: registers differ": 1})[0],
+                         "driver does: no; keep ")
+        self.assertEqual(self.of("registers", {**seen, "kernels: compared": 0}), [])
+
+    def test_where_a_window_is_closed(self):
+        item = ("opened at ENTER of launch 3 of 8, closed at EXIT of launch 6, "
+                "gpu__time_duration.sum: values")
+        self.assertRegex(self.of("in_callback", {item: "9 9 9 9"})[0], "EXIT of a launch: yes; ")
+        self.assertRegex(self.of("in_callback", {item: "9 9 9"})[0], "EXIT of a launch: no; ")
+
+
+OF_REGISTERS = """
+__global__ void few(float* out) { *out = 1; }
+template <int kFloats> __global__ void shared(const float* in, float* out) {
+  __shared__ float kept[kFloats];
+  kept[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  for (int i = 0; i < 16; ++i) out[i] = sqrtf(kept[i] + kept[kFloats - 1 - i]);
+}
+extern __shared__ float given[];
+__global__ void dynamic(int n, float* out) {
+  given[threadIdx.x] = out[n];
+  __syncthreads();
+  out[n] = given[n];
+}
+template __global__ void shared<128>(const float*, float*);
+template __global__ void shared<3000>(const float*, float*);
+"""
+
+
+class Cubins(TestCase):
+    def test_registers_and_shared_memory_are_those_that_ptxas_says(self):
+        nvcc = machine.Toolkit().nvcc
+        if nvcc is None:
+            self.skipTest("there is no nvcc")
+        (self.folder / "of.cu").write_text(OF_REGISTERS)
+        for architecture in ("sm_80", "sm_90a", "sm_100a"):
+            with self.subTest(architecture):
+                done = subprocess.run(
+                    [nvcc, "-cubin", f"-arch={architecture}", "-Xptxas", "-v", "of.cu"],
+                    cwd=self.folder, text=True, capture_output=True, timeout=120, check=True)
+                said = {}
+                for text in done.stderr.split("Compiling entry function ")[1:]:
+                    used = re.search(r"Used (\d+) registers", text)
+                    shared = re.search(r"(\d+) bytes smem", text)
+                    said[text.split("'")[1]] = (int(used[1]), int(shared[1]) if shared else 0)
+                self.assertEqual(len(said), 4, done.stderr)
+                self.assertEqual(cubin.kernels((self.folder / "of.cubin").read_bytes()), said)
+
+    def test_fatbins_of_a_library_are_found_whole(self):
+        nvcc = machine.Toolkit().nvcc
+        if nvcc is None:
+            self.skipTest("there is no nvcc")
+        (self.folder / "of.cu").write_text(OF_REGISTERS)
+        command = [nvcc, "-arch=sm_90a", "-shared", "-Xcompiler", "-fPIC", "of.cu", "-o", "of.so"]
+        subprocess.run(command, cwd=self.folder, timeout=120, check=True, capture_output=True)
+        found = list(cubin.fatbins(self.folder / "of.so"))
+        self.assertTrue(found)
+        for each in found:
+            magic, _, header, rest = cubin.FATBIN_HEADER.unpack_from(each)
+            self.assertEqual((magic, header + rest), (cubin.FATBIN_MAGIC, len(each)))
+
+
 # Two clients of CUPTI beside each other: launches before the second one begins, and after.
 TWO_CLIENTS = """
 import ctypes, json, sys
@@ -432,13 +579,13 @@ class Programs(TestCase):
         if done.returncode != 0:
             self.assertEqual(done.stdout, "")
             self.assertIn("cudaGetDeviceProperties", done.stderr)
-        # Every probe has its question, and the other way round. (A driver's library is needed to
-        # start.)
+        # Every probe has its question, and the other way round, but for questions that are
+        # programs of their own. (A driver's library is needed to start.)
         done = subprocess.run(
             [self.folder / "probes"], text=True, capture_output=True, timeout=60, check=False,
             env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib/flopinj/simgpu")})
         self.assertEqual((done.returncode, done.stderr), (2, ""))
-        of_program = set(findings.QUESTIONS) - {findings.BESIDE_TORCH}
+        of_program = set(findings.QUESTIONS) - {findings.BESIDE_TORCH, *findings.OPEN}
         self.assertEqual(set(done.stdout.split()), {*of_program, "machine"})
 
 

@@ -1,13 +1,16 @@
 """The steps of tests/gpu/run, and their order. Each step returns rows of the report."""
 
+import importlib.util
 import json
 import os
+from pathlib import Path
 
 import check
 import facts
 import findings
 import machine
 import ncu
+import ranges
 from networks import TABLES
 from runner import SKIPPED, Fail, Runner, Skip
 from theory import Expected
@@ -98,6 +101,48 @@ class Steps(Runner):
                 str(value) for item, value, _ in observed if item.startswith("error"))
             raise Fail(self.unreadable)
         return []
+
+    def question(self, name):
+        """One of the questions that decide most, in all its ways (findings.OPEN). Those of PyTorch
+        are left out where there is none, and on the simulated GPU, which has no CUDA runtime."""
+        if name not in findings.WITHOUT_COUNTERS:
+            self.counters_allowed()
+        if self.options.simulate:
+            environment = {"LD_LIBRARY_PATH": str(self.tree / "lib/flopinj/simgpu")}
+        else:
+            environment = {"LD_PRELOAD": path for path in self.cuptis()[:1]}  # the newest
+        ends, outputs = [], []
+        for way in findings.OPEN[name]:
+            of_torch = bool(way) and way[0].startswith("torch")
+            if of_torch and self.options.simulate:
+                continue
+            files = self.files_with_kernels() if name == "registers" else ()
+            command = ["python3", HERE / "questions.py", name, *way, *files]
+            code, stdout = self.execute(command, 90, environment=environment)
+            if code == SKIPPED:
+                continue
+            ends.append(" ".join((*way, "hung and was killed" if code is None
+                                  else f"ended with {code}")))
+            outputs.append(stdout)
+        self.probed[name] = (", ".join(ends), "".join(outputs))
+        bad = [end for end in ends if not end.endswith("ended with 0")]
+        if bad:
+            raise Fail(", ".join(bad))
+        if not findings.observations(self.probed[name][1]):
+            raise Fail("observed nothing")
+        return []
+
+    def files_with_kernels(self):
+        """PyTorch's, else a program of ours; on the simulated GPU, which takes PTX only, a text."""
+        if self.options.simulate:
+            text = self.folder / "kernels.ptx"
+            text.write_bytes(ranges.ptx(["one", "two"]))
+            return [text]
+        torch = importlib.util.find_spec("torch")
+        folders = torch.submodule_search_locations or [] if torch else []
+        found = [file for folder in folders
+                 for file in sorted(Path(folder).glob("lib/libtorch_cuda*.so"))]
+        return found or [self.folder / self.program("probes")]
 
     def beside_torch(self):
         """A subscriber that shares CUPTI, before and after torch.profiler: the newest CUPTI of the
@@ -331,7 +376,8 @@ class Steps(Runner):
         yield "build.probes", lambda: self.build(["probes"])
         yield "probe.machine", lambda: self.probe("machine")
         for name in findings.FIRST:
-            yield f"probe.{name}", lambda a=name: self.probe(a)
+            ask = self.question if name in findings.OPEN else self.probe
+            yield f"probe.{name}", lambda a=name, b=ask: b(a)
         yield "count", self.count
         yield "build.programs", lambda: self.build(["kernels", "products"])
         yield "kernels", lambda: self.known("kernels")

@@ -2,7 +2,9 @@
 
 import os
 import re
+import select
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -41,6 +43,36 @@ class Dormant(Attach):
             with self.assertRaises(ConnectionRefusedError):
                 ask(client.pid, "status")
             client.kill()
+
+
+class CallsBack(Attach):
+    def test_no_launch_before_a_recording_or_behind_it_is_called_back(self):
+        """A CUPTI counts its callbacks. Launches go on all the time, two callbacks each."""
+        counted = self.folder / "counted"
+        client = self.start([CLIENTS / "launch_client", "endless"], stdout=subprocess.PIPE,
+                            FLOPINJ_CUPTI=CLIENTS / "counting_cupti.so", COUNTED=counted)
+
+        def callbacks():
+            return struct.unpack("<Q", counted.read_bytes())[0]
+
+        def launches(count):
+            """So many more, of which the program says each hundredth."""
+            said = client.stdout.fileno()
+            while select.select([said], [], [], 0)[0]:  # what it has said before
+                os.read(said, 1 << 16)
+            while count > 0:
+                count -= 100 * os.read(said, 1 << 16).count(b"\n")
+        launches(300)
+        self.assertFalse(counted.exists())  # there is no CUPTI
+        for _ in range(2):
+            ask(client.pid, "start")
+            before = callbacks()
+            self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
+            ask(client.pid, "stop")
+            behind = callbacks()
+            self.assertGreater(behind - before, 40)
+            launches(300)
+            self.assertEqual(callbacks(), behind)
 
 
 class Requests(Attach):

@@ -68,19 +68,19 @@ def memory_kib(pid):
 
 class Attach(harness.TestCase):
     def start(self, command, stdin=None, stdout=subprocess.DEVNULL, **settings):
-        """The program, once it listens."""
+        """The program, once it listens, or has ended before it was asked."""
         env = injected_environment(self.folder / "t-%p.pb", FLOPINJ_DORMANT=1, **settings)
         process = subprocess.Popen([str(c) for c in command], env=env, text=True, stdin=stdin,
                                    stdout=stdout, stderr=subprocess.PIPE, start_new_session=True)
         self.addCleanup(harness.kill_session, process)
-        self.wait_for(lambda: self.listens(process.pid))
+        self.wait_for(lambda: self.listens(process.pid) or process.poll() is not None)
         return process
 
     @staticmethod
     def listens(pid):
         try:
             return ask(pid, "status")
-        except OSError:
+        except (OSError, ValueError):  # it does not listen, or ends without an answer
             return None
 
     def wait_for(self, condition):

@@ -81,6 +81,7 @@ class Demo(Case):
             del report[real]
         for row in report["ranks"]:
             del row["own_ns"]
+        report["screen"] = [row for row in report["screen"] if row["name"] != "Profiler cost"]
         report["time"] = [row for row in report["time"] if "real time" not in row["what"]]
         for row in (report["figures"], *report["devices"]):
             for key in [key for key in row if key.startswith(ENERGY)]:

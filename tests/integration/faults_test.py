@@ -16,9 +16,12 @@ import harness
 ARGUMENTS_OF_FAULTS = {
     "launch_failure": 200, "out_of_memory": 12, "instrumented_memory": 512,
     "instrumented_registers": 64, "drop_activity": 3, "repeat_activity": 3, "invalid_times": 20,
-    "take_activity": 20, "keep_buffers": 2, "slow_enable": 300, "slow_host": 300,
+    "windowed_records": "zero",
+    "take_activity": 20, "keep_buffers": 2, "fatal_error": 20, "slow_enable": 300, "slow_host": 300,
     "hardware_busy_for": 300, "taken_when_free": 300, "drop_ranges": 2, "host_objects": 4,
-    "one_group_refused": "dram__", "slow_windows": 100, "nvml_hang": 6, "nvml_slow": 300,
+    "one_group_refused": "dram__", "start_refused": "op_hmma_src_bf16", "slice_lacks": "dram__",
+    "lose_ranges": 5, "slow_windows": 100, "slow_patching": 10_000, "nvml_hang": 6,
+    "nvml_slow": 300,
 }
 # What a fault needs beside itself: environment, and arguments of the trainer.
 SETTINGS = {"instrumented_memory": {"SIMGPU_MEMORY": 64}}

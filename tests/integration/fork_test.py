@@ -39,6 +39,11 @@ class Fork(harness.TestCase):
             for busy in IN_CALLBACKS:
                 self.forks(busy, origin, 50, SIMGPU_CUPTI_VERSION="13.3")
 
+    def test_it_waits_for_no_call_of_ours(self):
+        """Threads of ours are then in calls of CUPTI and NVML for longer than the time limit."""
+        for fault in (f"slow_host={2_000 * LIMIT_S}", f"nvml_slow={2_000 * LIMIT_S}"):
+            self.forks("push", "thread", 20, SIMGPU_FAULT=fault, FLOPINJ_PLAN_WAIT_MS=0)
+
     def test_in_a_signal_handler(self):
         for busy in ("push", "find"):
             self.forks(busy, "handler", 200)

@@ -52,19 +52,26 @@ def library_path(**settings):
     env = clean_environment()
     env["LD_LIBRARY_PATH"] = f"{SIMGPU}:{env.get('LD_LIBRARY_PATH', '')}"
     env.update({k: str(v) for k, v in settings.items()})
+    return strict(env)
+
+
+def strict(env):
+    """The environment in which a call of the driver inside a callback ends the program."""
+    if env.get("SIMGPU_FAULT") != "list":
+        env["SIMGPU_FAULT"] = f"strict_callbacks,{env.get('SIMGPU_FAULT', '')}".rstrip(",")
     return env
 
 
 def injected_environment(output, by=("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"), **settings):
     """The environment of a program under the profiler on simgpu. Settings are FLOPINJ_ and SIMGPU_
     variables."""
-    env = library_path()
+    env = library_path(**{k: v for k, v in settings.items() if k == "SIMGPU_FAULT"})
     env["FLOPINJ_OUTPUT"] = str(output)
     env["FLOPINJ_PLAN_WAIT_MS"] = "60000"  # the first launches of a short program are measured too
     env["FLOPINJ_BUDGET"] = "none"  # a machine that stalls inside a window would spend it
     for name in by:
         env[name] = str(LIBRARY)
-    env.update({k: str(v) for k, v in settings.items()})
+    env.update({k: str(v) for k, v in settings.items() if k != "SIMGPU_FAULT"})
     return sanitizer_first(env)
 
 

@@ -5,7 +5,9 @@ A run without the profiler is made beside each one with it, so that the expectat
 own behaviour.
 """
 
+import json
 import os
+import re
 import resource
 import signal
 import stat
@@ -280,6 +282,69 @@ class Threads(Hostile):
         self.assertEqual((plain.returncode, done.returncode), (0, 0), done.stderr)
         self.assertLess(int(done.stdout) - int(plain.stdout), 64_000)
         self.assertEqual(self.report()["ledger"][-1]["launches"], 10_000)
+
+
+@unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers have memory of their own for each thread")
+class Memory(Hostile):
+    """What docs/safety.md says of a thread's memory. Read while the program is stopped, with the
+    profiler and without it: the difference is the profiler's."""
+
+    @staticmethod
+    def private_kib(pid):
+        """Pages that are the process's own, and written to."""
+        os.kill(pid, signal.SIGSTOP)
+        status = Path(f"/proc/{pid}/status")
+        while "State:\tT" not in status.read_text():
+            time.sleep(0.001)
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        os.kill(pid, signal.SIGCONT)
+        return int(re.search(r"Private_Dirty:\s+(\d+) kB", rollup)[1])
+
+    def growth_kib(self, environment, launches, threads):
+        """Of so many threads, once what they have launched is in the trace, if there is one."""
+        command = [str(word) for word in (HOSTILE, "thread_memory", threads, launches)]
+        with subprocess.Popen(command, env=environment, text=True, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as client:
+            self.addCleanup(client.kill)
+            memory = []
+            for moment, made in (("before", launches), ("after", launches * (threads + 1))):
+                self.assertEqual(client.stdout.readline(), moment + "\n")
+                if "FLOPINJ_OUTPUT" in environment:
+                    self.wait_for_launches(made)
+                memory.append(self.private_kib(client.pid))
+                client.stdin.write("\n")
+                client.stdin.flush()
+            self.assertEqual(client.wait(LIMIT_S), 0)
+        return memory[1] - memory[0]
+
+    def wait_for_launches(self, made):
+        give_up = time.monotonic() + LIMIT_S
+        while not self.trace.exists() or self.written() < made:
+            self.assertLess(time.monotonic(), give_up, "it did not come")
+            time.sleep(0.1)
+
+    def written(self):
+        done = harness.run([harness.FLOPREDUCE, "--format", "json", self.trace],
+                           harness.clean_environment())
+        return json.loads(done.stdout)["ledger"][-1]["launches"] if done.stdout else 0
+
+    def ours_kib(self, *arguments):
+        settings = {"FLOPINJ_MODE": "count", "FLOPINJ_LEVEL": "tally", "FLOPINJ_FORCE": 1}
+        with_us = self.growth_kib(injected_environment(self.trace, **settings), *arguments)
+        return with_us - self.growth_kib(plain_environment(), *arguments)
+
+    def check_most(self, most_kib, launches, threads):
+        """On a busy machine the writer, which comes late, may take some MiB for the process."""
+        tries = []
+        while len(tries) < 3 and (not tries or tries[-1] > most_kib):
+            tries.append(self.ours_kib(launches, threads) / threads)
+        self.assertLessEqual(tries[-1], most_kib, tries)
+
+    def test_a_thread_that_launches_a_few_kernels(self):
+        self.check_most(40, 10, threads=400)
+
+    def test_a_thread_that_launches_many(self):
+        self.check_most(1_200, 40_000, threads=12)
 
 
 class Nvtx(Hostile):

@@ -4,6 +4,7 @@ our failure."""
 import glob
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -269,15 +270,31 @@ class TheProgramNeverPays(harness.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual([l for l in done.stderr.splitlines() if not l.startswith("trainer:")], [])
 
-    def test_cupti_without_range_profiler(self):
-        path = f"{harness.SIMGPU}/norange:{harness.SIMGPU}"
-        self.one_line(self.profiled(LD_LIBRARY_PATH=path), "range")
-        self.counted_but_unmeasured()
-
     def test_no_privileges(self):
         self.one_line(self.profiled(SIMGPU_FAULT="no_privileges"), "CAP_PERFMON",
                       "NVreg_RestrictProfilingToAdminUsers")
         self.counted_but_unmeasured()
+
+    def test_cupti_ends_itself(self):
+        """After the 20th of 60 launches; the program runs on, and what was recorded is whole."""
+        done = self.profiled(SIMGPU_FAULT="fatal_error=20")
+        self.one_line(done, "CUPTI met a fatal error", "launches from here on are not recorded")
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        self.assertEqual(report["ledger"][-1]["launches"], 20)
+        self.assertEqual([row["severity"] for row in report["diagnostics"]
+                          if row["code"] == "cupti.fatal"], ["error"])
+        notice, = [row["notice"] for row in report["notices"] if "fatal error" in row["notice"]]
+        self.assertIn("launches from here on are not recorded", notice)
+
+    def test_shared_by_mps(self):
+        self.one_line(self.profiled(SIMGPU_FAULT="mps"), "MPS", "kernels are timed")
+        self.counted_but_unmeasured()
+        doctor = run([FLOPINJ, "doctor", "--simulate"],
+                     harness.clean_environment() | {"SIMGPU_FAULT": "mps"})
+        self.assertEqual(doctor.returncode, 1)
+        self.assertIn("FAIL  counters: not supported by NVIDIA on a GPU that is shared by MPS\n",
+                      doctor.stdout)
 
     def test_hardware_busy(self):
         self.one_line(self.profiled(SIMGPU_FAULT="hardware_busy"), "Nsight Compute")
@@ -320,6 +337,24 @@ class TheProgramNeverPays(harness.TestCase):
         ledger = report["ledger"][-1]
         self.assertEqual((ledger["launches"], ledger["unmeasured"]), (60, 60))
         self.assertTrue(all(harness.known(k, "gpu_time_ns") for k in report["kernels"]))
+
+    @unittest.skipUnless(os.geteuid() == 0 and not harness.SANITIZER_PRELOAD,
+                         "only root can make a program another user's; sanitizers preload")
+    def test_in_a_set_user_id_program_it_does_nothing(self):
+        """The driver honours the variables there, too."""
+        self.folder.chmod(0o777)  # a trace could be written
+        program = self.folder / "program"
+        shutil.copy(LAUNCH, program)
+        shutil.copy(CLIENTS / "client_kernels.ptx", self.folder)
+        env = injected_environment(self.folder / "t-%p.pb")
+        for mode, traces in ((0o755, 1), (0o4755, 0)):
+            program.chmod(mode)
+            done = run([program, "same_grid"], env, user="nobody", cwd=self.folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            found = list(self.folder.glob("t-*.pb"))
+            self.assertEqual(len(found), traces)
+            for trace in found:
+                trace.unlink()
 
     def test_unknown_variable_is_named_with_the_nearest(self):
         self.one_line(self.profiled(FLOPINJ_OUTPT="x"), "FLOPINJ_OUTPT", "FLOPINJ_OUTPUT")

@@ -347,6 +347,25 @@ class TheProgramIsAsWithoutUs(RunCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertIn("ChildProcessError", done.stderr)
 
+    def test_its_watcher_ends_also_where_nobody_waits_for_it(self):
+        """As where process 1 of a container waits for no orphan: a zombie is left, and no process
+        that runs."""
+        adopter = (
+            "import ctypes, os, subprocess, sys, time\n"
+            f"ctypes.CDLL(None).prctl({PR_SET_CHILD_SUBREAPER}, 1, 0, 0, 0)\n"
+            "subprocess.run(['sh', '-c', '\"$@\"; true', 'sh', *sys.argv[1:]], check=True)\n"
+            "for _ in range(600):\n"
+            "    list = ['ps', '-o', 'stat=,comm=', '--ppid', str(os.getpid())]\n"
+            "    out = subprocess.run(list, capture_output=True, text=True).stdout.splitlines()\n"
+            "    left = [line.split() for line in out if line.split()[1] != 'ps']\n"
+            "    if left and all(stat.startswith('Z') for stat, *_ in left): break\n"
+            "    time.sleep(0.05)\n"
+            "print(left)")
+        done = harness.run([sys.executable, "-c", adopter, *RUN, LAUNCH, "same_grid"],
+                           harness.clean_environment(), timeout=60, cwd=self.folder)
+        self.assertRegex(done.stdout, r"^\[\['Z[+sN]*', 'flopinj'(, '<defunct>')?\]\]\n$",
+                         done.stderr)
+
     def killed(self, how, process_group=False):
         steps = f"exec {TRAINER} --model mlp --steps 100000"
         process = self.start(steps, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

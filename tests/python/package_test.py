@@ -305,6 +305,17 @@ class Reports(unittest.TestCase):
         self.assertIn("total", compared)
         self.assertNotIn("hfu", compared)
 
+    def test_one_process_gives_figures_tables_and_page(self):
+        from flopinj import _programs
+
+        with unittest.mock.patch("flopinj._programs.call", wraps=_programs.call) as call:
+            report = flopinj.reduce(self.trace)
+            self.assertEqual(report.launches, self.report.launches)
+            self.assertIn("kernels", report.tables)
+            self.assertIn("<html", report.html())
+            self.assertIn("HFU", report._repr_html_())
+            self.assertEqual(call.call_count, 1)
+
     def test_text_and_page_are_the_programs(self):
         with unittest.mock.patch.dict(os.environ, COLUMNS="100"):
             done = subprocess.run([harness.FLOPREDUCE, self.trace], stdout=subprocess.PIPE,
@@ -386,8 +397,9 @@ class Pictures(unittest.TestCase):
         from flopinj import _screen
 
         name = "<script>alert(1)</script>&"
-        data = {**self.report._page, "program": [[[name, "title"]]]}
-        screen = Screen(_screen.html(data))
+        rows = [{**row, "text": name} if row["part"] == "program" else row
+                for row in self.report["screen"]]
+        screen = Screen(_screen.html({**self.report._json, "screen": rows}))
         self.assertNotIn("script", [tag for tag, _ in screen.tags])
         self.assertIn(name, screen.words)
 
@@ -761,8 +773,8 @@ ok(driver.cuCtxSynchronize())
         """The program goes on, and who asks for the report is told why there is none."""
         for when, reason, options, environment in (
                 ("never", "nothing was recorded: neither this process nor", {}, {}),
-                ("before", "FLOPINJ_CUPTI=/none cannot be loaded", {"cupti": "/none"}, {}),
-                ("inside", "FLOPINJ_CUPTI=/none cannot be loaded", {"cupti": "/none"}, {}),
+                ("before", f"FLOPINJ_CUPTI={__file__} cannot be loaded", {"cupti": __file__}, {}),
+                ("inside", f"FLOPINJ_CUPTI={__file__} cannot be loaded", {"cupti": __file__}, {}),
                 ("no GPU", "nothing was recorded|there is no GPU here", {}, {"SIMGPU_DEVICES": 0}),
                 ("before", "no-such-folder", {"output": "no-such-folder/t.pb"}, {}),
                 ("never", "nothing was recorded: FileNotFoundError", {}, {"PATH": ""})):
@@ -780,6 +792,7 @@ ok(driver.cuCtxSynchronize())
                 ("error", "the program's own", {}),
                 ("again", "has begun before: flopinj.record[(][)] begins another", {}),
                 ("never", "unknown option --bugdet: did you mean --budget", {"bugdet": 3}),
+                ("never", "--cupti: /none is neither a file nor a folder", {"cupti": "/none"}),
                 ("never", "torch: only `flopinj run` can", {"torch": True})):
             with self.subTest(cuda_begins=when, options=options):
                 *before, line = self.inside(REFUSED, when, **options)

@@ -73,7 +73,9 @@ for step in range(4):
     optimizer.step()
 note(b"end")
 assert not annotation.active or not log
-assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
+# Of the network itself one stays, for evaluation.
+assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules() if m is not model)
+assert len(model._forward_pre_hooks) == len(model._forward_hooks) == bool(log)
 print(sum(p.double().sum().item() for p in model.parameters()))
 if log:
     ctypes.CDLL(log).nvtx_log_flush()
@@ -161,6 +163,14 @@ log.nvtx_log_note(b"end")
 annotation.close()
 log.nvtx_log_flush()
 """
+
+# The same in a step without names.
+PASSES_WITHOUT_NAMES = PASSES.replace("steps=None)", """steps=1)
+optimizer = torch.optim.SGD(network.parameters(), lr=0.0)
+for _ in range(2):
+    train()
+    optimizer.step()
+""")
 
 # A network whose own forward() is never called. argv: how it is trained.
 BY_OTHER_WAYS = """
@@ -333,9 +343,9 @@ with observed.observer():
 log.nvtx_log_flush()
 """
 
-# A convolution and its gradient that run kernels on the simulated GPU: of a dot product of so many
-# elements as they have multiply-adds.
-SIMULATED = """
+# launch() runs a kernel on the simulated GPU: a dot product of so many elements as an operator has
+# multiply-adds.
+GPU = """
 import ctypes, sys
 ctypes.CDLL("libcupti.so.13")  # the simulated one, before PyTorch brings its own
 import torch
@@ -361,6 +371,11 @@ def launch(multiply_adds):
     places = (ctypes.c_void_p * 3)(*(ctypes.addressof(one) for one in given))
     ok(driver.cuLaunchKernel(dot, *[1] * 6, 0, None, places, None))
 
+torch.cuda.synchronize = lambda *_: None  # there is no GPU for PyTorch
+"""
+
+# A convolution and its gradient.
+SIMULATED = GPU + """
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     size = [(n + 2 * p - k) // s + 1
             for n, k, s, p in zip(input.shape[2:], weight.shape[2:], stride, padding)]
@@ -374,7 +389,6 @@ def gradient(output, input, weight, bias_sizes, stride, padding, dilation, trans
     launch(output.numel() * weight[0].numel())
     return torch.ones_like(input), torch.ones_like(weight), None
 
-torch.cuda.synchronize = lambda *_: None  # there is no GPU for PyTorch
 library = torch.library.Library("aten", "IMPL")
 library.impl("convolution", convolution, "CPU")
 library.impl("convolution_backward", gradient, "CPU")
@@ -394,6 +408,124 @@ optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
 for step in range(3):
     optimizer.zero_grad()
     network(torch.ones(2, 2, 9, 7)).sum().backward()
+    optimizer.step()
+ok(driver.cuCtxSynchronize())
+"""
+
+# Attention by operators with the names and arguments that FlashAttention 2 has
+# (flash_attn/flash_attn_interface.py). What kernels do is counted pair by pair.
+ATTENTION = GPU + """
+from typing import Optional, Tuple
+
+import torch.nn.functional as F
+
+def pairs(queries, keys, causal, left, right):
+    seen = 0
+    for query in range(queries):
+        place = query + keys - queries  # the last query is at the last key
+        for key in range(keys):
+            seen += ((not causal or key <= place) and (left < 0 or key >= place - left) and
+                     (right < 0 or key <= place + right))
+    return seen
+
+@torch.library.custom_op("flash_attn::_flash_attn_forward", mutates_args=())
+def forward_operator(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, softmax_scale: float,
+        causal: bool, window_size_left: int, window_size_right: int, softcap: float,
+        alibi_slopes: Optional[torch.Tensor], return_softmax: bool) -> torch.Tensor:
+    seen = pairs(q.shape[1], k.shape[1], causal, window_size_left, window_size_right)
+    launch(q.shape[0] * q.shape[2] * seen * 2 * q.shape[3])
+    return q * 2
+
+@torch.library.custom_op("flash_attn::_flash_attn_backward", mutates_args=("dq", "dk", "dv"))
+def backward_operator(
+        dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor,
+        softmax_lse: torch.Tensor, dq: Optional[torch.Tensor], dk: Optional[torch.Tensor],
+        dv: Optional[torch.Tensor], dropout_p: float, softmax_scale: float, causal: bool,
+        window_size_left: int, window_size_right: int, softcap: float,
+        alibi_slopes: Optional[torch.Tensor], deterministic: bool,
+        rng_state: Optional[torch.Tensor] = None) -> torch.Tensor:
+    seen = pairs(q.shape[1], k.shape[1], causal, window_size_left, window_size_right)
+    launch(q.shape[0] * q.shape[2] * seen * 5 * q.shape[3])
+    return dout * 2
+
+@torch.library.custom_op("flash_attn::_flash_attn_varlen_forward", mutates_args=())
+def packed_forward_operator(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
+        cu_seqlens_k: torch.Tensor, max_seqlen_q: int, max_seqlen_k: int, dropout_p: float,
+        softmax_scale: float, causal: bool, window_size_left: int = -1,
+        window_size_right: int = -1) -> torch.Tensor:
+    launch(q.shape[1] * packed_pairs(cu_seqlens_q) * 2 * q.shape[2])
+    return q * 2
+
+@torch.library.custom_op("flash_attn::_flash_attn_varlen_backward",
+                         mutates_args=("dq", "dk", "dv"))
+def packed_backward_operator(
+        dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor,
+        softmax_lse: torch.Tensor, dq: Optional[torch.Tensor], dk: Optional[torch.Tensor],
+        dv: Optional[torch.Tensor], cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor,
+        max_seqlen_q: int, max_seqlen_k: int, dropout_p: float, softmax_scale: float,
+        causal: bool) -> torch.Tensor:
+    launch(q.shape[1] * packed_pairs(cu_seqlens_q) * 5 * q.shape[2])
+    return dout * 2
+
+def packed_pairs(starts):
+    return sum(pairs(n, n, True, -1, -1) for n in starts.diff().tolist())
+
+class FlashAttnFunc(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v, causal, left, right):
+        ctx.save_for_backward(q, k, v)
+        ctx.mask = causal, left, right
+        return torch.ops.flash_attn._flash_attn_forward(
+            q, k, v, 0.0, 1.0, causal, left, right, 0.0, None, False)
+
+    @staticmethod
+    def backward(ctx, dout):
+        q, k, v = ctx.saved_tensors
+        gradients = [torch.empty_like(x) for x in (q, k, v)]
+        torch.ops.flash_attn._flash_attn_backward(
+            dout, q, k, v, dout, torch.ones(q.shape[0], q.shape[2], q.shape[1]), *gradients, 0.0,
+            1.0, *ctx.mask, 0.0, None, False)
+        return *gradients, None, None, None
+
+class FlashAttnVarlenFunc(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v, starts):
+        ctx.save_for_backward(q, k, v, starts)
+        return torch.ops.flash_attn._flash_attn_varlen_forward(
+            q, k, v, starts, starts, 9, 9, 0.0, 1.0, True)
+
+    @staticmethod
+    def backward(ctx, dout):
+        q, k, v, starts = ctx.saved_tensors
+        gradients = [torch.empty_like(x) for x in (q, k, v)]
+        torch.ops.flash_attn._flash_attn_varlen_backward(
+            dout, q, k, v, dout, torch.ones(q.shape[1], q.shape[0]), *gradients, starts, starts,
+            9, 9, 0.0, 1.0, True)
+        return *gradients, None
+
+class Network(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, x, long, packed, starts):
+        q = x * self.weight
+        for causal, left, right in MASKS:
+            k = long * self.weight
+            x = x + FlashAttnFunc.apply(q, k, k, causal, left, right)
+        p = packed * self.weight
+        return x.sum() + FlashAttnVarlenFunc.apply(p, p, p, starts).sum()
+
+MASKS = [(False, -1, -1), (True, -1, -1), (True, 3, 0), (False, 2, 4)]
+network = Network()
+optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+starts = torch.tensor([0, 5, 6, 15], dtype=torch.int32)
+for step in range(3):
+    optimizer.zero_grad()
+    network(torch.ones(2, 12, 3, 8), torch.ones(2, 17, 3, 8), torch.ones(15, 3, 8),
+            starts).backward()
     optimizer.step()
 ok(driver.cuCtxSynchronize())
 """
@@ -764,17 +896,26 @@ class Annotated(Recorded):
         self.assertTrue(printed.endswith("True\n"), printed)  # Python's own sitecustomize has run
 
 
+    # By name: how often a network is called with gradients, and without.
+    PASSES = {"train": (1, 0), "train in eval": (1, 0), "validate": (0, 1),
+              "roll out in train": (0, 1), "infer": (0, 2), "cached": (1, 1), "self-taught": (1, 1),
+              "reentrant": (2, 0), "not reentrant": (2, 0), "validate checkpointed": (0, 1)}
+
     def test_a_pass_without_gradients_is_no_forward_pass(self):
         _, calls = self.train(program=PASSES)
-        for name, forward, evaluation in (
-                ("train", 1, 0), ("train in eval", 1, 0), ("validate", 0, 1),
-                ("roll out in train", 0, 1), ("infer", 0, 2), ("cached", 1, 1),
-                ("self-taught", 1, 1), ("reentrant", 2, 0), ("not reentrant", 2, 0),
-                ("validate checkpointed", 0, 1)):
+        for name, (forward, evaluation) in self.PASSES.items():
             with self.subTest(name):
                 layers = dict.fromkeys(("layer:0", "layer:1"), forward + evaluation)
                 self.assertEqual(self.ranges(calls, name), +Counter(
                     {"forward": forward, "evaluation": evaluation, **layers}))
+
+    def test_a_pass_without_gradients_has_its_range_in_steps_without_names(self):
+        _, calls = self.train(program=PASSES_WITHOUT_NAMES)
+        for name, (_, evaluation) in self.PASSES.items():
+            with self.subTest(name):
+                self.assertEqual(self.ranges(calls, name), +Counter({"evaluation": evaluation}))
+                self.assertFalse([call for call in calls
+                                  if call[0] == name and call[2].startswith("aten::")])
 
     def test_names_end_where_the_networks_own_forward_is_not_called(self):
         for how in ("training_step", "loss"):
@@ -871,18 +1012,28 @@ class Observer(Recorded):
         names = {name for _, _, name in told["operator"]}
         for part in (", stride = [2, 1], padding = [1, 2], dilation = [1, 1]", ", padding = same",
                      ", ceil_mode = True", ", transposed = True", ", output_size = [5, 3]",
-                     ", types = [ComplexFloat, ComplexFloat]", ", is_causal = True",
+                     ", types = [ComplexFloat]", ", is_causal = True",
                      ", causal = False, window_size_left = 3"):
             self.assertTrue(any(part in name for name in names), part)
+        # The types of all tensors, each once, and of nothing else.
+        for name in names:
+            types = re.search(r", types = \[([A-Z]\w*(, [A-Z]\w*)*)\]$", name)
+            if re.search(r"sizes = \[.*\[\d", name):
+                self.assertIsNotNone(types, name)
+            if types:
+                each = types[1].split(", ")
+                self.assertEqual(len(each), len(set(each)), name)
+        for part in ("aten::embedding_bag, .*, types = \\[Float, Long", "aten::linear, .*BFloat16"):
+            self.assertTrue(any(re.match(part, name) for name in names), part)
 
 
 class Simulated(Recorded):
     """Real operators of PyTorch by `flopinj run --torch`, with kernels on the simulated GPU."""
 
-    def report(self, observed):
+    def report(self, observed, program=SIMULATED):
         trace = self.folder / "trace.pb"
         self.observed = observed
-        self.lines(RUN, BUILD / "bin/flopinj", trace, SIMULATED,
+        self.lines(RUN, BUILD / "bin/flopinj", trace, program,
                    BUILD / "tests/integration/client_kernels.ptx",
                    env={"PYTHONPATH": str(self.folder / "package")})
         done = subprocess.run([BUILD / "bin" / "flopreduce", "--format", "json", trace], text=True,
@@ -912,6 +1063,26 @@ class Simulated(Recorded):
                                        backward: 2 * 3 * 2 * strided})
         self.assertEqual(formulas[0][backward], formulas[1][backward])
         self.assertNotEqual(formulas[0], formulas[1])
+
+    def test_attention_has_its_masks_and_packed_sequences_count_as_executed(self):
+        report = self.report(True, ATTENTION)
+        # Of 12 queries at the last of 17 keys: all, up to the query's own place 5 to 16, that and
+        # three before it, and from two before it to four behind it.
+        seen = (12 * 17 + sum(range(6, 18)) + 12 * 4 +
+                sum(min(place + 4, 16) - place + 3 for place in range(5, 17)))
+        whole = 3 * 2 * (2 * 3) * seen * 2 * 8  # steps, a multiply-add, heads, widths
+        packed = 3 * 2 * 3 * (15 + 1 + 45) * 2 * 8
+        rows = {(row["operator"].split("::")[-1], row["phase"]): row for row in report["operators"]
+                if row["operator"].startswith("flash_attn::")}
+        for name, phase, formula, flop, model in (
+                ("_flash_attn_forward", "forward", whole, whole, whole),
+                ("_flash_attn_backward", "backward", 2 * whole, 5 * whole // 2, 2 * whole),
+                ("_flash_attn_varlen_forward", "forward", None, packed, packed),
+                ("_flash_attn_varlen_backward", "backward", None, 5 * packed // 2, 2 * packed)):
+            with self.subTest(name):
+                row = rows[name, phase]
+                self.assertEqual((row["formula_flop"], row["flop"]), (formula, flop))
+                self.assertAlmostEqual(row["model_flop"], model, delta=1)
 
 
 class Callbacks(Recorded):

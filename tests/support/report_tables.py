@@ -36,8 +36,10 @@ def lost_adds_up(report):
     none is negative. None where there are no lines, and the report says why."""
     whole, lines = report["lost_capacity"][0], by(report, "lost")
     ns = {name: figure(line, "ns") for name, line in lines.items()}
-    if whole["missing"]:
+    if whole["capacity_ns"] is None:
         return False if any(value is not None for value in ns.values()) else None
+    if whole["missing"]:  # lines of work: they are of time alone
+        ns = {name: value or 0 for name, value in ns.items()}
     below = {}
     for name, line in lines.items():
         below.setdefault(line["parent"], []).append(name)

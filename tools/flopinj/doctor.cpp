@@ -1,4 +1,5 @@
 #include <collector/identity/never_measured.h>
+#include <collector/options/cupti_file.h>
 #include <dlfcn.h>
 #include <link.h>
 
@@ -6,6 +7,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -13,6 +16,7 @@
 #include "count.h"
 #include "driver.h"
 #include "permissions.h"
+#include "printable_text.h"
 #include "process.h"
 
 namespace flopinj {
@@ -91,13 +95,21 @@ Finding check_driver() {
   return fine(found + ", " + std::to_string(devices) + (devices == 1 ? " GPU" : " GPUs"));
 }
 
+std::string without_range_profiler() {
+  return "Kernels are timed, and no FLOP are counted. To count them: " + std::string(kToCountFlop);
+}
+
+bool has_range_profiler(void* cupti) { return dlsym(cupti, "cuptiRangeProfilerEnable") != nullptr; }
+
 // A program that has its own CUPTI loaded is profiled with that one. What is said here holds for
 // the others.
 Finding check_cupti() {
   void* cupti = nullptr;
   const char* chosen = std::getenv("FLOPINJ_CUPTI");
   if (chosen != nullptr && *chosen != '\0') {
-    cupti = dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+    const CuptiFile named = find_cupti_file(chosen, {});
+    if (!named.problem.empty()) return failed(named.problem, "Mend or unset FLOPINJ_CUPTI.");
+    cupti = dlopen(named.path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (cupti == nullptr) return failed(dlerror(), "Mend or unset FLOPINJ_CUPTI.");
   }
   for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) {
@@ -113,13 +125,78 @@ Finding check_cupti() {
   uint32_t version = 0;
   if (get_version == nullptr || get_version(&version) != 0)
     return failed(path + " does not tell its version");
-  if (dlsym(cupti, "cuptiRangeProfilerEnable") == nullptr)
+  if (!has_range_profiler(cupti))
     return failed(path + ", API version " + std::to_string(version) + ", has no range profiler",
-                  "Launches are counted and timed but no FLOP are. CUDA 12.6 or later has it.");
+                  without_range_profiler());
   return fine(path + ", API version " + std::to_string(version));
 }
 
+// The CUPTI that PyTorch of the user's Python would load: it is used then, unless another is named.
+// A line for PyTorch's version, and one for each file. Nothing of PyTorch is imported, and no
+// function of such a CUPTI is called: some crash where they cannot start.
+constexpr const char* kAskPython = R"(
+import importlib.metadata as metadata, importlib.util as util, pathlib
+if util.find_spec("torch"):
+    print("PyTorch", metadata.version("torch"))
+    found = set(pathlib.Path(util.find_spec("torch").origin).parent.glob("lib/libcupti*.so*"))
+    for package in metadata.distributions():
+        if (package.metadata["Name"] or "").startswith("nvidia-cuda-cupti"):
+            found |= {pathlib.Path(package.locate_file(file)) for file in package.files or ()
+                      if file.name.startswith("libcupti.so")}
+    for file in sorted(found):
+        print(file.resolve())
+)";
+
+void say_cupti_of_python() {
+  std::istringstream lines;
+  try {
+    lines.str(output_of({"python3", "-c", kAskPython}));
+  } catch (const std::runtime_error&) {
+    return;  // no Python
+  }
+  std::string torch, file;
+  if (!std::getline(lines, torch)) return;
+  const std::string begin = "note  " + printable(torch) + " of python3 brings ";
+  bool any = false;
+  for (; std::getline(lines, file); any = true) {
+    std::cout << begin << printable(file);
+    void* const cupti = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (cupti == nullptr)
+      std::cout << ", which cannot be loaded\n";
+    else if (has_range_profiler(cupti))
+      std::cout << "\n";
+    else
+      std::cout << ", which has no range profiler\n      " << without_range_profiler() << "\n";
+  }
+  if (!any) std::cout << begin << "no CUPTI\n";
+}
+
+// Of any of its devices. cuInit has been called.
+bool shared_by_mps() {
+  constexpr int kMpsEnabled = 133;  // CU_DEVICE_ATTRIBUTE_MPS_ENABLED
+  void* const cuda = open_driver();
+  if (cuda == nullptr) return false;
+  auto* get_count = symbol<int(int*)>(cuda, "cuDeviceGetCount");
+  auto* get = symbol<int(int*, int)>(cuda, "cuDeviceGet");
+  auto* get_attribute = symbol<int(int*, int, int)>(cuda, "cuDeviceGetAttribute");
+  int devices = 0;
+  if (get_count == nullptr || get == nullptr || get_attribute == nullptr ||
+      get_count(&devices) != 0)
+    return false;
+  for (int ordinal = 0; ordinal < devices; ++ordinal) {
+    int device = 0, shared = 0;
+    if (get(&device, ordinal) == 0 && get_attribute(&shared, kMpsEnabled, device) == 0 &&
+        shared != 0)
+      return true;
+  }
+  return false;
+}
+
 Finding check_permission() {
+  if (shared_by_mps())
+    return failed("not supported by NVIDIA on a GPU that is shared by MPS",
+                  "Run the program without MPS; under it kernels are timed and no FLOP are "
+                  "counted.");
   const std::string params = file_text("/proc/driver/nvidia/params");
   const uint64_t capabilities = effective_capabilities(file_text("/proc/self/status"));
   const unsigned release = driver_release(file_text("/proc/driver/nvidia/version"));
@@ -156,6 +233,7 @@ int doctor(const Options& options) {
     if (!found.advice.empty()) std::cout << "      " << found.advice << "\n";
     worst = std::max(worst, found.exit_code);
   }
+  if (!options.count) say_cupti_of_python();
   list_never_measured();
   if (!options.count || worst == kExitOk) return options.count ? count_known_kernels() : worst;
   std::cout << "note  nothing was counted: mend the above first\n";

@@ -110,7 +110,9 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
     {"FLOPINJ_PLAN_WAIT_MS",
      "How long the first launch of a context waits for the counters to be ready, in milliseconds, "
      "so that it can be measured too (0; mode full: 60000)"},
-    {"FLOPINJ_CUPTI", "The libcupti to load if the program brings none"},
+    {"FLOPINJ_CUPTI",
+     "The libcupti to use, or a folder that has one, also as pip's --target fills it. It is "
+     "preloaded, so that it takes the place of the program's own"},
     {"FLOPINJ_FINDINGS",
      "Folder with the findings of flopinj doctor --count, which say which metrics to leave out "
      "(~/.local/state/flopinj)"},

@@ -79,8 +79,8 @@ std::string output_of(const std::vector<std::string>& command) {
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, command.front().c_str(), &actions, nullptr,
-                                 exec_words(command).data(), environ);
+  const int failed = posix_spawnp(&child, command.front().c_str(), &actions, nullptr,
+                                  exec_words(command).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   const std::string output = read_to_end(ends[0]);

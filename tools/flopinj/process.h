@@ -33,7 +33,8 @@ std::vector<char*> exec_words(const std::vector<std::string>&);
 // All that comes from a descriptor, which is closed then.
 std::string read_to_end(int fd);
 
-// What a program prints to stdout. Throws std::runtime_error with one line where it cannot be run.
+// What a program prints to stdout. It is looked for as by a shell. Throws std::runtime_error with
+// one line where it cannot be run.
 std::string output_of(const std::vector<std::string>& command);
 
 // The end of a child, as waitpid() has it.

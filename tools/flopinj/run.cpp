@@ -1,3 +1,4 @@
+#include <collector/options/cupti_file.h>
 #include <collector/options/options.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -34,7 +35,7 @@ constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI",
                            kQuiet = "FLOPINJ_QUIET", kForce = "FLOPINJ_FORCE",
                            kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN",
                            kFindings = "FLOPINJ_FINDINGS", kPlanWait = "FLOPINJ_PLAN_WAIT_MS",
-                           kGraphs = "FLOPINJ_GRAPHS";
+                           kGraphs = "FLOPINJ_GRAPHS", kPreload = "LD_PRELOAD";
 
 // --- The program's environment -------------------------------------------------------------------
 
@@ -236,15 +237,21 @@ int run_to_the_end(const Options& options, std::vector<Variable> environment) {
 
 // --- The environment that the options ask for ----------------------------------------------------
 
+// The libcupti that the user named; empty where none was.
+std::string named_cupti(const Options& options) {
+  const std::string named = setting(options, kCupti);
+  if (named.empty()) return {};
+  const CuptiFile found = find_cupti_file(named, fs::current_path());
+  if (found.problem.empty()) return found.path;
+  throw std::invalid_argument("--cupti: " + found.problem);
+}
+
 // The simulated GPU in the place of the machine's.
 std::vector<Variable> simulator_environment(const Options& options) {
   const fs::path& simgpu = install_tree().simgpu;
   require_plain(simgpu, ":;", "--simulate");
   require_file(simgpu / "libcuda.so.1", "--simulate");
   std::vector<Variable> environment = {{"LD_LIBRARY_PATH", simgpu, true}};
-  // Another beside a CUDA runtime of the process would come first.
-  if (setting(options, kCupti).empty())
-    environment.push_back({std::string(kCupti), simgpu / "libcupti.so.13"});
   if (options.sim_devices)
     environment.push_back({"SIMGPU_DEVICES", std::to_string(*options.sim_devices)});
   if (!options.sim_chip.empty()) environment.push_back({"SIMGPU_CHIP", options.sim_chip});
@@ -268,9 +275,13 @@ std::vector<Variable> injection_environment(const Options& options) {
   std::vector<Variable> environment = {{kCudaInjection, tree.library},
                                        {kNvtxInjection, tree.library}};
   for (auto& [name, value] : recording_variables(options)) environment.push_back({name, value});
+  if (const std::string cupti = named_cupti(options); !cupti.empty()) {
+    require_plain(cupti, " :", "--cupti");
+    environment.push_back({std::string(kPreload), cupti, true});
+  }
   if (options.preload) {
     require_plain(tree.library, " :", "--preload");
-    environment.push_back({"LD_PRELOAD", tree.library, true});
+    environment.push_back({std::string(kPreload), tree.library, true});
   }
   if (options.torch) {
     require_plain(tree.torch, ":", "--torch");
@@ -312,9 +323,10 @@ std::vector<std::pair<std::string, std::string>> recording_variables(const Optio
       value = output_name(options);
     } else if (option.variable == kQuiet) {
       if (value.empty() && !quiet(options)) value = "0";
-    } else if ((option.variable == kCupti && value.find('/') != value.npos) ||
-               (option.variable == kFindings && !value.empty())) {
-      value = (fs::current_path() / value).string();  // a CUPTI else for the dynamic loader
+    } else if (option.variable == kCupti && !value.empty()) {
+      value = named_cupti(options);
+    } else if (option.variable == kFindings && !value.empty()) {
+      value = (fs::current_path() / value).string();
     }
     // Answers of the library about itself have a setting a line.
     if (value.find('\n') != value.npos)
@@ -338,6 +350,8 @@ int run(const Options& options) {
     std::cout << shell_exports(environment) << std::flush;
     return kExitOk;
   }
+  if (const std::string cupti = named_cupti(options); !cupti.empty() && !quiet(options))
+    say(cupti + " is preloaded, in place of a CUPTI of the program's own");
   warn_if_taken(kCudaInjection, install_tree().library);
   warn_if_taken(kNvtxInjection, install_tree().library);
   if ((options.summary || !options.page.empty()) && setting(options, kMode) != "off")

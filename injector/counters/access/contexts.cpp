@@ -32,6 +32,15 @@ Context* Contexts::adopt(CUcontext handle) {
   uint32_t ordinal = 0, id = 0;
   if (edge_.cupti.GetDeviceId(handle, &ordinal) != CUPTI_SUCCESS) return nullptr;
   if (edge_.cupti.GetContextId(handle, &id) != CUPTI_SUCCESS) id = 0;
+  return add(handle, ordinal, id);
+}
+
+void Contexts::created(CUcontext handle, uint32_t ordinal) {
+  uint32_t id = 0;  // without one it is adopted at its first launch
+  if (edge_.cupti.GetContextId(handle, &id) == CUPTI_SUCCESS) add(handle, ordinal, id);
+}
+
+Context* Contexts::add(CUcontext handle, uint32_t ordinal, uint32_t id) {
   const MutexLock lock(mutex_);
   if (const auto known = live_.find(handle); known != live_.end()) return known->second;
   Context* context = nullptr;
@@ -47,6 +56,7 @@ Context* Contexts::adopt(CUcontext handle) {
   context->handle = handle;
   context->id = id;
   context->plan_awaited.store(false, std::memory_order_relaxed);
+  context->trial.store(Context::Trial::kNone, std::memory_order_relaxed);
   live_.emplace(handle, context);
   return context;
 }

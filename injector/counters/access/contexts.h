@@ -55,6 +55,7 @@ struct Context {
     kAsked,     // nor is it now, and a launch wants a window: the planner's thread enables it
     // From here on captures, and launches of work that waits, come through the lock.
     kSwitching,  // the thread that has the lock enables or disables
+    kTrying,     // the planner's thread tries out a window: so do launches that must not be patched
     // From here on all launches do: the gate is shut.
     kDueHere,  // as kDue; by the next launch
     kShut,     // the thread that has the lock opens or closes a window
@@ -76,6 +77,12 @@ struct Context {
   uint64_t kept_since_ns FLOPINJ_GUARDED_BY(lock) = 0;
   WaitingStreams waiting;
   std::atomic<uint32_t> modules_loaded{0};
+  // Of what opening an instrumented window costs (Windows::try_out): asked by a launch that wanted
+  // one; the group, of what it wanted; and what the trial took, once it is done.
+  enum class Trial : uint8_t { kNone, kAsked, kDone };
+  std::atomic<Trial> trial{Trial::kNone};
+  std::atomic<uint32_t> trial_group{0};
+  std::atomic<uint64_t> trial_ns{0};
   // The launch that is in the window: when it entered, 0 between launches.
   std::atomic<uint64_t> window_call_began_ns{0};
   std::atomic<const Signature*> window_call{nullptr};
@@ -104,6 +111,8 @@ class Contexts {
 
   // Null for a null handle, or when CUPTI does not know its device. A hit takes no lock.
   Context* find(ThreadContext&, CUcontext);
+  // CONTEXT_CREATED, before the planner asks about the device. No call of the driver is made.
+  void created(CUcontext, uint32_t ordinal);
   // CUCONTEXT_DESTROY_STARTING: the handle may come back as another context.
   Context* forget(CUcontext);
   void recycle(Context*);  // after forget, when its window is closed
@@ -112,6 +121,7 @@ class Contexts {
 
  private:
   Context* adopt(CUcontext);
+  Context* add(CUcontext, uint32_t ordinal, uint32_t id);
 
   Edge& edge_;
   std::atomic<uint32_t> epoch_{1};  // changes when a context goes away

@@ -4,14 +4,24 @@
 #include <injector/counters/profiler/range_profiler.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
+#include <injector/vendor/cupti_structs.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace flopinj {
 
 using State = Context::State;
+
+namespace {
+
+constexpr uint64_t kMostWaitForAvailabilityNs = 1'000'000'000;
+constexpr auto kLookForMoment = std::chrono::milliseconds(10);
+
+}  // namespace
 
 Leases::Leases(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures)
     : edge_(edge),
@@ -38,6 +48,51 @@ bool Leases::available(Context& context) {
     default:
       return false;
   }
+}
+
+std::vector<uint8_t> Leases::availability(uint32_t ordinal) {
+  if (edge_.cupti.ProfilerGetCounterAvailability == nullptr) return {};
+  std::vector<uint8_t> image;
+  const uint64_t began = monotonic_ns();
+  while (!ended_.load(std::memory_order_relaxed)) {
+    bool any = false;
+    for (Context* const context : contexts_.all()) {
+      if (context->ordinal != ordinal) continue;
+      any = true;
+      if (ask_availability(*context, image)) return image;
+    }
+    if (!any || monotonic_ns() - began > kMostWaitForAvailabilityNs) break;
+    std::this_thread::sleep_for(kLookForMoment);
+  }
+  return image;
+}
+
+// As enabling, it may synchronise the context: CUPTI's documents do not say. A context that is
+// still being created cannot be made current. One that is being destroyed waits for the lock, but
+// not for long (Windows::context_destroying).
+bool Leases::ask_availability(Context& context, std::vector<uint8_t>& image) {
+  if (!context.lock.try_lock()) return false;
+  const HeldLock lock(context.lock);
+  const Shut shut(context, State::kSwitching);
+  if (!quiet(context)) return false;
+  const WithContext current(edge_.cuda, context.handle);
+  if (!current) return false;
+  auto p = sized<CUpti_Profiler_GetCounterAvailability_Params>();
+  p.ctx = context.handle;
+  CUptiResult answer = edge_.cupti.ProfilerGetCounterAvailability(&p);
+  if (answer == CUPTI_SUCCESS) {
+    image.resize(p.counterAvailabilityImageSize);
+    p.pCounterAvailabilityImage = image.data();
+    answer = edge_.cupti.ProfilerGetCounterAvailability(&p);
+  }
+  if (answer == CUPTI_SUCCESS) {
+    image.resize(std::min(image.size(), p.counterAvailabilityImageSize));
+    return true;
+  }
+  image.clear();
+  log::debug("CUPTI does not say which counters device " + std::to_string(context.ordinal) +
+             " has: " + describe(answer));
+  return true;
 }
 
 void Leases::ask(Context& context) {
@@ -242,7 +297,7 @@ bool Leases::try_enable(Context& context, uint64_t now_ns) {
   if (!quiet(context)) return false;
   const WithContext current(edge_.cuda, context.handle);
   if (context.profiler == nullptr)
-    context.profiler = std::make_unique<RangeProfiler>(edge_.cuda, edge_.cupti, context.handle);
+    context.profiler = std::make_unique<RangeProfiler>(edge_, context.handle);
   Device& device = device_of(context);
   Context* none = nullptr;
   if (!current || !device.holder.compare_exchange_strong(none, &context)) return false;

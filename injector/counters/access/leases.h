@@ -14,9 +14,9 @@
 // opens a window enables it. Where no such call comes, counters are kept, and a diagnostic says so
 // after kKeptNs. Where CUPTI refuses either on the planner's thread, launching threads do it.
 //
-// Threads: visit() is the planner's; the rest is for launching threads. Who switches shuts the gate
-// first (Context::State), as who opens a window: a thread that begins a capture, or launches work
-// that waits, sees it, or is seen.
+// Threads: visit() and availability() are the planner's; the rest is for launching threads. Who
+// switches shuts the gate first (Context::State), as who opens a window: a thread that begins a
+// capture, or launches work that waits, sees it, or is seen.
 #pragma once
 #include <collector/schedule/counter_lease.h>
 #include <collector/schedule/scheduler.h>
@@ -29,6 +29,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 namespace flopinj {
 
@@ -56,12 +57,20 @@ class Leases {
   // The same at EXIT of a call that has waited for all that was in flight.
   void synchronized(Context&);
 
+  // CUPTI has not refused yet to enable or disable the profiler on the planner's thread.
+  bool by_planner() const { return by_planner_.load(std::memory_order_relaxed); }
   // Only its windows can be open; null: no context of the device has the counters.
   Context* holder(uint32_t ordinal) const {
     return ordinal < devices_.size() ? devices_[ordinal].holder.load() : nullptr;
   }
 
   bool visit();  // true while there is a reason to come again
+
+  // The counter availability image of a device, before the profiler is enabled on any context of
+  // it: CUPTI may refuse it while a session is active there (cupti_profiler_target.h). Empty where
+  // it does, where the last context of the device is gone, and where there was no moment for it
+  // within a second.
+  std::vector<uint8_t> availability(uint32_t ordinal);
 
  private:
   static constexpr uint64_t kHandOverNs = 100'000'000, kKeptNs = 5'000'000'000;
@@ -77,6 +86,8 @@ class Leases {
   Device& device_of(const Context& context) { return devices_[context.ordinal]; }
   const Device& device_of(const Context& context) const { return devices_[context.ordinal]; }
   bool due(const Context&, uint64_t now_ns) const;
+  // True: asked, whatever the answer was.
+  bool ask_availability(Context&, std::vector<uint8_t>& image);
   void ask(Context&);
   void release(Context&, uint64_t now_ns);
   void say_kept(const Context&);

@@ -43,8 +43,8 @@ DeviceSupport device_support(const CUpti_Profiler_DeviceSupported_Params& p, Pro
   check(why, "cuptiProfilerDeviceSupported", problem);
   if (refuses(p.architecture))
     problem = {"counters.architecture",
-               "GPUs before Volta (compute capability 7.0) have no counters that CUPTI's range "
-               "profiler can read"};
+               "CUPTI's range profiler reads no counters of GPUs before Turing (compute capability "
+               "7.5): kernels are timed"};
   return DeviceSupport::kRefused;
 }
 

@@ -1,6 +1,8 @@
 #include <injector/counters/profiler/metric_groups.h>
 #include <injector/vendor/cupti_structs.h>
 
+#include <algorithm>
+
 namespace flopinj {
 namespace {
 
@@ -36,10 +38,10 @@ size_t configure(const CuptiApi& cupti, MetricGroup& group, Problem& problem) {
   return passes.numOfPasses;
 }
 
-std::unique_ptr<MetricGroup> prepare_as_named(const CuptiApi& cupti, const std::string& chip,
-                                              const MetricGroupPlan& plan, Passes allowed,
-                                              Problem& problem) {
-  auto group = std::make_unique<MetricGroup>(cupti, chip, plan, problem);
+std::unique_ptr<MetricGroup> prepare_as_planned(const CuptiApi& cupti, const ChipCounters& counters,
+                                                const MetricGroupPlan& plan, Passes allowed,
+                                                Problem& problem) {
+  auto group = std::make_unique<MetricGroup>(cupti, counters, plan, problem);
   if (group->host.get() == nullptr) return nullptr;
   const size_t passes = configure(cupti, *group, problem);
   if (passes == 1 || (passes != 0 && allowed == Passes::kAny)) return group;
@@ -49,13 +51,39 @@ std::unique_ptr<MetricGroup> prepare_as_named(const CuptiApi& cupti, const std::
   return nullptr;
 }
 
+MetricGroupPlan without(MetricGroupPlan plan, const std::vector<std::string>& metrics) {
+  std::erase_if(plan.metrics, [&](const std::string& metric) {
+    return std::ranges::find(metrics, metric) != metrics.end();
+  });
+  return plan;
+}
+
+// With the optional metrics that can be read beside the others, one after another.
+std::unique_ptr<MetricGroup> prepare_with_some(const CuptiApi& cupti, const ChipCounters& counters,
+                                               const MetricGroupPlan& plan, Passes allowed) {
+  Problem problem;
+  std::vector<std::string> out = plan.optional;
+  auto group = prepare_as_planned(cupti, counters, without(plan, out), allowed, problem);
+  for (const std::string& metric : plan.optional) {
+    if (group == nullptr) break;
+    std::vector<std::string> fewer = out;
+    std::erase(fewer, metric);
+    auto more = prepare_as_planned(cupti, counters, without(plan, fewer), allowed, problem);
+    if (more == nullptr) continue;
+    out = std::move(fewer);
+    group = std::move(more);
+  }
+  return group;
+}
+
 }  // namespace
 
-HostObject::HostObject(const CuptiApi& cupti, const std::string& chip, Problem& problem)
+HostObject::HostObject(const CuptiApi& cupti, const ChipCounters& counters, Problem& problem)
     : cupti_(cupti) {
   auto p = sized<CUpti_Profiler_Host_Initialize_Params>();
   p.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-  p.pChipName = chip.c_str();
+  p.pChipName = counters.chip.c_str();
+  p.pCounterAvailabilityImage = counters.available.empty() ? nullptr : counters.available.data();
   if (check(cupti.ProfilerHostInitialize(&p), "cuptiProfilerHostInitialize", problem))
     object_ = p.pHostObject;
 }
@@ -67,20 +95,23 @@ HostObject::~HostObject() {
   cupti_.ProfilerHostDeinitialize(&p);
 }
 
-std::unique_ptr<MetricGroup> prepare_group(const CuptiApi& cupti, const std::string& chip,
+std::unique_ptr<MetricGroup> prepare_group(const CuptiApi& cupti, const ChipCounters& counters,
                                            const MetricGroupPlan& plan, Passes allowed,
                                            Problem& problem) {
-  auto group = prepare_as_named(cupti, chip, plan, allowed, problem);
+  auto group = prepare_as_planned(cupti, counters, plan, allowed, problem);
   if (group != nullptr) return group;
   const auto former = with_former_names(plan);
   Problem again;
-  return former ? prepare_as_named(cupti, chip, *former, allowed, again) : nullptr;
+  if (former) group = prepare_as_planned(cupti, counters, *former, allowed, again);
+  if (group == nullptr && !plan.optional.empty())
+    group = prepare_with_some(cupti, counters, plan, allowed);
+  return group;
 }
 
-std::vector<std::string> metrics_of_chip(const CuptiApi& cupti, const std::string& chip) {
+std::vector<std::string> metrics_of_chip(const CuptiApi& cupti, const ChipCounters& counters) {
   Problem problem;
   if (cupti.ProfilerHostGetBaseMetrics == nullptr) return {};
-  const HostObject host(cupti, chip, problem);
+  const HostObject host(cupti, counters, problem);
   if (host.get() == nullptr) return {};
   auto p = sized<CUpti_Profiler_Host_GetBaseMetrics_Params>();
   p.pHostObject = host.get();
@@ -89,12 +120,12 @@ std::vector<std::string> metrics_of_chip(const CuptiApi& cupti, const std::strin
   return {p.ppMetricNames, p.ppMetricNames + p.numMetrics};
 }
 
-size_t passes_of(const CuptiApi& cupti, const std::string& chip,
+size_t passes_of(const CuptiApi& cupti, const ChipCounters& counters,
                  const std::vector<std::string>& metrics) {
   Problem problem;
   MetricGroupPlan plan;
   plan.metrics = metrics;
-  MetricGroup group(cupti, chip, std::move(plan), problem);
+  MetricGroup group(cupti, counters, std::move(plan), problem);
   return group.host.get() == nullptr ? 0 : configure(cupti, group, problem);
 }
 

@@ -13,11 +13,21 @@
 
 namespace flopinj {
 
+// The counters of a device: those of its chip that it has. A slice of a GPU (MIG) lacks some.
+struct ChipCounters {
+  std::string chip;
+  // CUPTI's counter availability image of the device, which must outlive the host objects that are
+  // made of it. Empty: CUPTI has not told, and all counters of the chip are taken to be there.
+  std::vector<uint8_t> available;
+
+  auto operator<=>(const ChipCounters&) const = default;
+};
+
 // CUPTI's knowledge of a chip, of which each object holds a megabyte and more: it ends with its
 // owner, also after cuptiFinalize.
 class HostObject {
  public:
-  HostObject(const CuptiApi&, const std::string& chip, Problem&);  // null with the reason
+  HostObject(const CuptiApi&, const ChipCounters&, Problem&);  // null with the reason
   ~HostObject();
   HostObject(const HostObject&) = delete;
   HostObject& operator=(const HostObject&) = delete;
@@ -31,9 +41,9 @@ class HostObject {
 
 // Shared by the contexts of a device. Only `evaluate` changes after preparation.
 struct MetricGroup {
-  MetricGroup(const CuptiApi& cupti, const std::string& chip, MetricGroupPlan wanted,
+  MetricGroup(const CuptiApi& cupti, const ChipCounters& counters, MetricGroupPlan wanted,
               Problem& problem)
-      : plan(std::move(wanted)), host(cupti, chip, problem) {
+      : plan(std::move(wanted)), host(cupti, counters, problem) {
     for (const auto& metric : plan.metrics) metrics.push_back(metric.c_str());
   }
 
@@ -47,15 +57,17 @@ struct MetricGroup {
 // In how many passes a group may be read: in more than one, kernels are replayed.
 enum class Passes : uint8_t { kOne, kAny };
 
-// Null, with the reason, when CUPTI does not know a metric or the group needs too many passes.
-// Takes 50-500 ms: not on a thread of the program. Needs no GPU. The group's plan has the names
-// that this CUPTI knows.
-std::unique_ptr<MetricGroup> prepare_group(const CuptiApi&, const std::string& chip,
+// Null, with the reason, when CUPTI does not know a metric, the device does not have its counters,
+// or the group needs too many passes. Of optional metrics only those for which that holds are left
+// out. Takes 50-500 ms, and as much for each try with fewer metrics: not on a thread of the
+// program. Needs no GPU. The group's plan has the metrics that are read, by the names that this
+// CUPTI knows.
+std::unique_ptr<MetricGroup> prepare_group(const CuptiApi&, const ChipCounters&,
                                            const MetricGroupPlan&, Passes, Problem&);
 
 // What CUPTI says of a chip: its metrics, without roll-up (empty: it does not say them), and in how
 // many passes it reads some of them (0: in none). For chips that are in no table.
-std::vector<std::string> metrics_of_chip(const CuptiApi&, const std::string& chip);
-size_t passes_of(const CuptiApi&, const std::string& chip, const std::vector<std::string>& metrics);
+std::vector<std::string> metrics_of_chip(const CuptiApi&, const ChipCounters&);
+size_t passes_of(const CuptiApi&, const ChipCounters&, const std::vector<std::string>& metrics);
 
 }  // namespace flopinj

@@ -185,6 +185,17 @@ bool Planner::supported(uint32_t ordinal, Problem& problem) {
 
   CUdevice device = 0;
   if (edge_.cuda.DeviceGet != nullptr) edge_.cuda.DeviceGet(&device, static_cast<int>(ordinal));
+  // CUPTI's guide 13 (2.12): "not supported under MPS". CUPTI itself is not asked, for a refusal
+  // would come within the program's calls.
+  if (int shared = 0; edge_.cuda.DeviceGetAttribute != nullptr &&
+                      edge_.cuda.DeviceGetAttribute(&shared, CU_DEVICE_ATTRIBUTE_MPS_ENABLED,
+                                                    device) == CUDA_SUCCESS &&
+                      shared != 0) {
+    problem = {"counters.mps",
+               "the GPU is shared by MPS, under which NVIDIA supports no counters: kernels are "
+               "timed; to count FLOP, run without MPS"};
+    return false;
+  }
   auto p = sized<CUpti_Profiler_DeviceSupported_Params>();
   p.cuDevice = device;
   p.api = CUPTI_PROFILER_RANGE_PROFILING;
@@ -206,7 +217,8 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
     degrade(problem.code, problem.line);
     return nullptr;
   }
-  const ChipPlan* const ready = chip_plan(chip);
+  const ChipPlan* const ready =
+      chip_plan({chip, availability_ ? availability_(ordinal) : std::vector<uint8_t>()});
   if (ready == nullptr) return nullptr;
   auto plan = std::make_unique<DevicePlan>();
   plan->groups = ready->groups;
@@ -222,12 +234,13 @@ std::unique_ptr<DevicePlan> Planner::make_plan(uint32_t ordinal, const std::stri
   return plan;
 }
 
-std::vector<MetricGroupPlan> Planner::wanted_for(const std::string& chip) {
+std::vector<MetricGroupPlan> Planner::wanted_for(const ChipCounters& counters) {
+  const std::string& chip = counters.chip;
   std::vector<MetricGroupPlan> wanted = metric_plan_for(chip);
   if (!wanted.empty()) return wanted;
-  wanted = compute_metric_plan(chip, metrics_of_chip(edge_.cupti, chip),
+  wanted = compute_metric_plan(chip, metrics_of_chip(edge_.cupti, counters),
                                [&](const std::vector<std::string>& metrics) {
-                                 return passes_of(edge_.cupti, chip, metrics);
+                                 return passes_of(edge_.cupti, counters, metrics);
                                });
   edge_.collector->diagnostic(
       Severity::kWarning, "counters.chip_unknown",
@@ -237,11 +250,27 @@ std::vector<MetricGroupPlan> Planner::wanted_for(const std::string& chip) {
   return wanted;
 }
 
-const ChipPlan* Planner::chip_plan(const std::string& chip) {
-  if (const auto it = chips_.find(chip); it != chips_.end()) return &it->second;
-  const bool full = edge_.settings.mode == Mode::kFull;
+// With a word where it lacks metrics that it can be read without.
+std::unique_ptr<MetricGroup> Planner::ready_group(const ChipCounters& counters,
+                                                  const MetricGroupPlan& wanted, Problem& problem) {
+  const Passes passes = edge_.settings.mode == Mode::kFull ? Passes::kAny : Passes::kOne;
+  auto group = prepare_group(edge_.cupti, counters, wanted, passes, problem);
+  if (group == nullptr || group->plan.metrics.size() == wanted.metrics.size()) return group;
+  std::string lacking;
+  for (const std::string& metric : wanted.metrics)
+    if (std::ranges::find(group->plan.metrics, metric) == group->plan.metrics.end())
+      lacking += (lacking.empty() ? "" : ", ") + metric;
+  edge_.collector->diagnostic(Severity::kInfo, "counters.lacking",
+                              "metric group " + wanted.name + " is read on " + counters.chip +
+                                  " without " + lacking + ", which cannot be read here");
+  return group;
+}
+
+const ChipPlan* Planner::chip_plan(ChipCounters counters) {
+  if (const auto it = chips_.find(counters); it != chips_.end()) return &it->second;
+  const std::string chip = counters.chip;
   ChipPlan plan;
-  plan.wanted = wanted_for(chip);
+  plan.wanted = wanted_for(counters);
   Problem problem;
   std::string lacks_required, required;
   const Findings findings = findings_of(edge_, chip);
@@ -260,7 +289,7 @@ const ChipPlan* Planner::chip_plan(const std::string& chip) {
     if (std::ranges::any_of(wanted.metrics, counts_wrong))
       problem = {"counters.wrong", "it counts wrong here, as flopinj doctor --count has found"};
     else if (wanted.unavailable.empty())
-      group = prepare_group(edge_.cupti, chip, wanted, full ? Passes::kAny : Passes::kOne, problem);
+      group = ready_group(counters, wanted, problem);
     else
       problem = {"counters.chip", wanted.unavailable};
     if (group != nullptr) {
@@ -283,12 +312,13 @@ const ChipPlan* Planner::chip_plan(const std::string& chip) {
     plan.groups.clear();
     degrade("counters.required", lacks_required);
   }
-  if (full && !plan.groups.empty()) put_together(plan, chip);
-  return &chips_.emplace(chip, std::move(plan)).first->second;
+  if (edge_.settings.mode == Mode::kFull && !plan.groups.empty()) put_together(plan, counters);
+  // The availability image, which host objects were made of, stays where it is.
+  return &chips_.emplace(std::move(counters), std::move(plan)).first->second;
 }
 
 // A group that bounds what another counts is read where that one is not.
-void Planner::put_together(ChipPlan& plan, const std::string& chip) {
+void Planner::put_together(ChipPlan& plan, const ChipCounters& counters) {
   GroupSet all, unpatched;
   for (uint32_t g = 0; g < plan.groups.size(); ++g) {
     const MetricGroupPlan& group = plan.groups[g]->plan;
@@ -297,12 +327,12 @@ void Planner::put_together(ChipPlan& plan, const std::string& chip) {
     if (!counted) all |= GroupSet(g);
     if (!group.instrumented) unpatched |= GroupSet(g);
   }
-  plan.joint = joint_of(plan, chip, all);
+  plan.joint = joint_of(plan, counters, all);
   if (unpatched != all && plan.joint.group != nullptr && !unpatched.empty())
-    plan.unpatched = joint_of(plan, chip, unpatched);
+    plan.unpatched = joint_of(plan, counters, unpatched);
 }
 
-JointGroup Planner::joint_of(const ChipPlan& plan, const std::string& chip, GroupSet parts) {
+JointGroup Planner::joint_of(const ChipPlan& plan, const ChipCounters& counters, GroupSet parts) {
   MetricGroupPlan all;
   all.name = "all groups";
   for (const uint32_t g : parts) {
@@ -310,7 +340,7 @@ JointGroup Planner::joint_of(const ChipPlan& plan, const std::string& chip, Grou
     all.metrics.insert(all.metrics.end(), metrics.begin(), metrics.end());
   }
   Problem problem;
-  JointGroup joint{prepare_group(edge_.cupti, chip, all, Passes::kAny, problem), parts};
+  JointGroup joint{prepare_group(edge_.cupti, counters, all, Passes::kAny, problem), parts};
   if (joint.group == nullptr) degrade(problem.code, problem.line);
   return joint;
 }

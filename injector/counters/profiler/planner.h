@@ -3,8 +3,9 @@
 //
 // A device is asked for when its first context appears. Host objects and configuration images take
 // up to half a second each: they are made once per chip, and the program does not wait for them,
-// unless FLOPINJ_PLAN_WAIT_MS or mode full say so. A chip that is in no table has its plan worked
-// out here, from what CUPTI says of its metrics.
+// unless FLOPINJ_PLAN_WAIT_MS or mode full say so. A device that lacks counters of its chip (a
+// slice) has a plan of its own. A chip that is in no table has its plan worked out here, from what
+// CUPTI says of its metrics.
 #pragma once
 #include <collector/identity/ids.h>
 #include <collector/identity/mutex.h>
@@ -41,7 +42,7 @@ struct JointGroup {
   GroupSet parts;                      // indices of the plan's groups
 };
 
-// What is made ready once for all devices of a chip.
+// What is made ready once for all devices of a chip that have the same counters.
 struct ChipPlan {
   std::vector<MetricGroupPlan> wanted;               // also those that cannot be measured
   std::vector<std::unique_ptr<MetricGroup>> groups;  // those that can
@@ -85,6 +86,11 @@ class Planner {
   void set_visit(std::function<bool()> visit) { visit_ = std::move(visit); }
   void visit_soon();
   void visit_now();
+  // What CUPTI says of a device's counters (ChipCounters::available), asked once for each device
+  // before its plan is made. To be set likewise.
+  void set_availability(std::function<std::vector<uint8_t>(uint32_t ordinal)> ask) {
+    availability_ = std::move(ask);
+  }
   // The thread ends after what it is doing now; waited for 2 s at most. False: it is still at work.
   bool stop();
 
@@ -92,19 +98,21 @@ class Planner {
   void run();
   void describe_device(uint32_t ordinal, std::string& chip);
   std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
-  const ChipPlan* chip_plan(const std::string& chip);  // null: stopped
-  std::vector<MetricGroupPlan> wanted_for(const std::string& chip);
-  void put_together(ChipPlan&, const std::string& chip);
-  JointGroup joint_of(const ChipPlan&, const std::string& chip, GroupSet parts);
+  const ChipPlan* chip_plan(ChipCounters);  // null: stopped
+  std::unique_ptr<MetricGroup> ready_group(const ChipCounters&, const MetricGroupPlan&, Problem&);
+  std::vector<MetricGroupPlan> wanted_for(const ChipCounters&);
+  void put_together(ChipPlan&, const ChipCounters&);
+  JointGroup joint_of(const ChipPlan&, const ChipCounters&, GroupSet parts);
   bool supported(uint32_t ordinal, Problem&);
   // Without need for memory: there may be none.
   void degrade(std::string_view code, std::string_view line) noexcept;
 
   Edge& edge_;
   std::array<std::atomic<DevicePlan*>, kMostDevices> plans_{};
-  std::map<std::string, ChipPlan> chips_;  // the planner's thread only
-  bool counters_said_ = false;             // likewise
+  std::map<ChipCounters, ChipPlan> chips_;  // the planner's thread only
+  bool counters_said_ = false;              // likewise
   std::function<bool()> visit_;
+  std::function<std::vector<uint8_t>(uint32_t ordinal)> availability_;
   Mutex mutex_;
   std::condition_variable changed_;
   std::deque<uint32_t> queue_ FLOPINJ_GUARDED_BY(mutex_);

@@ -11,9 +11,33 @@ bool RangeProfiler::enable(Problem& problem) {
   const RelaxedCapture relaxed(cuda_);
   auto p = sized<CUpti_RangeProfiler_Enable_Params>();
   p.ctx = context_;
-  if (!check(cupti_.RangeProfilerEnable(&p), "cuptiRangeProfilerEnable", problem)) return false;
+  CUptiResult result = cupti_.RangeProfilerEnable(&p);
+  if (records_were_in_the_way(result)) result = cupti_.RangeProfilerEnable(&p);
+  if (!check(result, "cuptiRangeProfilerEnable", problem)) return records_again(), false;
   object_ = p.pRangeProfilerObject;
   return true;
+}
+
+bool RangeProfiler::records_were_in_the_way(CUptiResult result) {
+  if (result != CUPTI_ERROR_NOT_COMPATIBLE || records_off_ || !edge_.kernel_records) return false;
+  edge_.kernel_records_off.fetch_add(1);
+  edge_.kernel_records_switched.fetch_add(1);
+  records_off_ = true;
+  if (cupti_.disable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS)
+    return records_again(), false;
+  edge_.collector->diagnostic(
+      Severity::kWarning, "cupti.records_off",
+      "CUPTI gives no kernel times while counters are read: they are off while counters are held, "
+      "and launches made meanwhile have no GPU time");
+  return true;
+}
+
+void RangeProfiler::records_again() noexcept {
+  if (!std::exchange(records_off_, false)) return;
+  edge_.kernel_records_switched.fetch_add(1);
+  if (edge_.kernel_records_off.fetch_sub(1) != 1) return;
+  if (edge_.kernel_records && !edge_.cupti_failed)
+    cupti_.enable_activity(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
 bool RangeProfiler::prepare_image(const MetricGroup& group, size_t max_ranges, Problem& problem) {
@@ -61,7 +85,9 @@ bool RangeProfiler::open(const MetricGroup& group, size_t max_ranges, Problem& p
 
   auto start = sized<CUpti_RangeProfiler_Start_Params>();
   start.pRangeProfilerObject = object_;
-  return check(cupti_.RangeProfilerStart(&start), "cuptiRangeProfilerStart", problem);
+  CUptiResult result = cupti_.RangeProfilerStart(&start);
+  if (records_were_in_the_way(result)) result = cupti_.RangeProfilerStart(&start);
+  return check(result, "cuptiRangeProfilerStart", problem);
 }
 
 bool RangeProfiler::stop(Problem& problem) {
@@ -115,6 +141,7 @@ bool RangeProfiler::disable() {
   if (cupti_.RangeProfilerDisable(&p) != CUPTI_SUCCESS) return false;
   object_ = nullptr;
   sized_for_ = nullptr;
+  records_again();
   return true;
 }
 

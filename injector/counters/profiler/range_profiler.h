@@ -14,13 +14,15 @@
 // of mode full has more: CUPTI runs every kernel as often as there are passes, its memory saved
 // before and restored between.
 //
+// Where CUPTI has no counters beside its records of kernels (NOT_COMPATIBLE), these are off from
+// enable() to disable(): launches made meanwhile have no GPU time.
+//
 // Threads: one at a time (the window's lock), with the context current. CUPTI is called in relaxed
 // capture mode (relaxed_capture.h).
 #pragma once
 #include <cuda.h>
 #include <injector/counters/profiler/metric_groups.h>
-#include <injector/vendor/cuda_api.h>
-#include <injector/vendor/cupti_api.h>
+#include <injector/process/edge.h>
 #include <injector/vendor/cupti_check.h>
 
 #include <cstdint>
@@ -30,9 +32,10 @@ namespace flopinj {
 
 class RangeProfiler {
  public:
-  RangeProfiler(const CudaApi& cuda, const CuptiApi& cupti, CUcontext context)
-      : cuda_(cuda), cupti_(cupti), context_(context) {}
-  ~RangeProfiler() = default;  // disable() is asked for: at exit the context may be gone
+  RangeProfiler(Edge& edge, CUcontext context)
+      : edge_(edge), cuda_(edge.cuda), cupti_(edge.cupti), context_(context) {}
+  // disable() is asked for: at exit the context may be gone.
+  ~RangeProfiler() { records_again(); }
   RangeProfiler(const RangeProfiler&) = delete;
   RangeProfiler& operator=(const RangeProfiler&) = delete;
 
@@ -62,10 +65,15 @@ class RangeProfiler {
   bool prepare_image(const MetricGroup&, size_t max_ranges, Problem&);
   bool stop(Problem&);
   bool decode(size_t& ranges, size_t& dropped, Problem&);
+  // True: the call that gave this result is to be tried again, without records.
+  bool records_were_in_the_way(CUptiResult);
+  void records_again() noexcept;
 
+  Edge& edge_;
   const CudaApi& cuda_;
   const CuptiApi& cupti_;
   CUcontext context_;
+  bool records_off_ = false;
   CUpti_RangeProfiler_Object* object_ = nullptr;
   const MetricGroup* sized_for_ = nullptr;  // group and number of ranges the image has room for
   size_t sized_ranges_ = 0;

@@ -75,6 +75,8 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
   }
   if (!fits_instrumented(signature, plan.shown)) {
     for (const uint32_t g : groups) scheduler_.cannot_measure(context.device, signature, g);
+    // Of a kernel that this launch loads they are known behind it, and say then what it is.
+    if (signature.function->info.registers_per_thread == 0 && !edge_.late) return false;
     edge_.collector->diagnostic(
         Severity::kWarning, "counters.registers",
         "launches whose blocks have no room for " + std::to_string(kInstrumentedRegisters) +

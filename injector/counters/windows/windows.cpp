@@ -12,6 +12,9 @@
 #include <utility>
 
 namespace flopinj {
+
+using Trial = Context::Trial;
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -41,6 +44,7 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Capture
       policy_(edge.settings.close_windows, scheduler_.config().max_ranges),
       on_(edge.measures && edge.cupti.range_profiler) {
   planner_.set_visit([this] { return visit(); });
+  planner_.set_availability([this](uint32_t ordinal) { return leases_.availability(ordinal); });
 }
 
 void Windows::await_plan(Context& context) {
@@ -64,10 +68,21 @@ void Windows::enter(Context& context, ThreadContext& thread, const Signature* si
   // This store and the load of the state, and in open() the store of the state and the loads of
   // `launching`, are sequentially consistent: at least one of the two threads sees the other.
   thread.calls.launching.store(&context, std::memory_order_seq_cst);
-  if (!wants && !(thread.launch.waits ? context.busy() : context.shut())) return;
+  if (!wants && !must_come(context, thread, signature)) return;
   thread.calls.launching.store(nullptr, std::memory_order_release);
   thread.slow_callback = true;
   enter_slowly(context, thread, signature);
+}
+
+// Through the lock, where it wants no window itself.
+bool Windows::must_come(const Context& context, const ThreadContext& thread,
+                        const Signature* signature) const {
+  const Context::State state = context.state.load(std::memory_order_seq_cst);
+  if (state < Context::State::kSwitching) return false;
+  if (thread.launch.waits || state >= Context::State::kDueHere) return true;
+  const DevicePlan* const plan = planner_.plan(context.ordinal);
+  return state == Context::State::kTrying &&
+         (signature == nullptr || plan == nullptr || !may_patch(*plan, thread, *signature));
 }
 
 bool Windows::quiet(Context& context, ThreadContext& thread, const Signature& signature) {
@@ -119,11 +134,20 @@ void Windows::synchronized(Context& context, ThreadContext& thread) {
 }
 
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
-  if (context.lock.try_lock_for(patience_.for_lock)) {
-    HeldLock lock(context.lock);
-    if (enter_locked(context, thread, signature)) return lock.keep();  // until exit()
-  }
+  if (enter_with_lock(context, thread, signature)) return;
+  if (signature != nullptr && context.trial.load(std::memory_order_acquire) == Trial::kAsked &&
+      wait_for_trial(context, *signature) && enter_with_lock(context, thread, signature))
+    return;
   thread.calls.launching.store(&context, std::memory_order_seq_cst);
+}
+
+// True: the launch is in a window, and its thread has the lock until exit().
+bool Windows::enter_with_lock(Context& context, ThreadContext& thread, const Signature* signature) {
+  if (!context.lock.try_lock_for(patience_.for_lock)) return false;
+  HeldLock lock(context.lock);
+  const bool entered = enter_locked(context, thread, signature);
+  if (entered) lock.keep();
+  return entered;
 }
 
 // True: the launch is in a window.
@@ -153,6 +177,9 @@ bool Windows::enter_locked(Context& context, ThreadContext& thread, const Signat
 void Windows::enter_window(Context& context, ThreadContext& thread,
                            const Signature* signature) const {
   thread.calls.hold_window(context.lock, context.window_call_began_ns);
+  // A simulated GPU's times are not comparable where the driver does not show its clock.
+  const bool timed = edge_.kernel_records_off == 0 && (!edge_.cuda.simulated || edge_.own_clock);
+  thread.launch.window_entered_ns = timed ? edge_.now_ns() : 0;
   thread.launch.window_call_began_ns = edge_.cuda.clock_ns();
   context.window_call.store(signature, std::memory_order_relaxed);
   context.window_call_began_ns.store(thread.launch.window_call_began_ns, std::memory_order_release);
@@ -234,37 +261,24 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   if (plan == nullptr || *decision.open >= plan->groups.size()) return;
   const auto joint = joint_for(context, thread, *plan, *decision.open);
   if (!joint) return;
+  if (is_to_be_tried(context, *plan, GroupSet(*decision.open))) {
+    context.trial_group.store(*decision.open, std::memory_order_relaxed);
+    context.trial.store(Trial::kAsked, std::memory_order_release);
+    return planner_.visit_now();
+  }
 
   const uint64_t began = edge_.cuda.clock_ns();
   Shut shut(context);
   // capture_beginning() reads the state after it has counted itself: one of the two sees the other.
   if (captures_.any() || context.waiting.unfinished(edge_.cuda)) return;
-  const auto give_up = std::chrono::steady_clock::now() + patience_.for_launches;
-  while (others_launching(thread, context)) {
-    if (std::chrono::steady_clock::now() > give_up) {  // the next launch tries again
-      scheduler_.add_cost(edge_.cuda.clock_ns() - began);
-      return;
-    }
-    std::this_thread::yield();
-  }
+  if (!none_launching(&thread, context))  // the next launch tries again
+    return scheduler_.add_cost(edge_.cuda.clock_ns() - began);
 
   // Before the counters are taken: there may be no memory.
   if (context.profiler == nullptr)
-    context.profiler = std::make_unique<RangeProfiler>(edge_.cuda, edge_.cupti, context.handle);
-  size_t most = scheduler_.config().max_ranges;
-  if (const GraphKernels* const graph = thread.launch.graph_kernels)
-    most = std::max(most, graph->kernels.size());
-  auto window = std::make_unique<OpenWindow>(scheduler_);
-  window->plan = plan;
-  window->joint = *joint;
-  window->opener = &thread;
-  window->modules_at_open = context.modules_loaded.load(std::memory_order_relaxed);
-  window->measured.device = context.device;
-  window->measured.group = *decision.open;
-  window->instrumented = !plan->instrumented(window->groups()).empty();
-  if (window->joint != nullptr) window->measured.together = window->joint->parts;
-  window->measured.shared = decision.shared;
-  window->measured.rows.reserve(most);
+    context.profiler = std::make_unique<RangeProfiler>(edge_, context.handle);
+  const size_t most = most_rows(thread);
+  auto window = make_window(context, *plan, *joint, decision, &thread, most);
   if (!leases_.take(context)) {
     shut.becomes = Context::State::kAsked;
     return;
@@ -285,6 +299,39 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   shut.becomes = Context::State::kOpen;
   opened_.fetch_add(1, std::memory_order_relaxed);
   planner_.visit_soon();
+}
+
+size_t Windows::most_rows(const ThreadContext& thread) const {
+  const size_t most = scheduler_.config().max_ranges;
+  const GraphKernels* const graph = thread.launch.graph_kernels;
+  return graph == nullptr ? most : std::max(most, graph->kernels.size());
+}
+
+bool Windows::none_launching(const ThreadContext* self, const Context& context) const {
+  const auto give_up = std::chrono::steady_clock::now() + patience_.for_launches;
+  while (others_launching(self, context)) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+std::unique_ptr<OpenWindow> Windows::make_window(const Context& context, const DevicePlan& plan,
+                                                 const JointGroup* joint,
+                                                 const LaunchDecision& decision,
+                                                 const ThreadContext* opener, size_t most_rows) {
+  auto window = std::make_unique<OpenWindow>(scheduler_);
+  window->plan = &plan;
+  window->joint = joint;
+  window->opener = opener;
+  window->modules_at_open = context.modules_loaded.load(std::memory_order_relaxed);
+  window->measured.device = context.device;
+  window->measured.group = *decision.open;
+  window->instrumented = !plan.instrumented(window->groups()).empty();
+  if (window->joint != nullptr) window->measured.together = window->joint->parts;
+  window->measured.shared = decision.shared;
+  window->measured.rows.reserve(most_rows);
+  return window;
 }
 
 // Since the window was opened.
@@ -309,7 +356,7 @@ bool Windows::due(const Context& context, const ThreadContext& thread,
          window.measured.rows.size() >= scheduler_.config().max_ranges;
 }
 
-bool Windows::exit(Context& context, ThreadContext& thread, WindowRow row, CUresult result) {
+bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUresult result) {
   struct Leave {
     CallFrames& calls;
     ~Leave() { calls.leave_window(); }
@@ -424,7 +471,8 @@ bool Windows::visit() noexcept {
     const bool launching = watch_launches();
     const bool leased = leases_.visit();
     const bool wanted = say_turned_away(false);
-    return resume_paused() || open || launching || leased || unread || wanted;
+    const bool tried = try_asked(), costly = resume_costly();
+    return resume_paused() || open || launching || leased || unread || wanted || tried || costly;
   } catch (const std::exception&) {  // memory; the gate is open again where a window was closed
     return true;
   }

@@ -27,6 +27,14 @@
 // A launch that finds no window and wants none says so in its thread's context (`launching`) and
 // takes no lock.
 //
+// Before the first window of a context that instruments kernels the planner's thread opens and
+// closes one without any launch: a trial of its cost, which may be that of patching all kernels of
+// a program. The launch that wanted the window waits for the trial, as long as the budget allows.
+// Of the other launches only those wait that must not be instrumented. A profiler that was enabled
+// before the trial stays enabled. Any other is disabled again, since CUPTI may want it enabled by a
+// thread that launches. There is no trial where the budget has no end, nor where CUPTI refuses to
+// enable or disable the profiler on the planner's thread.
+//
 // Order of locks: context's window lock -> list of threads' contexts | the planner's, the
 // collector's and CUPTI's own; reading -> group's evaluation. No callback takes a window lock while
 // holding another of ours.
@@ -82,7 +90,7 @@ class Windows {
   void entering_green(const Context&, const CallFrames&);
   // EXIT. True when the launch was made inside a window. Of the row, what enter() left open is
   // filled in.
-  bool exit(Context&, ThreadContext&, WindowRow, CUresult);
+  bool exit(Context&, ThreadContext&, WindowRow&&, CUresult);
 
   // ENTER of a call that puts waiting work into a stream (waiting_streams.h), and EXIT of one that
   // did.
@@ -110,6 +118,7 @@ class Windows {
 
  private:
   void enter_slowly(Context&, ThreadContext&, const Signature*);
+  bool enter_with_lock(Context&, ThreadContext&, const Signature*);
   bool enter_locked(Context& context, ThreadContext&, const Signature*)
       FLOPINJ_REQUIRES(context.lock);
   void enter_window(Context& context, ThreadContext&, const Signature*) const
@@ -118,6 +127,21 @@ class Windows {
   bool graph_wants(Context&, ThreadContext&, GraphKernels&);
   void open(Context& context, const ThreadContext&, const LaunchDecision&)
       FLOPINJ_REQUIRES(context.lock);
+  std::unique_ptr<OpenWindow> make_window(const Context&, const DevicePlan&, const JointGroup*,
+                                          const LaunchDecision&, const ThreadContext* opener,
+                                          size_t most_rows);
+  size_t most_rows(const ThreadContext&) const;
+  // By another thread than `self` (null: than none that launches). False: still, after a while.
+  bool none_launching(const ThreadContext* self, const Context&) const;
+  bool must_come(const Context&, const ThreadContext&, const Signature*) const;
+  bool is_to_be_tried(const Context&, const DevicePlan&, GroupSet groups) const;
+  bool wait_for_trial(const Context&, const Signature&);
+  bool try_asked();
+  void try_out(Context&);
+  bool open_for_trial(Context& context, const DevicePlan&, uint32_t group)
+      FLOPINJ_REQUIRES(context.lock);
+  void judge_trial(const Context&, const DevicePlan&, uint32_t group);
+  bool resume_costly();
   void deliver(const OpenWindow&, uint32_t number, uint32_t group, std::span<const double> values,
                size_t column);
   static bool modules_came(const Context& context) FLOPINJ_REQUIRES(context.lock);
@@ -166,6 +190,8 @@ class Windows {
   Refusals refusals_;
   UnreadWindows unread_;
   TimedMutex reading_;  // one after another, in the order in which they were closed
+  std::set<uint32_t>
+      costly_;  // the planner's thread: ordinals of devices without instrumented windows
   std::set<const Signature*> long_said_;  // the planner's thread: kernels that it has named
   // A launch did, in a window that does not instrument kernels, and in one that does.
   std::atomic<bool> failed_[2]{};

@@ -56,7 +56,7 @@ _KINDS = {
     "decimal128": r"flop",
     "bool_": r"simulated|simulated_clock|ptx_counts|partial|skipped|whole",
     "float64": r"coverage|hfu|mfu|hfu_kernel_time|ratio|step_time|.*_share|share|.*_hours"
-               r"|peak_flop_per_s|slowdown|energy_j(oules)?|flop_per_joule|kwh",
+               r"|peak_flop_per_s|slowdown|energy_j(oules)?|flop_per_j(oule)?|kwh",
     "int64": r"(.*_)?(ns|launches|version|gpus)|rank|pid|device|devices|thread|stream|number|every"
              r"|world_size|bytes|traces|problems|processes|ranks_missing|requeues|restarts"
              r"|measuring_ranks|run",

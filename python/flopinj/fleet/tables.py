@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -29,8 +28,7 @@ except ImportError as missing:
 
 #: Tables of flopreduce: as they are, and for the figures of a job.
 _COPIED = ("rows", "step_list", "processes", "paths")
-KEYS = (*_COPIED, "figures", "lost", "utilization", "devices", "roofs", "precisions", "labels",
-        "measuring")
+KEYS = (*_COPIED, "figures", "lost", "devices", "labels", "measuring")
 _ROWS_IN_FILE = 1 << 20
 _NS_IN_HOUR = 3.6e12
 _JOULES_IN_KWH = 3.6e6
@@ -339,6 +337,12 @@ class Made:
         columns = [report.processes[name].to_pylist() for name in ("begin_ns", "wall_ns")]
         spans = [(int(begin), int(begin) + int(wall or 0)) for begin, wall in zip(*columns)
                  if begin is not None and int(begin) < 1 << 63]
+        joules, wall = known["energy_j"], known["wall_device_ns"]
+        bound = "<=" in (known["flop_per_j_mark"] or "")  # some of the energy is not known
+        known |= {"energy_joules": joules, "energy_joules_mark": known["energy_j_mark"],
+                  "kwh": joules and joules / _JOULES_IN_KWH,
+                  "flop_per_joule": None if bound else known["flop_per_j"],
+                  "gpu_hours": wall and wall / _NS_IN_HOUR}
         known = {key: value for key, value in known.items() if key in row}
         known |= dict.fromkeys(("begin", "ended", "wall_ns"))
         if spans:  # else it is known of no process when it began
@@ -350,20 +354,9 @@ class Made:
         for one in devices:
             gpus[hosts[int(one["process"])], one["uuid"] or one["ordinal"]].append(one)
         known["gpus"] = len(gpus)
-        self._energy(known, list(gpus.values()))
+        known["energy_gpus"] = sum(all(device["energy_j"] for device in one)
+                                   for one in gpus.values())
         known["chip"] = ", ".join(sorted({one["chip"] or one["device"] for one in devices})) or None
-        formats = report.dicts("precisions")
-        if formats:
-            most = max(formats, key=lambda one: float(one["flop"] or 0))["precision"]
-            known["precision"] = most
-            peaks = [float(one["flop_per_s"]) for one in report.dicts("roofs")
-                     if one["roof"] == most and one["flop_per_s"]]
-            known["peak_flop_per_s"] = max(peaks, default=None)
-        hours = None
-        for one in report.dicts("utilization"):
-            if one["name"] == "executed" and one["wall_device_ns"]:
-                hours = float(one["wall_device_ns"]) / _NS_IN_HOUR
-        known["gpu_hours"] = hours
         known["measuring_ranks"] = sum(
             one["counters_state"] == "read" for one in report.dicts("measuring"))
         self._labels(report, known)
@@ -374,22 +367,6 @@ class Made:
             for one in report.dicts("lost") if one["ns"]])
         self.days(known)
         return known
-
-    @staticmethod
-    def _energy(known: dict[str, Any], gpus: list[list[dict[str, str]]]) -> None:
-        """Of the GPUs whose energy is known, and how many these are."""
-        measured = [one for one in gpus if all(device["energy_j"] for device in one)]
-        known["energy_gpus"] = len(measured)
-        if not measured:
-            return
-        joules = math.fsum(float(device["energy_j"]) for one in measured for device in one)
-        whole = len(measured) == len(gpus)
-        marks = {mark for one in measured for device in one
-                 for mark in device["energy_j_mark"].split()} | ({">="} if not whole else set())
-        known |= {"energy_joules": joules, "kwh": joules / _JOULES_IN_KWH,
-                  "energy_joules_mark": " ".join(sorted(marks)) or None}
-        if ">=" not in marks and joules and known["flop"] is not None:
-            known["flop_per_joule"] = float(known["flop"]) / joules
 
     def _labels(self, report: Report, known: dict[str, Any]) -> None:
         """Of each name the value that most processes have."""

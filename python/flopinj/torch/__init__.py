@@ -14,7 +14,9 @@ PyTorch's emit_nvtx, which costs more and has no settings.
 
 Whole steps have names (sampling.py). Between them hooks and observer are taken away, and the
 program runs as without them: every launch is counted as before, and a range of the step says that
-it has no names. Where no tool is injected nothing is done at all.
+it has no names. Only one hook stays, of the whole network: passes without gradients have their
+range there, too, since steps with names are no sample of validation. Where no tool is injected
+nothing is done at all.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 SAMPLED = "sampled"
 # As in common/own_steps.h.
 STEP, STEP_WITHOUT_NAMES = b"flopinj step", b"flopinj step without names"
+FORWARD, EVALUATION = b"forward", b"evaluation"
 
 # What wrappers put into the names of what they wrap: DDP, torch.compile, FSDP, checkpointing.
 _WRAPPERS = re.compile(
@@ -124,6 +127,8 @@ class Annotation:
         self._wanted = not self._done()
         self._put()
         self._always = [register_optimizer_step_post_hook(self._after_optimizer)]
+        if modules:
+            self._watch(dict(_called_modules(model))[""])
         if not self._anywhere:
             self._always.append(model.register_forward_pre_hook(self._before_model, prepend=True))
         self._mark()
@@ -199,6 +204,28 @@ class Annotation:
         self._handles += [
             module.register_forward_pre_hook(before, prepend=True),
             module.register_forward_hook(after, always_call=True),
+        ]
+
+    def _watch(self, network: torch.nn.Module) -> None:
+        """Its passes without gradients have their range in steps without names, too."""
+        import torch
+
+        compiling: Callable[[], bool] = torch.compiler.is_compiling
+
+        def before(*_: object) -> None:
+            if compiling() or self._named or self._here.modules:
+                return
+            if _pass_of(network) == EVALUATION:
+                self._here.modules.append((network, 1))
+                _nvtx()[0](EVALUATION)
+
+        def after(*_: object) -> None:
+            if not compiling() and not self._named and self._here.modules:
+                self._pop()
+
+        self._always += [
+            network.register_forward_pre_hook(before, prepend=True),
+            network.register_forward_hook(after, always_call=True),
         ]
 
     def _pop(self) -> None:
@@ -293,9 +320,9 @@ def _pass_of(model: torch.nn.Module) -> bytes:
     import torch
 
     if torch.is_inference_mode_enabled():
-        return b"evaluation"
-    return (b"forward" if torch.is_grad_enabled() or model.training and _in_function()
-            else b"evaluation")
+        return EVALUATION
+    return (FORWARD if torch.is_grad_enabled() or model.training and _in_function()
+            else EVALUATION)
 
 
 def _in_function() -> bool:

@@ -7,11 +7,12 @@
 //
 // The text is that of emit_nvtx (torch/csrc/profiler/util.cpp: getNvtxStr, inputSizes), then, where
 // an operator has windows, an output size or the mask of attention among its arguments, these by
-// name, then the types where one of them is complex:
+// name, then the types of the tensors, each once, however many there are: they say in which
+// precisions a product may run, and whether numbers are complex.
 //   aten::conv2d, sizes = [[4, 3, 8, 8], [8, 3, 3, 3], [8], [], [], [], []], stride = [2, 2],
-//   padding = [1, 1], dilation = [1, 1]
+//   padding = [1, 1], dilation = [1, 1], types = [Float]
 //   flash_attn::_flash_attn_forward, sizes = [...], causal = True, window_size_left = 1023,
-//   window_size_right = 0
+//   window_size_right = 0, types = [BFloat16]
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -97,10 +99,7 @@ enum Mark : uint64_t { kNothing = 1, kTensor, kList, kNumbers, kNumber, kWord };
 uint64_t hash_of(const at::Tensor& tensor, uint64_t hash) {
   if (!tensor.defined()) return mixed(hash, kNothing);
   const auto sizes = tensor.sizes();
-  // The type only where the text has it.
-  const auto type = c10::isComplexType(tensor.scalar_type())
-                        ? static_cast<uint64_t>(tensor.scalar_type()) + 1
-                        : uint64_t{0};
+  const auto type = static_cast<uint64_t>(tensor.scalar_type());
   hash = mixed(hash, kTensor | sizes.size() << 8 | type << 32);
   for (const int64_t size : sizes) hash = mixed(hash, static_cast<uint64_t>(size));
   return hash;
@@ -135,7 +134,7 @@ void write(const Numbers& numbers, std::string& text) {
 }
 
 // Sizes of the tensors in the arguments, as emit_nvtx has them: an argument that is no tensor has
-// none, and a list those of its tensors.
+// none, and a list those of its tensors. And their types.
 class Sizes {
  public:
   explicit Sizes(std::string& text) : text_(text) {}
@@ -153,30 +152,31 @@ class Sizes {
         }
     if (!any) place();
   }
-  bool complex() const { return complex_; }
-  const std::string& types() const { return types_; }
+  const std::string& types() const { return types_; }  // in the order in which they came
 
  private:
   void separate() {
-    if (!first_) text_ += ", ", types_ += ", ";
+    if (!first_) text_ += ", ";
     first_ = false;
   }
   void place() {
     separate();
     text_ += "[]";
-    types_ += "-";
   }
   void tensor(const at::Tensor& tensor) {
     if (!tensor.defined()) return place();
     separate();
     write(tensor.sizes(), text_);
-    types_ += c10::toString(tensor.scalar_type());
-    complex_ |= c10::isComplexType(tensor.scalar_type());
+    const auto type = tensor.scalar_type();
+    if (seen_.test(static_cast<uint8_t>(type))) return;
+    seen_.set(static_cast<uint8_t>(type));
+    types_ += (types_.empty() ? "" : ", ") + std::string(c10::toString(type));
   }
 
   std::string& text_;
   std::string types_;
-  bool first_ = true, complex_ = false;
+  std::bitset<256> seen_;
+  bool first_ = true;
 };
 
 void write_setting(const std::string& name, const c10::IValue& value, std::string& text) {
@@ -204,7 +204,7 @@ std::string text_of(const at::RecordFunction& call, uint64_t settings) {
     for (size_t i = 0; schema && i < std::min(inputs.size(), kMostArguments); ++i)
       if ((settings >> i & 1) != 0) write_setting(schema->arguments()[i].name(), inputs[i], text);
   }
-  if (sizes.complex()) text += ", types = [" + sizes.types() + "]";
+  if (!sizes.types().empty()) text += ", types = [" + sizes.types() + "]";
   return text;
 }
 

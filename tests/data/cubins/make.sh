@@ -8,6 +8,7 @@ for scale in 2 3; do
   nvcc -cubin -rdc=true -arch=sm_90 -DSCALE=$scale.0F -o device_${scale}_sm90.cubin device.cu
 done
 for arch in 75 80 90 100 120; do nvcc -cubin -arch=sm_$arch -o moves_sm$arch.cubin moves.cu; done
+for arch in 75 90 100; do nvcc -cubin -arch=sm_$arch -o shared_sm$arch.cubin shared.cu; done
 nvcc -rdc=true -arch=sm_90 -cubin -o indirect.o indirect.cu &&
   nvlink -arch sm_90 indirect.o -o indirect_sm90.cubin
 rm -f indirect.o

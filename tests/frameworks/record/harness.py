@@ -48,6 +48,15 @@ class Recorder:
         finally:
             self.note("phase end")
 
+    @contextlib.contextmanager
+    def hook(self):
+        """What a hook does beside the gradients."""
+        self.note("hook")
+        try:
+            yield
+        finally:
+            self.note("hook end")
+
     def forward(self, body):
         """`body` as part of the forward pass; run inside backward it is recomputed."""
         @functools.wraps(body)

@@ -279,6 +279,33 @@ def own_function(recorder):
 
 
 @program
+def own_function_taught(recorder):
+    """A teacher has such a function too: it shows a number where gradients are off, which is that
+    of the loss."""
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.weight = nn.Linear(32, 48), nn.Parameter(torch.randn(40, 48))
+            self.last = nn.Linear(40, 10)
+
+        def forward(self, x):
+            return self.last(OwnLinear.apply(self.first(x).relu(), self.weight))
+
+    model, teacher, x = recorder.watch(Model()), Model(), torch.randn(16, 32)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
+    with recorder.recording():
+        for _ in range(2):
+            optimizer.zero_grad()
+            out = model(x)
+            with torch.no_grad(), recorder.phase("other"):
+                wanted = teacher(x)
+            with recorder.phase("loss"):
+                value = functional.mse_loss(out, wanted)
+            value.backward()
+            optimizer.step()
+
+
+@program
 def evaluation(recorder):
     """An evaluation without gradients between two steps: no phase of training."""
     model, loss, images = small(), cross_entropy(), torch.randn(IMAGES)

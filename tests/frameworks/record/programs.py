@@ -349,13 +349,18 @@ def lora_without_ranges(recorder):
             optimizer.step()
 
 
-@program
-def frozen_stem(recorder):
-    """Two frozen convolutions before trained ones of the same sizes, one with another stride."""
+def stem():
     model = nn.Sequential(nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1),
                           nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1, stride=2))
     frozen(model[0])
     frozen(model[1])
+    return model
+
+
+@program
+def frozen_stem(recorder):
+    """Two frozen convolutions before trained ones of the same sizes, one with another stride."""
+    model = stem()
     x = torch.randn(2, 4, 12, 12)
     in_ranges(recorder, lambda: model(x).square().mean(),
               [*model[2].parameters(), *model[3].parameters()])
@@ -468,6 +473,163 @@ def mlp_hooks(recorder):
     for parameter in model.parameters():
         parameter.register_post_accumulate_grad_hook(halve)
     train(recorder, model, cross_entropy(), [torch.randn(16, 32)])
+
+
+def orthogonal(recorder, gradient, rounds=3):
+    """Muon's update: Newton-Schulz steps towards the nearest orthogonal matrix. Its products are
+    no part of backward."""
+    x = gradient / (gradient.norm() + 1e-7)
+    for _ in range(rounds):
+        with recorder.hook():
+            cube = x @ x.T @ x
+        x = 1.5 * x - 0.5 * cube
+    return x
+
+
+@program
+def mlp_hook_products(recorder):
+    """Products in hooks that run inside of backward: an update as Muon's after a gradient is
+    accumulated, a low rank of the gradient of a hidden layer, and of a module's input."""
+    def update(parameter):
+        if parameter.ndim == 2:
+            with torch.no_grad():
+                parameter.sub_(orthogonal(recorder, parameter.grad), alpha=1e-3)
+
+    def low_rank(gradient):
+        with torch.no_grad(), recorder.hook():
+            return gradient @ basis @ basis.T
+
+    model, basis = perceptron(), torch.eye(64)[:, :48]
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(update)
+    model[0].register_forward_hook(lambda *a: a[2].register_hook(low_rank) and None)
+    model[2].register_full_backward_hook(lambda _, gradients, __: (low_rank(gradients[0]), ))
+    train(recorder, model, cross_entropy(), [torch.randn(16, 32)])
+
+
+class Deferred(torch.autograd.Function):
+    """A product whose weights' gradient is put off: nothing that autograd runs computes it."""
+    later = []
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return functional.linear(x, weight)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight = ctx.saved_tensors
+
+        def weights():
+            made = gradient.T @ x
+            weight.grad = made if weight.grad is None else weight.grad + made
+
+        Deferred.later.append(weights)
+        return gradient @ weight, None
+
+
+class DeferredLayer(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(outputs, inputs) / inputs**0.5)
+
+    def forward(self, x):
+        return Deferred.apply(x, self.weight).relu()
+
+
+@program
+def deferred_weights(recorder):
+    """Zero bubble: the weights' gradients are computed once the pipeline has nothing else to do,
+    outside of autograd."""
+    model = recorder.watch(nn.Sequential(DeferredLayer(32, 48), DeferredLayer(48, 40),
+                                         DeferredLayer(40, 24)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
+    x = torch.randn(16, 32, requires_grad=True)
+    with recorder.recording():
+        optimizer.zero_grad()
+        for _ in range(2):
+            out = model(x)
+            with recorder.phase("loss"):
+                value = out.square().mean()
+            value.backward()
+        with torch.no_grad(), recorder.phase("backward"):
+            while Deferred.later:
+                Deferred.later.pop(0)()
+        optimizer.step()
+
+
+@program
+def dual_pipe(recorder):
+    """DualPipe: layers of one micro-batch's backward pass run between layers of the next one's
+    forward pass, weights' gradients behind them. Each layer has a graph of its own."""
+    layers = [DeferredLayer(32, 48), DeferredLayer(48, 40), DeferredLayer(40, 24)]
+    optimizer = torch.optim.SGD([layer.weight for layer in layers], lr=1e-3, foreach=True)
+
+    def ahead(chunk, layer):
+        given = chunk[-1][1].detach().requires_grad_()
+        with recorder.phase("forward"):
+            chunk.append((given, layer(given)))
+
+    def back(chunk, gradient):
+        given, out = chunk.pop()
+        torch.autograd.backward(out, gradient)
+        with torch.no_grad(), recorder.phase("backward"):
+            while Deferred.later:
+                Deferred.later.pop(0)()
+        return given.grad
+
+    with recorder.recording():
+        optimizer.zero_grad()
+        before = None
+        for _ in range(3):
+            chunk, gradient = [(None, torch.randn(16, 32))], None
+            if before:
+                with recorder.phase("loss"):
+                    gradient = before[-1][1].detach() * (2 / before[-1][1].numel())
+            for layer in layers:
+                ahead(chunk, layer)
+                if before:
+                    gradient = back(before, gradient)
+            before = chunk
+        with recorder.phase("loss"):
+            gradient = before[-1][1].detach() * (2 / before[-1][1].numel())
+        while len(before) > 1:
+            gradient = back(before, gradient)
+        optimizer.step()
+
+
+@program
+def forward_mode(recorder):
+    """A loss of how much the network changes in one direction, by torch.func.jvp."""
+    from torch import func
+    model, x = recorder.watch(perceptron()), torch.randn(16, 32)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
+    with recorder.recording():
+        optimizer.zero_grad()
+        out, change = func.jvp(model, (x, ), (torch.ones_like(x), ))
+        with recorder.phase("loss"):
+            value = out.square().mean() + change.square().mean()
+        value.backward()
+        optimizer.step()
+
+
+@program
+def spectral_norm(recorder):
+    """Weights are divided by their largest singular value, which a power iteration without
+    gradients finds before each layer, the first one, too."""
+    norm = nn.utils.parametrizations.spectral_norm
+    model = nn.Sequential(norm(nn.Linear(32, 24)), nn.ReLU(), norm(nn.Linear(24, 10)))
+    train(recorder, model, cross_entropy(), [torch.randn(16, 32)], steps=2)
+
+
+@program
+def frozen_stem_without_ranges(recorder):
+    """Two frozen convolutions before trained ones of the same sizes, one with another stride;
+    only numbers tell what ran forward: from a trained norm on, which lies between."""
+    convolutions = stem()
+    model = nn.Sequential(convolutions[0], convolutions[1], nn.BatchNorm2d(4), convolutions[2],
+                          convolutions[3])
+    train(recorder, model, lambda out: out.square().mean(), [torch.randn(2, 4, 12, 12)])
 
 
 def gpt_step(recorder, fused=True, reentrant=None, cast=torch.float32, **options):

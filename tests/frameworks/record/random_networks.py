@@ -1,9 +1,9 @@
 """Networks made up by a seed: random operators, shapes, strides, groups, types, frozen layers,
-adapters, recurrent cells, sparse and vmapped parts; and random ways to train them: checkpointing
-with and without policies, micro-batches, teachers, target networks, graphs that are kept for
-several backward passes, gradients that are differentiated again. A network is a description (plain
-dicts and lists), so that a failure can be made smaller piece by piece and be recorded again
-later."""
+adapters, recurrent cells, sparse and vmapped parts, windows of attention, packed sequences,
+operators of the program's own, hooks; and random ways to train them: checkpointing with and without
+policies, micro-batches, teachers, target networks, graphs that are kept for several backward
+passes, gradients that are differentiated again. A network is a description (plain dicts and lists),
+so that a failure can be made smaller piece by piece and be recorded again later."""
 
 import contextlib
 import copy
@@ -81,8 +81,35 @@ def sequence_layer(pick, depth=0):
     return layer
 
 
+HOOKS = ["forward", "replaced", "backward", "tensor", "projected", "accumulated", "stepped"]
+
+
+def own_layer(pick, images):
+    """Attention that is not of all positions with all, sequences packed into one, and operators
+    that the program makes."""
+    kind = "own" if images else pick.choice(["own", "own", "window", "window", "documents",
+                                             "documents"])
+    layer = {"kind": kind, "out": pick.choice([4, 8, 12])}
+    if kind == "own":
+        layer["name"] = pick.choice(["function", "operator", "again", "ahead"])
+    else:
+        layer |= {"heads": pick.choice([1, 2]), "name": pick.choice({
+            "window": ["mask", "chunks", "band"], "documents": ["mask", "split_each", "padded"]
+        }[kind])}
+    return layer
+
+
 def describe(seed):
     pick = random.Random(seed)
+    description = describe_old(pick)
+    for _ in range(pick.choice([0, 0, 1, 2])):
+        description["layers"].insert(pick.randint(0, len(description["layers"])),
+                                     own_layer(pick, description["images"]))
+    return description | {"hooks": pick.sample(HOOKS, pick.choice([0, 0, 0, 1, 2]))}
+
+
+def describe_old(pick):
+    """What seeds gave first: what is drawn later comes behind it."""
     images = pick.random() < 0.6
     make = image_layer if images else sequence_layer
     inputs = ["plain", "plain", "gradient"] + (["normalised", "uint8"] if images else ["tokens"])
@@ -117,7 +144,7 @@ PLAIN = {
     "checkpoint": None, "dtype": "float32", "autocast": False, "micro_batches": 1,
     "optimizer": "SGD", "input": "plain", "channels_last": False, "steps": 1, "ranges": True,
     "stem": 0, "other": None, "outside": False, "passes": "one", "names": "emit_nvtx",
-    "evaluation": None}
+    "evaluation": None, "hooks": []}
 
 
 def smaller(description):
@@ -306,6 +333,160 @@ class Line(nn.Module):
         return self.inside(x.transpose(1, 2)).transpose(1, 2)
 
 
+class Heads(nn.Module):
+    """Attention of some positions with some, after one product and before another."""
+    def __init__(self, width, layer):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, layer["out"])
+        self.heads, self.name = layer["heads"], layer["name"]
+
+    def split(self, x):
+        return (part.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
+                for part in self.qkv(x).chunk(3, -1))
+
+    def joined(self, y):
+        return self.out(y.transpose(-3, -2).flatten(-2))
+
+
+class Window(Heads):
+    """Each position meets itself and the two before it: by a mask, in chunks of four, which meet
+    the chunk before, or by products with as many copies of keys and values."""
+    reach, chunk = 2, 4
+
+    def forward(self, x):
+        q, k, v = self.split(x)
+        return self.joined(getattr(self, self.name)(q, k, v))
+
+    def mask(self, q, k, v):
+        ones = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+        return functional.scaled_dot_product_attention(
+            q, k, v, attn_mask=ones.tril() & ones.triu(-self.reach))
+
+    def chunks(self, q, k, v):
+        extra = -q.shape[-2] % self.chunk
+        q, k, v = (functional.pad(part, (0, 0, 0, extra)).unflatten(-2, (-1, self.chunk))
+                   for part in (q, k, v))
+        k, v = (torch.cat([functional.pad(part, (0, 0, 0, 0, 1, 0))[..., :-1, :, :], part], -2)
+                for part in (k, v))
+        y = functional.scaled_dot_product_attention(q, k, v)
+        return y.flatten(-3, -2)[..., :y.shape[-3] * self.chunk - extra, :]
+
+    def band(self, q, k, v):
+        k, v = (functional.pad(part, (0, 0, self.reach, 0)).unfold(-2, self.reach + 1, 1)
+                for part in (k, v))
+        scores = torch.einsum("bhtc,bhtcw->bhtw", q, k).softmax(-1)
+        return torch.einsum("bhtw,bhtcw->bhtc", scores, v)
+
+
+class Documents(Heads):
+    """All sequences of the batch in one, without what pads them: each meets itself only, by a mask
+    or one by one, or all are padded again for attention."""
+    def forward(self, x):
+        batch, length = x.shape[:2]
+        lengths = [max(1, length - 2 * n) for n in range(batch)]
+        packed = torch.cat([one[:n] for one, n in zip(x, lengths)])
+        y = self.joined(getattr(self, self.name)(*self.split(packed[None]), lengths))[0]
+        return nn.utils.rnn.pad_sequence(y.split(lengths), batch_first=True)
+
+    def mask(self, q, k, v, lengths):
+        mask = torch.block_diag(*(torch.ones(n, n).tril() for n in lengths)).bool()
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    def split_up(self, lengths, *parts):
+        return zip(*(part.split(lengths, -2) for part in parts))
+
+    def split_each(self, q, k, v, lengths):
+        return torch.cat([functional.scaled_dot_product_attention(*part, is_causal=True)
+                          for part in self.split_up(lengths, q, k, v)], -2)
+
+    def padded(self, q, k, v, lengths):
+        q, k, v = (torch.cat([functional.pad(part, (0, 0, 0, max(lengths) - n))
+                              for part, n in zip(all_parts.split(lengths, -2), lengths)])
+                   for all_parts in (q, k, v))
+        mask = torch.stack([torch.arange(max(lengths)) < n for n in lengths])[:, None, None]
+        y = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return torch.cat([one[None, :, :n] for one, n in zip(y, lengths)], -2)
+
+
+class Multiply(torch.autograd.Function):
+    """A product with gradients of its own."""
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight = ctx.saved_tensors
+        gradient = gradient.to(x.dtype)
+        return gradient @ weight.t(), x.flatten(0, -2).t() @ gradient.flatten(0, -2)
+
+
+class Again(torch.autograd.Function):
+    """Two products, which run again in backward."""
+    phase = contextlib.nullcontext
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return (x @ weight).relu() @ weight.t()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight = ctx.saved_tensors
+        with torch.enable_grad():
+            x, weight = (one.detach().requires_grad_() for one in (x, weight))
+            with Again.phase():
+                y = (x @ weight).relu() @ weight.t()
+            return torch.autograd.grad(y, (x, weight), gradient.to(y.dtype))
+
+
+class Ahead(torch.autograd.Function):
+    """A loss beside the product; its gradients are computed with it, in forward."""
+    @staticmethod
+    def forward(ctx, x, weight):
+        y = (x @ weight).to(x.dtype)
+        ctx.save_for_backward(y @ weight.t(), x.flatten(0, -2).t() @ y.flatten(0, -2))
+        return y.square().sum() / 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return tuple(one * gradient for one in ctx.saved_tensors)
+
+
+@torch.library.custom_op("random::multiply", mutates_args=())
+def multiply(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return x @ weight
+
+
+@torch.library.custom_op("random::multiply_backward", mutates_args=())
+def multiply_backward(gradient: torch.Tensor, x: torch.Tensor,
+                      weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    gradient = gradient.to(x.dtype)
+    return gradient @ weight.t(), x.flatten(0, -2).t() @ gradient.flatten(0, -2)
+
+
+multiply.register_autograd(
+    lambda ctx, gradient: torch.ops.random.multiply_backward(gradient, *ctx.saved_tensors),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+
+
+class Own(nn.Module):
+    """By an operator that the program makes: a torch.autograd.Function or one of torch.library."""
+    def __init__(self, width, layer):
+        super().__init__()
+        self.weight, self.name = nn.Parameter(torch.randn(width, layer["out"])), layer["name"]
+
+    def forward(self, x):
+        rows = x.movedim(1, -1) if x.dim() == 4 else x
+        weight = self.weight.to(x.dtype)
+        if self.name == "ahead":
+            return x * (1 + 1e-3 * Ahead.apply(rows, weight))
+        y = {"function": Multiply.apply, "again": Again.apply,
+             "operator": torch.ops.random.multiply}[self.name](rows, weight)
+        return y.movedim(-1, 1) if x.dim() == 4 else y
+
+
 class First(nn.Module):
     def __init__(self, inside):
         super().__init__()
@@ -374,6 +555,9 @@ def module(layer, x):
         "packed": lambda: Packed(width, layer),
         "sparse": Graph,
         "vmapped": lambda: Vmapped(width, layer),
+        "window": lambda: Window(width, layer),
+        "documents": lambda: Documents(width, layer),
+        "own": lambda: Own(width, layer),
     }[kind]()
 
 
@@ -453,12 +637,53 @@ def checkpoint_parts(recorder, model, first, number, way):
         checkpointed(recorder, part, way is True, **options)
 
 
+def hook(recorder, model, kinds):
+    """Hooks that watch a network, or take part in its training."""
+    products = [part for part in model.modules() if isinstance(part, (nn.Linear, nn.Conv2d))]
+    middle, weight = products[len(products) // 2], products[-1].weight
+
+    def watching(module, _, out):
+        with torch.no_grad():
+            module.norm = out.float().norm()
+
+    def projected(gradient):
+        """On few directions, as with low-rank optimizers."""
+        flat = gradient.flatten(1)
+        with recorder.hook():
+            return (flat @ flat.t() @ flat).view_as(gradient)
+
+    def halve(parameter):
+        if parameter.grad is not None:
+            parameter.grad.mul_(0.5)
+
+    for kind in kinds:
+        if kind == "forward":
+            middle.register_forward_hook(watching)
+        elif kind == "replaced":
+            middle.register_forward_hook(lambda _, __, out: out * 2)
+        elif kind == "backward":
+            middle.register_full_backward_hook(lambda _, gradients, __: gradients)
+        elif kind in ("tensor", "projected") and weight.requires_grad:
+            weight.register_hook(projected if kind == "projected" else lambda g: g * 0.5)
+        elif kind == "accumulated":
+            for parameter in model.parameters():
+                if parameter.requires_grad:
+                    parameter.register_post_accumulate_grad_hook(halve)
+        elif kind == "stepped":
+            # The head's weights are updated in backward.
+            one = torch.optim.SGD([p for p in products[-1].parameters() if p.requires_grad] or
+                                  [nn.Parameter(torch.zeros(1))], lr=1e-3, foreach=True)
+            if weight.requires_grad:
+                weight.register_post_accumulate_grad_hook(lambda _: one.step())
+
+
 class Losses:
     """What is trained, by whichever other network."""
     def __init__(self, description, recorder):
         self.other, self.ranges = description["other"], description["ranges"]
         self.outside = description["outside"]
         self.recorder = recorder
+        Again.phase = lambda: recorder.phase("recompute")
         self.model = Network(description)
         self.another = copy.deepcopy(self.model).requires_grad_(False) if self.other else None
         if description["checkpoint"]:
@@ -467,6 +692,7 @@ class Losses:
             # Without ranges no report can know that it belongs to the forward pass.
             if isinstance(part, Taught) and not self.ranges and description["names"] == "emit_nvtx":
                 part.phase = lambda: recorder.phase("recompute" if recorder.engines else "other")
+        hook(recorder, self.model, description["hooks"])
         recorder.watch(self.model)
 
     def wanted(self):

@@ -1,31 +1,10 @@
-// CUPTI's other interfaces beside the range profiler: activity records, callbacks, subscribers.
+// CUPTI's other interfaces beside the range profiler: callbacks, subscribers.
 #include <atomic>
-#include <cstdlib>
 
 #include "probe.h"
 
 namespace probe {
 namespace {
-
-std::atomic<int> records{0};
-void CUPTIAPI give_buffer(uint8_t** buffer, size_t* size, size_t* most) {
-  *size = size_t{1} << 20;
-  *buffer = static_cast<uint8_t*>(std::aligned_alloc(8, *size));
-  *most = 0;
-}
-void CUPTIAPI take_buffer(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
-  CUpti_Activity* record = nullptr;
-  while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
-    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) ++records;
-  std::free(buffer);
-}
-void say_records(const char* what, int launches) {
-  const double each = microseconds_per_launch(launches, 10);
-  observe(cuptiActivityFlushAll(1), "cuptiActivityFlushAll");
-  say(std::string(what) + ": launch", each, "us");
-  say_count(std::string(what) + ": kernel records of " + std::to_string(launches),
-            records.exchange(0));
-}
 
 std::atomic<int> calls{0};
 void CUPTIAPI on_launch(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
@@ -49,22 +28,6 @@ void CUPTIAPI on_launch(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
 }
 
 }  // namespace
-
-void activity() {
-  observe(cuptiActivityRegisterCallbacks(give_buffer, take_buffer),
-          "cuptiActivityRegisterCallbacks");
-  observe(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable");
-  say_records("activity alone", 1000);
-  RangeWindows windows;
-  if (!windows.enable()) return;
-  for (const Metrics* metrics : {&kInstructions, &kHardware}) {
-    if (!windows.plan(*metrics) || !windows.open(256)) continue;
-    say_records((std::string("activity in a window of ") + metrics->front()).c_str(), 200);
-    say_count(std::string("ranges of 200 beside activity, ") + metrics->front(), windows.close());
-  }
-  say_records("activity after the windows", 1000);
-  windows.disable();
-}
 
 void callback() {
   microseconds_per_launch(

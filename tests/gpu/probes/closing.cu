@@ -1,6 +1,5 @@
-// From where a window can be closed: another thread than the launching one, a handler of exit().
+// Whether a window can be closed in a handler of exit().
 #include <cstdlib>
-#include <thread>
 
 #include "probe.h"
 
@@ -18,24 +17,6 @@ void say_closed(const char* what, RangeWindows& windows) {
 RangeWindows* at_exit = nullptr;
 
 }  // namespace
-
-void stop_on_other_thread() {
-  for (const bool with_context : {true, false}) {
-    RangeWindows windows;
-    if (!windows.enable() || !windows.plan(kInstructions) || !windows.open(16)) return;
-    for (int i = 1; i <= 4; ++i) launch(10 * i);
-    observe(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    CUcontext context = nullptr;
-    cuCtxGetCurrent(&context);
-    std::thread([&] {
-      if (with_context) cuCtxSetCurrent(context);
-      say_closed(with_context ? "closed on another thread with the context current"
-                              : "closed on another thread without a current context",
-                 windows);
-    }).join();
-    windows.disable();
-  }
-}
 
 void stop_at_exit() {
   at_exit = new RangeWindows;  // lives until the process ends

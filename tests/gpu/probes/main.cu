@@ -52,7 +52,6 @@ void machine() {
 int main(int count, char** arguments) {
   using namespace probe;
   const std::map<std::string, void (*)()> probes = {
-      {"activity", activity},
       {"beside_capture", beside_capture},
       {"callback", callback},
       {"capture_first_launch", capture_first_launch},
@@ -82,7 +81,6 @@ int main(int count, char** arguments) {
       {"sixteen_threads", sixteen_threads},
       {"sparsity", sparsity},
       {"stop_at_exit", stop_at_exit},
-      {"stop_on_other_thread", stop_on_other_thread},
       {"tensor_map", tensor_map},
       {"thread", thread},
       {"two_contexts", two_contexts},

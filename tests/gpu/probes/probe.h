@@ -23,7 +23,6 @@ inline int steps_of(const std::vector<double>& values) { return static_cast<int>
 double microseconds_per_launch(int launches, int steps);
 
 // Each asks one question, and prints what it saw.
-void activity();
 void beside_capture();
 void callback();
 void capture_first_launch();
@@ -53,7 +52,6 @@ void overlap();
 void sixteen_threads();
 void sparsity();
 void stop_at_exit();
-void stop_on_other_thread();
 void tensor_map();
 void thread();
 void two_contexts();

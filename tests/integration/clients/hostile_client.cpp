@@ -313,6 +313,47 @@ void many_threads(int count) {
   std::printf("%ld\n", usage.ru_maxrss);
 }
 
+// So many threads at once, with so many launches of 40 shapes each. Says when they are about to
+// begin and when all have launched, and waits each time for a line: their memory is looked at from
+// outside.
+void thread_memory(int count, int launches) {
+  const Gpu gpu(program);
+  const auto work = [&] {
+    gpu.use();
+    int n = 1;
+    float a = 2;
+    void* parameters[] = {&n, &a, const_cast<CUdeviceptr*>(&gpu.x),
+                          const_cast<CUdeviceptr*>(&gpu.y)};
+    const CUfunction axpy = gpu.function("axpy");
+    for (int i = 0; i < launches; ++i)
+      check(cuLaunchKernel(axpy, 1 + static_cast<unsigned>(i % 40), 1, 1, 32, 1, 1, 0, nullptr,
+                           parameters, nullptr),
+            "cuLaunchKernel");
+    Gpu::synchronize();
+  };
+  const auto wait_for_line = [](const char* moment) {
+    std::puts(moment);
+    std::fflush(stdout);
+    while (std::getchar() != '\n') {
+    }
+  };
+  work();  // what all threads share is there
+  wait_for_line("before");
+  pthread_barrier_t all{};
+  pthread_barrier_init(&all, nullptr, static_cast<unsigned>(count) + 1);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back([&] {
+      work();
+      pthread_barrier_wait(&all);
+      pthread_barrier_wait(&all);
+    });
+  pthread_barrier_wait(&all);
+  wait_for_line("after");
+  pthread_barrier_wait(&all);
+  for (std::thread& thread : threads) thread.join();
+}
+
 // The profiler's allocations fail from the start: the one after `after`, or it and all behind it.
 void no_memory(long after, bool onwards) {
   using client::ScarceMemory;
@@ -509,6 +550,8 @@ int main(int argc, char** argv) {
     runs_itself(number);
   else if (name == "many_threads")
     many_threads(number);
+  else if (name == "thread_memory" && argc > 3)
+    thread_memory(number, std::atoi(argv[3]));
   else if (name == "no_memory")
     no_memory(number, argc > 3);
   else if (name == "all_keys")

@@ -61,6 +61,13 @@ class Windows(Case):
         self.assertIn("counters.windows", codes)
         self.assert_whole()
 
+    def test_ranges_that_are_lost_without_an_error(self):
+        """Every seventh: windows that lack one are thrown away, and none is taken for another."""
+        codes = self.codes_of([*TRAINER, "--sleep-ms", 5], SIMGPU_FAULT="lose_ranges=7")
+        self.assertIn("counters.windows", codes)
+        self.assertGreater(self.report["recorders"][0]["windows_discarded"], 1)
+        self.assert_whole()
+
     def test_counters_that_are_busy_at_first(self):
         """For 300 ms; the first pause is 1 s, and the program runs for 3."""
         codes = self.codes_of([*TRAINER, "--sleep-ms", 250], SIMGPU_FAULT="hardware_busy_for=300")

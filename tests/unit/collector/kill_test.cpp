@@ -4,9 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <mutex>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "catch.h"
 #include "recording.h"
@@ -52,7 +55,58 @@ struct Shared {
   }
 }
 
+// What the file has so far, read while the writer's thread writes.
+class SeenSink : public test::MemorySink {
+ public:
+  struct Seen {
+    std::mutex lock;
+    std::string bytes;
+    uint64_t launches() {
+      const std::lock_guard held(lock);
+      return test::sums(test::read_trace(bytes)).launches;
+    }
+  };
+  explicit SeenSink(Seen& seen) : seen_(seen) {}
+  bool write(std::string_view packets) override {
+    const std::lock_guard held(seen_.lock);
+    seen_.bytes += packets;
+    return true;
+  }
+
+ private:
+  Seen& seen_;
+};
+
 }  // namespace
+
+// By a clock that stands still but for what the test says, so that no load of the machine shows.
+TEST_CASE("what was launched is in the file once the clock has gone on by as much as is promised") {
+  // docs/safety.md. A tally is looked at with each flush, and written where it is a second old.
+  constexpr std::pair<Level, uint64_t> kPromised[] = {{Level::kLaunches, 250'000'000},
+                                                      {Level::kTally, 1'000'000'000}};
+  for (const auto& [level, period_ns] : kPromised) {
+    SeenSink::Seen seen;
+    std::atomic<uint64_t> now{period_ns};
+    CollectorConfig config;
+    config.level = level;
+    test::Recording r(config, [&now] { return now.load(); });
+    r.start(std::make_unique<SeenSink>(seen));
+    ThreadState* const thread = r.collector.add_thread(1);
+    const KernelFunction* const kernel = r.function("kernel");
+    const StreamId stream = r.collector.add_stream(DeviceId{1}, 1, 1);
+    r.collector.flush();  // the next one is due a period later
+    for (uint64_t launches = 10; launches <= 30; launches += 10) {
+      for (int i = 0; i < 10; ++i) r.launch(*thread, *kernel, 1, stream);
+      CHECK(seen.launches() == launches - 10);
+      now += period_ns;
+      const auto give_up = Clock::now() + std::chrono::seconds(60);
+      while (seen.launches() != launches && Clock::now() < give_up)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      REQUIRE(seen.launches() == launches);
+    }
+    r.collector.close(EndReason::kExit);
+  }
+}
 
 TEST_CASE("a killed process leaves a readable, balanced trace that lacks at most its last second") {
   void* memory =

@@ -1,7 +1,11 @@
-// The launch path of a known signature allocates nothing and takes no lock: this program counts
-// every allocation and every lock of each thread.
+// The launch path of a known signature allocates nothing and takes no lock, and the writer
+// allocates nothing for a launch and its time: this program counts every allocation and every lock
+// of each thread. It also refuses memory, to containers that want to grow.
 #include <collector/collector.h>
 #include <collector/identity/fingerprint.h>
+#include <collector/writer/flat_table.h>
+#include <collector/writer/launch_merger.h>
+#include <collector/writer/ring_queue.h>
 #include <collector/writer/thread_state.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,9 +21,11 @@
 namespace {
 
 thread_local uint64_t allocations = 0, locks = 0;
+thread_local bool no_memory = false;
 
 void* counted(std::size_t size) {
   ++allocations;
+  if (no_memory) return nullptr;
   return std::malloc(size == 0 ? 1 : size);
 }
 
@@ -134,6 +140,37 @@ TEST_CASE("a known launch allocates nothing") {
   CHECK(program.thread.ring.dropped() != 0);  // a full ring neither
 }
 
+TEST_CASE("the writer allocates nothing for a launch and its time") {
+  LaunchMerger merger(true);
+  uint64_t timed = 0;
+  const LaunchMerger::Release out = [&timed](const LaunchMerger::Origin&, const TimedLaunch& one) {
+    timed += one.end_ns != 0 ? 1 : 0;
+  };
+  const LaunchMerger::Late late = [](const TallyRow&) {};
+  uint32_t correlation = 0;
+  const auto work = [&](int releases) {
+    for (int i = 0; i < releases; ++i) {
+      for (uint32_t launch = 0; launch < 1'000; ++launch) {
+        LaunchRecord record;
+        record.signature = SignatureId{1};
+        record.correlation = ++correlation;
+        const uint32_t stream = 1 + correlation % 3;
+        merger.launch({ThreadId{stream}, StreamId{stream}, DeviceId{1}}, record);
+      }
+      for (uint32_t id = correlation - 999; id <= correlation; ++id) {
+        const KernelTime time{id, 0, 10ULL * id, 10ULL * id + 5};
+        merger.times({&time, 1});
+      }
+      merger.release(4, false, out, late);
+    }
+  };
+  work(3);
+  const uint64_t warm = allocations;
+  work(50);
+  CHECK(allocations == warm);
+  CHECK(timed == correlation);
+}
+
 TEST_CASE("a step of known ranges and launches allocates nothing") {
   Program program;
   program.step(1);
@@ -205,3 +242,57 @@ TEST_CASE("the whole path of a measured signature takes no lock and allocates no
 }
 
 TEST_CASE("a thread that launches nothing is small") { CHECK(sizeof(ThreadState) <= 2'048); }
+
+TEST_CASE("a container that gets no memory to grow keeps what it holds") {
+  FlatTable<uint64_t> table;
+  RingQueue<uint64_t> queue;
+  constexpr uint32_t kMost = 1'000;
+  uint32_t in_table = 0, in_queue = 0;
+  const auto fill = [&] {
+    while (in_table < kMost) {
+      table.insert({in_table, 7}, in_table);
+      ++in_table;
+    }
+  };
+  const auto fill_queue = [&] {
+    while (in_queue < kMost) {
+      *queue.push_back().first = in_queue;
+      ++in_queue;
+    }
+  };
+  table.insert({in_table, 7}, in_table);
+  ++in_table;
+  *queue.push_back().first = in_queue;
+  ++in_queue;
+
+  bool table_refused = false, queue_refused = false;
+  no_memory = true;  // what is checked in between would need some
+  try {
+    fill();
+  } catch (const std::bad_alloc&) {
+    table_refused = true;
+  }
+  try {
+    fill_queue();
+  } catch (const std::bad_alloc&) {
+    queue_refused = true;
+  }
+  no_memory = false;
+  REQUIRE(table_refused);
+  REQUIRE(queue_refused);
+
+  const auto check = [&] {
+    REQUIRE(table.size() == in_table);
+    for (uint32_t i = 0; i < in_table; ++i) {
+      auto* const entry = table.find({i, 7});
+      REQUIRE(entry != nullptr);
+      REQUIRE(entry->value == i);
+    }
+    REQUIRE(queue.size() == in_queue);
+    for (uint32_t i = 0; i < in_queue; ++i) REQUIRE(queue[i] == i);
+  };
+  check();
+  fill();  // with memory again
+  fill_queue();
+  check();
+}

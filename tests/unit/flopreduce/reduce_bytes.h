@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -12,14 +13,17 @@
 #include "writers/writers.h"
 
 namespace flopinj::reduce {
-std::vector<Section> report_sections(const Report&);  // sections/sections.h
-}
+// Of sections/sections.h, whose names are short ones.
+std::vector<Section> report_sections(const Report&);
+std::vector<Table> report_tables(const Report&);
+}  // namespace flopinj::reduce
 
 namespace flopinj::test {
 
 inline reduce::Report reduce_bytes(const std::vector<std::string>& traces,
                                    reduce::ReduceOptions options = {}) {
   options.choose_copies = reduce::most_complete;
+  options.flop_over_time = true;
   reduce::Reducer reducer(std::move(options));
   int number = 0;
   for (const auto& bytes : traces)
@@ -53,8 +57,14 @@ inline Merged merge_bytes(const std::vector<Named>& inputs) {
 
 inline std::string json_text_of(const reduce::Report& report) {
   std::ostringstream out;
-  reduce::write_json(out, reduce::report_json(report));
+  reduce::write_json(out, reduce::report_tables(report));
   return out.str();
+}
+
+inline nlohmann::ordered_json json_of(std::span<const reduce::Table> tables) {
+  std::ostringstream out;
+  reduce::write_json(out, tables);
+  return nlohmann::ordered_json::parse(out.str());
 }
 
 inline nlohmann::json json_of(const reduce::Report& report) {
@@ -77,6 +87,10 @@ inline nlohmann::json timeless_json_of(const reduce::Report& report) {
   for (auto& process : json["processes"]) process.erase("files");
   for (auto& damage : json["damage"]) damage.erase("file");
   std::sort(json["damage"].begin(), json["damage"].end());
+  auto& screen = json["screen"];
+  screen.erase(std::remove_if(screen.begin(), screen.end(),
+                              [](const auto& row) { return row["part"] == "warning"; }),
+               screen.end());
   for (auto& row : json["notices"]) {  // "FILE: the trace was not closed ..."
     const std::string text = row["notice"];
     const size_t name = text.find(" not closed");

@@ -161,6 +161,36 @@ TEST_CASE("buffers left behind have a bound, past which they count as held") {
   CHECK(held.different() == 10);
 }
 
+// As docs/safety.md says. Nothing is written into them here, so they are addresses only.
+TEST_CASE("CUPTI holds 256 MiB at a time, and 16,384 buffers stay behind") {
+  ActivityBuffers::Limits limits;
+  CHECK(limits.buffer_bytes == size_t{1} << 20);
+  {
+    ActivityBuffers buffers(limits, true);
+    Held held(buffers);
+    while (held.take().data != nullptr) REQUIRE(held.data.size() <= 256);
+    CHECK(buffers.held_bytes() == size_t{256} << 20);
+  }
+  limits.buffer_bytes = 4'096;
+  limits.most_bytes = 256 * limits.buffer_bytes;
+  ActivityBuffers buffers(limits, true);
+  Held held(buffers);
+  for (size_t behind = 0; behind < 16'384; behind += 256) {
+    CHECK(buffers.left() == behind);
+    while (held.take().data != nullptr) {
+    }
+    buffers.recording_ended(true);
+  }
+  CHECK(held.take().data != nullptr);
+  const uint64_t before = buffers.shortages();
+  while (held.take().data != nullptr) {
+  }
+  CHECK(buffers.shortages() == before + 1);
+  buffers.recording_ended(true);
+  CHECK(buffers.left() == 16'384);
+  CHECK(held.take().data == nullptr);  // times are missing from here on
+}
+
 TEST_CASE("a buffer that was not given out is left alone") {
   ActivityBuffers buffers(kSmall, true);
   uint8_t other[8];

@@ -1,55 +1,76 @@
-// What is learned of handles, and how parameters are handed over, without a driver: handles are
-// numbers here.
+// What is learned of handles, and how parameters are handed over: handles are numbers here.
 #include <injector/handles/kernel_handles.h>
 #include <injector/vendor/launch_calls.h>
 
+#include <string>
 #include <vector>
 
 #include "catch.h"
 
 using namespace flopinj;
-using Kind = KernelHandles::Kind;
 
 namespace {
 
 CUfunction function(uintptr_t n) { return reinterpret_cast<CUfunction>(n); }
 CUkernel kernel(uintptr_t n) { return reinterpret_cast<CUkernel>(n); }
+const void* const kModule = reinterpret_cast<const void*>(uintptr_t{100});
+const void* const kLibrary = reinterpret_cast<const void*>(uintptr_t{200});
+
+struct Handles {
+  KernelHandles known;
+  bool give(const void* owner, CUfunction handle, const char* name) {
+    return known.learn({.owner = owner, .handles = &handle, .count = 1, .name = name});
+  }
+  void give_function_of(CUkernel of, CUfunction handle) {
+    known.learn({.handles = &handle, .count = 1, .kernel = of});
+  }
+  bool is(CUfunction handle, const void* owner, const std::string& name) const {
+    const KernelHandles::Given given = known.find(handle);
+    return given.owner == owner && given.name == name;
+  }
+};
 
 }  // namespace
 
-TEST_CASE("a handle is what the last call that gave it says") {
-  KernelHandles handles;
-  const CUfunction functions[] = {function(1), function(2), nullptr};
-  const CUkernel kernels[] = {kernel(2), kernel(3)};
-  CHECK(handles.kind(function(1)) == Kind::kUnknown);
-  CHECK(handles.learn({functions, nullptr, 3}));
-  CHECK(handles.kind(function(2)) == Kind::kFunction);
-  CHECK(handles.learn({nullptr, kernels, 2}));  // 2 came back as a kernel
-  CHECK(handles.kind(function(1)) == Kind::kFunction);
-  CHECK(handles.kind(function(2)) == Kind::kKernel);
-  CHECK(handles.kind(function(3)) == Kind::kKernel);
-  CHECK(handles.kind(nullptr) == Kind::kUnknown);
+TEST_CASE("a handle has the name and the owner of the last call that gave it") {
+  Handles handles;
+  CHECK(handles.is(function(1), nullptr, ""));
+  handles.give(kModule, function(1), "one");
+  CHECK(handles.is(function(1), kModule, "one"));
+  handles.give(kLibrary, function(1), "other");  // it came back
+  CHECK(handles.is(function(1), kLibrary, "other"));
+  CHECK(handles.is(function(2), nullptr, ""));
 }
 
-TEST_CASE("a handle that is repeated from the program says nothing against what is known") {
-  KernelHandles handles;
-  const CUkernel kernels[] = {kernel(5)};
-  const CUfunction cast[] = {function(5), function(6)};
-  CHECK(handles.learn({nullptr, kernels, 1}));
-  CHECK(handles.learn({cast, nullptr, 2, true}));
-  CHECK(handles.kind(function(5)) == Kind::kKernel);
-  CHECK(handles.kind(function(6)) == Kind::kFunction);
+TEST_CASE("handles that come many in one call have an owner, and a name once it is asked for") {
+  Handles handles;
+  const CUkernel many[] = {kernel(1), nullptr, kernel(3)};
+  handles.known.learn({.owner = kLibrary, .handles = many, .count = 3});
+  CHECK(handles.is(function(3), kLibrary, ""));
+  CHECK(handles.is(nullptr, nullptr, ""));
+  handles.give(nullptr, function(3), "three");
+  CHECK(handles.is(function(3), kLibrary, "three"));
+  CHECK(handles.is(function(1), kLibrary, ""));
+}
+
+TEST_CASE(
+    "the function of a kernel is what the kernel is, and owned by it where nothing is known") {
+  Handles handles;
+  handles.give(kLibrary, function(1), "one");
+  handles.give_function_of(kernel(1), function(2));
+  CHECK(handles.is(function(2), kLibrary, "one"));
+  handles.give_function_of(kernel(7), function(8));
+  CHECK(handles.is(function(8), kernel(7), ""));
 }
 
 TEST_CASE("handles beyond the bound are told, and what comes then is known") {
-  KernelHandles handles;
+  Handles handles;
   std::vector<CUfunction> many;
   for (uintptr_t i = 1; i <= 1U << 18; ++i) many.push_back(function(i));
-  CHECK(handles.learn({many.data(), nullptr, many.size()}));
-  const CUfunction more[] = {function(1U << 20)};
-  CHECK_FALSE(handles.learn({more, nullptr, 1}));
-  CHECK(handles.kind(more[0]) == Kind::kFunction);
-  CHECK(handles.kind(many[0]) == Kind::kUnknown);
+  CHECK(handles.known.learn({.owner = kModule, .handles = many.data(), .count = many.size()}));
+  CHECK_FALSE(handles.give(kModule, function(1U << 20), "more"));
+  CHECK(handles.is(function(1U << 20), kModule, "more"));
+  CHECK(handles.is(many[0], nullptr, ""));
 }
 
 TEST_CASE("parameters that are handed over as one buffer are found in any order, with their size") {

@@ -28,7 +28,8 @@ struct Program {
   uint64_t recorded() const { return gpu.collector.launches_made(); }
   // CUPTI's record of a kernel of that call.
   void ran(const PlayedGpu::Call& call, uint64_t node = 0) {
-    const KernelTime time{call.correlation, node, 1'000, 2'000};
+    const uint64_t now = gpu.edge.now_ns();
+    const KernelTime time{call.correlation, node, now, now + 1'000};
     gpu.collector.times({&time, 1});
   }
   test::Sums sums() { return test::sums(test::read_trace(gpu.trace())); }
@@ -155,9 +156,6 @@ TEST_CASE("launches on several devices by one call have no time: it may be of an
 // CUPTI gave its nodes no ids, so that a time may be of either.
 TEST_CASE("a kernel has no time that may be of one which is left out of the same graph") {
   Program program({true, "kernel_1"});
-  program.gpu.edge.cuda.FuncGetName = [](const char** name, CUfunction function) {
-    return *name = function == kernel_handle(1) ? "kernel_1" : "kernel_2", CUDA_SUCCESS;
-  };
   CUgraphExec exec = kExec;
   for (const uintptr_t number : {1, 2}) {
     program.launch();  // gives its handle
@@ -179,6 +177,24 @@ TEST_CASE("a kernel has no time that may be of one which is left out of the same
   const test::Sums sums = program.sums();
   CHECK(sums.launches == 1);
   CHECK(sums.timed == 0);
+}
+
+TEST_CASE("streams are asked for green contexts once the program has made one, and not before") {
+  static int asked;
+  asked = 0;
+  Program program;
+  program.gpu.edge.cuda.StreamGetGreenCtx = [](CUstream, CUgreenCtx* green) {
+    ++asked;
+    return *green = nullptr, CUDA_SUCCESS;
+  };
+  program.make(program.launch());
+  CHECK(asked == 0);
+  program.make(
+      program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuGreenCtxCreate, cuGreenCtxCreate_params{}));
+  const cuLaunchKernel_params on_other{
+      program.kernel.parameters.f, 1, 1, 1, 32, 1, 1, 0, kStream, {}, {}};
+  program.make(program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, on_other, "kernel_1"));
+  CHECK(asked > 0);
 }
 
 TEST_CASE("a launch into a stream under capture is a node, and no launch") {

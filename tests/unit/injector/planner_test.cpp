@@ -1,8 +1,12 @@
 // Plans of devices, made on a thread of their own, by a CUPTI that the test plays.
 #include <injector/counters/profiler/planner.h>
 
+#include <algorithm>
 #include <chrono>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "catch.h"
 #include "unit/injector/played_gpu.h"
@@ -15,17 +19,28 @@ namespace {
 
 std::atomic<uint32_t> g_host_objects{0}, g_ended{0};
 std::atomic<bool> g_held_up{false};
+std::vector<const uint8_t*> g_images;  // given to host objects, in turn
+std::set<std::string> g_lacking;       // metrics that cannot be configured
 
 struct Scene {
   Scene() {
     g_host_objects = g_ended = 0;
+    g_images.clear();
+    g_lacking.clear();
     g_held_up = false;
     gpu.edge.cupti.ProfilerHostInitialize = [](CUpti_Profiler_Host_Initialize_Params* p) {
       ++g_host_objects;
+      g_images.push_back(p->pCounterAvailabilityImage);
       while (g_held_up) std::this_thread::sleep_for(1ms);
       p->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(uintptr_t{1});
       return CUPTI_SUCCESS;
     };
+    gpu.edge.cupti.ProfilerHostConfigAddMetrics =
+        [](CUpti_Profiler_Host_ConfigAddMetrics_Params* p) {
+          for (size_t i = 0; i < p->numMetrics; ++i)
+            if (g_lacking.contains(p->ppMetricNames[i])) return CUPTI_ERROR_INVALID_PARAMETER;
+          return CUPTI_SUCCESS;
+        };
     gpu.edge.cupti.ProfilerHostDeinitialize = [](CUpti_Profiler_Host_Deinitialize_Params*) {
       return ++g_ended, CUPTI_SUCCESS;
     };
@@ -53,6 +68,56 @@ TEST_CASE("a plan is made once for all devices of a chip") {
   REQUIRE(scene.planner.plan(1) != nullptr);
   CHECK(g_host_objects == made);
   CHECK(scene.planner.plan(1)->groups.data() == scene.planner.plan(0)->groups.data());
+}
+
+TEST_CASE("devices of a chip that have other counters have plans of their own") {
+  Scene scene;
+  std::vector<uint32_t> asked;
+  scene.planner.set_availability([&](uint32_t ordinal) {
+    asked.push_back(ordinal);
+    return ordinal == 0 ? std::vector<uint8_t>() : std::vector<uint8_t>{uint8_t{7}, 8, 9};
+  });
+  for (uint32_t ordinal = 0; ordinal < 3; ++ordinal) {
+    scene.planner.device_seen(ordinal);
+    scene.planner.wait(ordinal, 20'000);
+    REQUIRE(scene.planner.plan(ordinal) != nullptr);
+  }
+  CHECK(asked == std::vector<uint32_t>{0, 1, 2});
+  const auto groups_of = [&](uint32_t ordinal) {
+    return scene.planner.plan(ordinal)->groups.data();
+  };
+  CHECK(groups_of(0) != groups_of(1));
+  CHECK(groups_of(1) == groups_of(2));
+  REQUIRE(g_images.size() == 2 * scene.planner.plan(0)->groups.size());
+  for (size_t i = 0; i < g_images.size(); ++i) {
+    if (i < g_images.size() / 2) {
+      CHECK(g_images[i] == nullptr);
+    } else {
+      REQUIRE(g_images[i] != nullptr);  // there still, as long as the host objects are
+      CHECK((g_images[i][0] == 7 && g_images[i][2] == 9));
+    }
+  }
+}
+
+TEST_CASE("of optional metrics those that cannot be read leave their group, and it says so") {
+  using Names = std::vector<std::string>;
+  const auto lacking = GENERATE(Names{"dram__bytes_read.sum"},
+                                Names{"dram__bytes_read.sum", "dram__bytes_write.sum"});
+  Scene scene;
+  g_lacking = {lacking.begin(), lacking.end()};
+  scene.planner.device_seen(0);
+  scene.planner.wait(0, 20'000);
+  REQUIRE(scene.planner.plan(0) != nullptr);
+  Names expected = metric_plan_for("GH100").front().metrics;
+  std::erase_if(expected, [](const std::string& metric) { return g_lacking.contains(metric); });
+  const MetricGroupPlan& screening = scene.planner.plan(0)->groups.front()->plan;
+  CHECK(screening.name == "screening");
+  CHECK(screening.metrics == expected);
+  scene.stopped = scene.planner.stop();
+  const std::string trace = scene.gpu.trace();
+  CHECK(trace.find("counters.lacking") != std::string::npos);
+  CHECK(trace.find("without " + lacking.front()) != std::string::npos);
+  CHECK(trace.find("metric group screening cannot be measured") == std::string::npos);
 }
 
 TEST_CASE("a device that CUPTI does not support has no plan, and waiting for it ends") {

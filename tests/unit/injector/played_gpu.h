@@ -42,6 +42,7 @@ class PlayedGpu {
     std::string kernel_name{};
     bool measured = false;                            // each of them: mode full
     uint64_t (*clock_ns)() noexcept = host_clock_ns;  // the program's
+    double budget = MeasuringBudget::kUnlimited;
   };
   PlayedGpu() : PlayedGpu(Recorded{}) {}
   explicit PlayedGpu(const Recorded& recorded) : collector(config(recorded), hooks()) {
@@ -117,6 +118,18 @@ class PlayedGpu {
     callback_(user_, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
   }
 
+  // The driver loads a module, or unloads it, whose code CUPTI shows.
+  void module(CUpti_CallbackIdResource id, uint32_t number, const std::string& image) {
+    CUpti_ModuleResourceData shown{};
+    shown.moduleId = number;
+    shown.pCubin = image.data();
+    shown.cubinSize = image.size();
+    CUpti_ResourceData data{};
+    data.context = the_context();
+    data.resourceDescriptor = &shown;
+    callback_(user_, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+  }
+
   void destroy_context(CUcontext context) {
     resource(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, static_cast<CUstream>(nullptr), context);
   }
@@ -187,7 +200,7 @@ class PlayedGpu {
     config.expect_times = recorded.timed;
     config.kernel_name = recorded.kernel_name;
     config.scheduler.every_launch = recorded.measured;
-    config.scheduler.budget = 0;
+    config.scheduler.budget = recorded.budget;
     return config;
   }
 
@@ -303,9 +316,6 @@ class PlayedGpu {
   static void play_driver(CudaApi& cuda) {
     cuda.CtxPushCurrent = [](CUcontext) { return CUDA_SUCCESS; };
     cuda.CtxPopCurrent = [](CUcontext*) { return CUDA_SUCCESS; };
-    cuda.FuncGetAttribute = [](int* value, CUfunction_attribute, CUfunction) {
-      return *value = 32, CUDA_SUCCESS;
-    };
     cuda.MemGetInfo = [](size_t* free, size_t* total) {
       return *free = *total = size_t{1} << 34, CUDA_SUCCESS;
     };

@@ -284,6 +284,137 @@ TEST_CASE("instructions of a kernel that was not patched are no count; its count
   CHECK(samples[true] == (loads_module ? 0 : 1));
 }
 
+TEST_CASE(
+    "while a window is tried out launches that must not be instrumented wait, others do not") {
+  Program program({.budget = 0.5});
+  PlayedGpu& gpu = program.gpu;
+  static std::atomic<bool> trying, held;
+  static std::thread::id launcher;
+  static CUptiResult(CUPTIAPI * start)(CUpti_RangeProfiler_Start_Params*);
+  trying = false;
+  held = true;
+  start = gpu.edge.cupti.RangeProfilerStart;
+  gpu.edge.cupti.RangeProfilerStart = [](CUpti_RangeProfiler_Start_Params* p) {
+    trying = trying || std::this_thread::get_id() != launcher;
+    while (trying && held) std::this_thread::sleep_for(1ms);
+    return start(p);
+  };
+  // One kernel again and again: once it is screened it is to be instrumented.
+  std::thread launches([&] {
+    launcher = std::this_thread::get_id();
+    PlayedGpu::Launch again;
+    gpu.prepare(again);
+    for (uint32_t i = 0; i < 64; ++i) {
+      again.call.correlation = 1'000'000 + i;
+      gpu.enter(again.call);
+      gpu.run();
+      gpu.exit(again.call);
+    }
+  });
+  REQUIRE(comes_true([] { return trying.load(); }, 20s));
+  PlayedGpu::Launch plain, tight;
+  gpu.prepare(plain);
+  gpu.prepare(tight);
+  tight.parameters.blockDimX = 1024;
+  std::atomic<bool> entered{false};
+  const auto began = std::chrono::steady_clock::now();
+  std::thread waits([&] {
+    gpu.enter(tight.call);
+    entered = true;
+    gpu.exit(tight.call);
+  });
+  std::thread([&] {  // does not wait for the end of the trial
+    gpu.enter(plain.call);
+    gpu.exit(plain.call);
+  })
+      .join();
+  std::this_thread::sleep_for(20ms);
+  const bool before = entered;
+  // Who waits for the lock does so for 2 s at most.
+  if (std::chrono::steady_clock::now() - began < 1500ms) CHECK_FALSE(before);
+  held = false;
+  waits.join();
+  launches.join();
+  CHECK(gpu.trace().find("counters.costly") == std::string::npos);
+}
+
+TEST_CASE("which counters a device has is asked once, with its context, before the first window") {
+  const bool refused = GENERATE(false, true);
+  Program program;
+  PlayedGpu& gpu = program.gpu;
+  static std::atomic<uint32_t> asked, enabled_before;
+  static bool refuses;
+  asked = enabled_before = 0;
+  refuses = refused;
+  gpu.edge.cupti.ProfilerGetCounterAvailability =
+      [](CUpti_Profiler_GetCounterAvailability_Params* p) {
+        CHECK(p->ctx == PlayedGpu::the_context());
+        enabled_before += PlayedGpu::played()->enabled;
+        if (p->pCounterAvailabilityImage == nullptr) ++asked;
+        return p->counterAvailabilityImageSize = 3,
+               refuses ? CUPTI_ERROR_HARDWARE_BUSY : CUPTI_SUCCESS;
+      };
+  gpu.resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUstream{});
+  CHECK(program.launch());
+  gpu.resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUstream{}, PlayedGpu::other_context());
+  CHECK(program.launch());
+  CHECK(asked == 1);
+  CHECK(enabled_before == 0);
+  // A refusal is not one of counters.
+  CHECK(gpu.trace().find("counters.") == std::string::npos);
+}
+
+TEST_CASE("a context that is destroyed while it is asked for its counters does not wait for long") {
+  Program program;
+  PlayedGpu& gpu = program.gpu;
+  static std::atomic<bool> asking, held;
+  asking = false;
+  held = true;
+  gpu.edge.cupti.ProfilerGetCounterAvailability =
+      [](CUpti_Profiler_GetCounterAvailability_Params*) {
+        asking = true;
+        const auto give_up = std::chrono::steady_clock::now() + 20s;
+        while (held && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(1ms);
+        return CUPTI_ERROR_INVALID_CONTEXT;
+      };
+  gpu.resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUstream{});
+  while (!asking) std::this_thread::sleep_for(1ms);
+  gpu.destroy_context(PlayedGpu::the_context());  // returns while CUPTI has not
+  CHECK(held);
+  held = false;
+  gpu.resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUstream{});
+  CHECK(program.launch());
+}
+
+TEST_CASE("where a context is gone before it could be asked the plan is made without its word") {
+  Program program;
+  PlayedGpu& gpu = program.gpu;
+  static std::atomic<bool> held, planned;
+  static std::atomic<uint32_t> asked;
+  held = true;
+  planned = false;
+  asked = 0;
+  gpu.edge.cupti.ProfilerDeviceSupported = [](CUpti_Profiler_DeviceSupported_Params* p) {
+    while (held) std::this_thread::sleep_for(1ms);
+    return p->isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED, CUPTI_SUCCESS;
+  };
+  gpu.edge.cupti.ProfilerGetCounterAvailability =
+      [](CUpti_Profiler_GetCounterAvailability_Params*) {
+        return ++asked, CUPTI_ERROR_INVALID_CONTEXT;
+      };
+  gpu.edge.cupti.ProfilerHostInitialize = [](CUpti_Profiler_Host_Initialize_Params* p) {
+    planned = true;
+    p->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(uintptr_t{1});
+    return CUPTI_SUCCESS;
+  };
+  gpu.resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUstream{});
+  gpu.destroy_context(PlayedGpu::the_context());
+  held = false;
+  CHECK(comes_true([] { return planned.load(); }, 20s));
+  CHECK(program.launch());
+  CHECK(asked == 0);
+}
+
 TEST_CASE("where all was measured nothing is said") {
   Program program;
   for (int i = 0; i < 8; ++i) {

@@ -31,7 +31,7 @@ def arguments(command):
 def sources_of(entry):
     """What is compiled: a source, or those that CMake has put together in one."""
     source = Path(entry["directory"], entry["file"]).resolve()
-    if source.parent.name != "Unity":
+    if "Unity" not in source.parts:
         return [source]
     return [Path(name) for name in re.findall(r'#include "(/[^"]*)"', source.read_text())]
 

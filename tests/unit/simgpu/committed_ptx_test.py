@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 # With -fmad=false each operation of the source is one of the text, and counts as it is written.
 SOURCES = {
+    "tests/data/cubins/shared.cu": ["-arch=compute_75"],
     "tests/integration/clients/client_kernels.cu": ["-arch=compute_80", "-fmad=false"],
     "tests/integration/clients/collective_kernels.cu": ["-arch=compute_80"],
     "tests/integration/injector/conditional_kernels.cu": ["-arch=compute_75", "-rdc=true"],

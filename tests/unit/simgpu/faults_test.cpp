@@ -47,6 +47,29 @@ TEST_CASE("the list has one fault a line, and the parser takes each of them") {
   CHECK(faults > 15);
 }
 
+TEST_CASE("the table in docs/safety.md has the left-overs of the list, in its order") {
+  std::string wanted;
+  for (const simgpu::LeftOver& row : simgpu::left_overs()) {
+    std::string functions(row.functions);
+    for (size_t at = 0; (at = functions.find(' ', at)) != std::string::npos; at += 4)
+      functions.replace(at, 1, "`, `");
+    wanted +=
+        "- `" + functions + "`: " + std::string(row.when) + "; " + std::string(row.why) + ". ";
+  }
+  std::ifstream file(SAFETY);
+  std::string words, safety;
+  while (file >> words) safety += words + " ";
+  CHECK(safety.find(wanted + "#") != std::string::npos);  // the next heading
+}
+
+TEST_CASE("in a callback functions that synchronise and left-overs are allowed, and no others") {
+  CHECK(simgpu::allowed_in_callback("cuCtxSynchronize_v2"));
+  CHECK(simgpu::allowed_in_callback("cuStreamIsCapturing_ptsz"));
+  CHECK(simgpu::allowed_in_callback("cuMemGetInfo_v2"));
+  CHECK_FALSE(simgpu::allowed_in_callback("cuFuncGetAttribute"));
+  CHECK_FALSE(simgpu::allowed_in_callback("cuEvent"));
+}
+
 TEST_CASE("the table in the README has the faults of the list, in its order") {
   std::istringstream list(simgpu::list_of_faults());
   std::string wanted;

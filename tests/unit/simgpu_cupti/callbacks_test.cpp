@@ -170,7 +170,7 @@ TEST_CASE("resources and synchronization are called back with their data") {
   const CUcontext context = FakeDriver::context(1);
   driver.context_created(driver.self, context, 1, 0);
   driver.stream_created(driver.self, context, FakeDriver::stream(5), 5);
-  const simgpu::ModuleInfo module{42, "cubin", 5};
+  const simgpu::ModuleInfo module{42, "cubin", 5, 1};
   driver.module_loaded(driver.self, context, &module);
   simgpu::GraphInfo graph{};
   graph.node = reinterpret_cast<CUgraphNode>(2);

@@ -63,7 +63,7 @@ uint32_t FakeDriver::call(uint32_t cbid, const char* name, const void* params,
 void FakeDriver::load_module(uint32_t id) {
   const simgpu::Observer* observer = observer_;
   if (observer == nullptr) return;
-  const simgpu::ModuleInfo info{id, nullptr, 0};
+  const simgpu::ModuleInfo info{id, nullptr, 0, 1};
   observer->module_loaded(observer->self, context(1), &info);
 }
 
@@ -100,7 +100,7 @@ const simgpu::Driver* fake_driver_table() {
           FakeDriver::get().in_session_.erase(context);
       },
       []() -> uint64_t { return 123456789; }, [](uint64_t) {}, [] { return 13000; },
-      [] { return 1; }, [](int) { return "GH100"; },
+      [] { return 1; }, [](int) { return "GH100"; }, [] { return FakeDriver::context(1); },
       // Contexts 1 to 9 exist, and so do streams 1 to 9; 0 is the default stream, with id 7.
       [](CUcontext context) -> uint32_t {
         const auto number = reinterpret_cast<uintptr_t>(context);

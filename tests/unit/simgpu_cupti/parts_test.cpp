@@ -13,12 +13,13 @@ using simgpu::Count;
 using simgpu::KernelRun;
 
 TEST_CASE("versions are told by release or by API number") {
+  CHECK(parse_version("12.1") == 18);
   CHECK(parse_version("12.6") == 24);
   CHECK(parse_version("12.9.1") == 28);
   CHECK(parse_version("13.0") == 130000);
   CHECK(parse_version("26") == 26);
   CHECK(parse_version("130100") == 130100);
-  for (const char* text : {"", "12.5", "23", "29", "129999", "thirteen", "24x"})
+  for (const char* text : {"", "12.5", "17", "29", "129999", "thirteen", "24x"})
     CHECK(parse_version(text) == 0);
 }
 

@@ -5,11 +5,12 @@ CUptiResult initialize_profiler() {
   return cuptiProfilerInitialize(&params);
 }
 
-HostPlan::HostPlan(const Metrics& metrics, const char* chip) {
+HostPlan::HostPlan(const Metrics& metrics, const char* chip, const uint8_t* availability) {
   CUpti_Profiler_Host_Initialize_Params create{};
   create.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE;
   create.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
   create.pChipName = chip;
+  create.pCounterAvailabilityImage = availability;
   result = cuptiProfilerHostInitialize(&create);
   host = create.pHostObject;
   if (result != CUPTI_SUCCESS) return;
@@ -172,5 +173,18 @@ std::vector<double> RangeClient::values(const HostPlan& plan, const Metrics& met
   params.numMetrics = metrics.size();
   params.pMetricValues = result.data();
   if (cuptiProfilerHostEvaluateToGpuValues(&params) != CUPTI_SUCCESS) result.clear();
+  return result;
+}
+
+CUptiResult counter_availability(CUcontext context, std::vector<uint8_t>& image) {
+  CUpti_Profiler_GetCounterAvailability_Params params{};
+  params.structSize = CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE;
+  params.ctx = context;
+  CUptiResult result = cuptiProfilerGetCounterAvailability(&params);
+  if (result != CUPTI_SUCCESS) return result;
+  image.assign(params.counterAvailabilityImageSize, 0);
+  params.pCounterAvailabilityImage = image.data();
+  result = cuptiProfilerGetCounterAvailability(&params);
+  image.resize(params.counterAvailabilityImageSize);
   return result;
 }

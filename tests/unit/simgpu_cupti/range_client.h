@@ -39,7 +39,8 @@ inline Metrics operator+(Metrics a, const Metrics& b) {
 // A profiler host object and the configuration image of some metrics.
 class HostPlan {
  public:
-  explicit HostPlan(const Metrics& metrics, const char* chip = "GH100");
+  explicit HostPlan(const Metrics& metrics, const char* chip = "GH100",
+                    const uint8_t* availability = nullptr);
   ~HostPlan();
   HostPlan(const HostPlan&) = delete;
   HostPlan& operator=(const HostPlan&) = delete;
@@ -77,3 +78,5 @@ class RangeClient {
 };
 
 CUptiResult initialize_profiler();
+// Null: of the current context. `image` gets the size that it needs.
+CUptiResult counter_availability(CUcontext context, std::vector<uint8_t>& image);

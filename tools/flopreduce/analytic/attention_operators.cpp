@@ -140,17 +140,29 @@ Formula flash_attention(const OperatorCall& call, const OperatorRow& row) {
   return attention(call, row);
 }
 
-// Of the fused kernels.
+// E and V, which packed sequences have too: [all positions, heads, width].
+struct Widths {
+  double head = 0, value = 0;
+};
+std::optional<Widths> widths(const OperatorCall& call, size_t query) {
+  const Shape &q = call.shape(query), &k = call.shape(query + 1), &v = call.shape(query + 2);
+  if (q.size() < 3 || k.size() != q.size() || v.size() != q.size() || q.back() != k.back() ||
+      q.back() <= 0 || v.back() <= 0)
+    return std::nullopt;
+  return Widths{static_cast<double>(q.back()), static_cast<double>(v.back())};
+}
+
+// Of the fused kernels, whatever the lengths.
 std::optional<ProductGradients> attention_gradients(const OperatorCall& call,
                                                     const OperatorRow& row) {
-  const auto a = read(call, row.a, row.b, row.c);
-  if (!a || a->head + a->value == 0) return std::nullopt;
-  const double head = static_cast<double>(a->head), value = static_cast<double>(a->value);
-  return ProductGradients{(3 * head + 2 * value) / (head + value), 0};
+  const auto w = widths(call, row.a);
+  if (!w) return std::nullopt;
+  return ProductGradients{(3 * w->head + 2 * w->value) / (w->head + w->value), 0};
 }
 
 constexpr OperatorRow kAttentionRows[] = {
-    {"scaled_dot_product_attention _scaled_dot_product_flash_attention "
+    {"scaled_dot_product_attention", attention, 0, 1, 2, 0, attention_gradients},
+    {"_scaled_dot_product_flash_attention "
      "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention "
      "_scaled_dot_product_fused_attention_overrideable",
      attention, 0, 1, 2, 0, attention_gradients},
@@ -173,5 +185,14 @@ constexpr OperatorRow kAttentionRows[] = {
 }  // namespace
 
 std::span<const OperatorRow> attention_operators() { return kAttentionRows; }
+
+std::optional<double> needed_of_attention(const OperatorRow& row, const OperatorCall& call) {
+  if (row.formula == attention_gradient) {
+    const Widths w = widths(call, row.a).value_or(Widths{1, 1});  // equal ones are usual
+    return 2 * (w.head + w.value) / (3 * w.head + 2 * w.value);
+  }
+  if (row.gradients != attention_gradients || &row == &kAttentionRows[0]) return std::nullopt;
+  return 1;
+}
 
 }  // namespace flopinj::reduce

@@ -107,6 +107,16 @@ bool is_matrix_work(std::string_view name) {
          table != norm_operators().data();
 }
 
+bool is_attention(std::string_view name) {
+  return find(name).table == attention_operators().data();
+}
+
+std::optional<double> fused_attention(const OperatorName& name) {
+  const Entry entry = find(name.name);
+  if (entry.table != attention_operators().data()) return std::nullopt;
+  return needed_of_attention(*entry.row, {.sizes = name.has_sizes ? &name.sizes : nullptr});
+}
+
 bool moves_data(std::string_view name) {
   const ElementwiseRow* row = find(name).elementwise;
   return row != nullptr && row->multiply_adds + row->arithmetic + row->uncounted == 0;

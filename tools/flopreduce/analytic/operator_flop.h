@@ -121,6 +121,12 @@ std::vector<std::string_view> operators_with_formula();
 bool same_kind_of_work(std::string_view name, std::string_view other);
 // Whether it is a product, a convolution, attention or a recurrent layer, or the gradient of one.
 bool is_matrix_work(std::string_view name);
+// Whether it is attention, of whatever kernels, or its gradient.
+bool is_attention(std::string_view name);
+// Of an operator whose products are those of fused attention's kernels, whatever the lengths of
+// sequences: the part of them that the model needs, all of forward's, and of backward's those that
+// are no scores computed again. Nothing for other operators.
+std::optional<double> fused_attention(const OperatorName& name);
 // Whether it has a formula of no operations at all: copies, casts, views, padding.
 bool moves_data(std::string_view name);
 

@@ -168,6 +168,8 @@ bool read_fields(std::string_view name, size_t at, OperatorName& out) {
       out.own_number = value == "#";
     } else if (key == "types") {
       out.complex = value.find("Complex") != value.npos;
+      if (value.starts_with('[') && value.ends_with(']'))
+        out.types = value.substr(1, value.size() - 2);
     } else if (read_setting(key, value, out.settings) ||
                (key != "op_id" && key != "input_op_ids")) {
       continue;

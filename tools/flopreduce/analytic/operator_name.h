@@ -43,6 +43,7 @@ struct OperatorName {
   bool own_number = false;           // inside of an autograd node it has a number of its own
   bool has_sizes = false;            // false too where the name was cut inside them
   bool complex = false;              // of an argument it is said that its numbers are
+  std::string_view types;            // of the arguments: "BFloat16, BFloat16, -"; empty: not said
   std::vector<Shape> sizes;          // of the arguments, in order; tensor lists are flattened
   OperatorSettings settings;         // of kModule, and of kFunction from flopinj.torch
 

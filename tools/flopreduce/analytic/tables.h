@@ -32,6 +32,8 @@ std::span<const OperatorRow> product_operators();
 std::span<const OperatorRow> convolution_operators();
 std::span<const OperatorRow> pooling_operators();
 std::span<const OperatorRow> attention_operators();
+// fused_attention() of a row of that table.
+std::optional<double> needed_of_attention(const OperatorRow& row, const OperatorCall& call);
 std::span<const OperatorRow> recurrent_operators();
 std::span<const OperatorRow> norm_operators();
 

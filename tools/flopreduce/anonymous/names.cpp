@@ -6,11 +6,10 @@
 #include <bit>
 #include <cctype>
 #include <cstring>
-#include <map>
 #include <set>
-#include <sstream>
 #include <vector>
 
+#include "analytic/attention_kernels.h"
 #include "analytic/operator_flop.h"
 #include "analytic/operator_name.h"
 #include "phases/phases.h"
@@ -85,37 +84,64 @@ std::string plain(std::string_view name) {
   return out;
 }
 
-// What stays.
-struct PublicNames {
-  Words identifiers, operators, operator_words, libraries, library_words, words, parts;
+// Words of names that figures read, beside those of phase rules.
+constexpr std::string_view kWords =
+    "seq op id sizes input ids node layer layers name module model backward backwards fn to "
+    "autograd "
+    "function none true false step steps batch epoch iteration iter main train training";
+// Arguments of operators that formulas read, whole (analytic/operator_name.cpp).
+constexpr std::string_view kArguments =
+    "attention_chunk causal ceil_mode custom_mask_type dilation input_op_ids is_causal kernel_size "
+    "output_size padding padding_mode same stride transposed types window_size window_size_left "
+    "window_size_right";
+// Parts of words: what is an anonymous namespace in a mangled name; gradients, algorithms, number
+// formats and fused work (report/operators).
+constexpr std::string_view kParts =
+    "_global_ dgrad input_gradient bwd_data backward_data wgrad weight_gradient bwd_filter "
+    "backward_filter winograd winogrand fft2d fft_ cgemm zgemm complex fused triton_ epilogue "
+    "gemm_relu gemm_bias _relu_ gelu";
 
-  PublicNames() {
-    std::map<std::string, Words*> lists = {{"[identifiers]", &identifiers},
-                                           {"[operators]", &operators},
-                                           {"[libraries]", &libraries},
-                                           {"[library words]", &library_words},
-                                           {"[words]", &words},
-                                           {"[parts]", &parts}};
-    Words* list = nullptr;
-    std::istringstream lines{std::string(data::kPublicNames)};
-    for (std::string line, name; std::getline(lines, line);) {
-      if (line.starts_with('[')) list = lists.at(line.substr(0, line.find(']') + 1));
-      if (line.starts_with('[') || line.starts_with('#')) continue;
-      for (std::istringstream names(line); names >> name;) {
-        list->insert(list == &operators ? plain(name) : name);
-        if (list != &operators) continue;
-        for_each_word(name, [&](std::string_view word) {
-          operator_words.insert(lower(without_digits(word)));
-        });
-      }
-    }
+// What stays: names that figures are made by. All in small letters.
+struct KeptNames {
+  Words operators, identifiers, words, parts;
+
+  KeptNames() {
+    for (const auto word : parts_of(kWords, ' ')) words.emplace(word);
+    for (const auto word : parts_of(kArguments, ' ')) identifiers.emplace(word);
+    for (const auto part : parts_of(kParts, ' ')) parts.emplace(part);
     add_formulas();
     add_phase_rules();
+    add_precisions();
+  }
+
+  // What names of kernels and types say of precisions. A short name stays only where it is whole:
+  // a namespace, or a type.
+  void add_precisions() {
+    constexpr size_t kShortest = 4;
+    for (const auto line : parts_of(data::kPrecisions, '\n')) {
+      if (line.empty() || line.front() == '#') continue;
+      const std::string_view name = parts_of(line, '\t')[1];
+      const bool type = line.starts_with("type");
+      const auto inside = [](char c) { return is_word(c) || c == '_'; };
+      for (auto begin = name.begin(); begin != name.end();) {
+        begin = std::find_if(begin, name.end(), inside);
+        const auto end = std::find_if_not(begin, name.end(), inside);
+        if (static_cast<size_t>(end - begin) >= kShortest)
+          parts.emplace(begin, end);
+        else if (begin != end && (type || (end != name.end() && *end == ':')))
+          identifiers.emplace(begin, end);
+        begin = end;
+      }
+    }
   }
 
   void add_formulas() {
-    for (const auto function : operators_with_formula())
+    for (const auto function : operators_with_formula()) {
       operators.insert(plain(function.substr(function.find_last_of(':') + 1)));
+      if (const size_t colon = function.find(':'); colon != function.npos)
+        identifiers.insert(lower(function.substr(0, colon)));  // "aten"
+    }
+    for (const auto part : attention_kernel_parts()) parts.insert(lower(part));
   }
 
   void add_phase_rules() {
@@ -138,40 +164,12 @@ struct PublicNames {
   }
 
   bool whole(std::string_view name) const {
-    return identifiers.contains(name) || operators.contains(plain(name)) || of_library(name);
-  }
-
-  // "ampere_sgemm_128x64_tn", "triton_poi_fused_add_relu_0"
-  bool of_library(std::string_view name) const {
-    const bool generated = name.starts_with("triton_");
-    const auto known = [&](std::string_view word) {
-      const std::string letters = lower(word);
-      return word.size() == 1 || library_words.contains(letters) ||
-             (generated && operator_words.contains(letters));
-    };
-    bool begins = false, all = true;
-    for (size_t at = 0; at < name.size() && all;) {
-      if (!is_letter(name[at])) {
-        ++at;
-        continue;
-      }
-      size_t end = at;
-      while (end < name.size() && is_letter(name[end])) ++end;
-      // Some are written as one word, and some with humps: "TNT", "AllReduce".
-      const std::string_view letters = name.substr(at, end - at);
-      begins = begins || libraries.contains(lower(letters)) ||
-               libraries.contains(lower(letters.substr(0, word_end(letters, 0))));
-      if (!known(letters))
-        for_each_word(letters, [&](std::string_view word) { all = all && known(word); });
-      all = all && begins;
-      at = end;
-    }
-    return all && begins;
+    return identifiers.contains(lower(name)) || operators.contains(plain(name));
   }
 };
 
-const PublicNames& public_names() {
-  static const PublicNames names;
+const KeptNames& kept_names() {
+  static const KeptNames names;
   return names;
 }
 
@@ -182,7 +180,7 @@ std::vector<bool> kept_parts(std::string_view text) {
   const auto keep = [&](size_t at, size_t size) {
     std::fill_n(kept.begin() + static_cast<std::ptrdiff_t>(at), size, true);
   };
-  for (const std::string& part : public_names().parts)
+  for (const std::string& part : kept_names().parts)
     for (size_t at = letters.find(part); at != letters.npos; at = letters.find(part, at + 1))
       keep(at, part.size());
   static const re2::RE2 tile(R"((?:^|[^0-9])([1-9][0-9]{0,3}(?:x[1-9][0-9]{0,3})+)(?:[^0-9x]|$))");
@@ -221,7 +219,7 @@ uint64_t KeyedHash::of(std::string_view text) const {
 std::string AnonymousNames::word(std::string_view text, bool sizes) const {
   constexpr size_t kLetters = 12;
   constexpr std::string_view kAlphabet = "bcdfghjkmqsvwxyz";  // in which no word that stays is
-  const auto& words = public_names().words;
+  const auto& words = kept_names().words;
   if (all_digits(text)) {
     const bool stays = sizes || text.size() <= kShortNumber;
     return stays ? std::string(text) : std::to_string(hash_.of(text));
@@ -243,7 +241,7 @@ std::string AnonymousNames::word(std::string_view text, bool sizes) const {
 }
 
 std::string AnonymousNames::identifier(std::string_view text, bool sizes) const {
-  if (public_names().whole(text)) return std::string(text);
+  if (kept_names().whole(text)) return std::string(text);
   const std::vector<bool> kept = kept_parts(text);
   std::string out;
   for (size_t at = 0; at < text.size();) {

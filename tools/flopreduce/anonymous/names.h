@@ -1,6 +1,7 @@
-// What names become in a trace that is given to others: identifier by identifier, what a list
-// allows stays (public_names.txt and the words of phase rules), and of all else each word becomes a
-// pseudonym. Digits, and sizes of tiles such as 128x64, stay where figures read them.
+// What names become in a trace that is given to others: identifier by identifier, what figures are
+// made by stays (operators with a formula and their arguments, words of phase rules, what gradients
+// and number formats are known by), and of all else each word becomes a pseudonym. Digits, and the
+// sizes of tiles such as 128x64, stay where figures read them.
 //
 // Equal words have equal pseudonyms under one key, so a function and its gradient keep what joins
 // them, and traces that were made anonymous with one key can be compared.

@@ -24,7 +24,7 @@ Reduced reduce_one(const InputArguments& input, const std::string& trace) {
 
 int run_compare(CompareArguments& a) {
   a.input.traces = {a.first, a.second};
-  a.input.reduce.lost_launches = UINT64_MAX;
+  a.input.reduce.lost = true;
   a.output.finish(a.input.files());
   Normalization normalization;
   if (!a.normalize.empty() && !parse_normalization(a.normalize, normalization))

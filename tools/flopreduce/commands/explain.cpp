@@ -107,9 +107,8 @@ int run_explain(ExplainArguments& a) {
     shown.sections = CLI::detail::split(std::string(term->sections), ',');
   else
     shown.sections = {"total"};
-  a.input.reduce.keep_rows = true;
   a.input.reduce.launch_times = shows_launch_times(shown);
-  a.input.reduce.lost_launches = lines.empty() ? lost_launches(shown) : UINT64_MAX;
+  a.input.reduce.lost = !lines.empty() || shows_lost(shown);
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   const int code = write_result(explanation_of(*reduced.report, a.asked, lines), a.output);

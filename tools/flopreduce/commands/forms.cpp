@@ -1,8 +1,8 @@
 #include "commands/forms.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "passes/launches.h"
@@ -14,25 +14,16 @@
 namespace flopinj::reduce {
 namespace {
 
-struct Form {
-  const char* name;
-  const char* purpose;
-  bool of_all = false;  // of every command's answer, not of a report only
-};
-constexpr const char* kLaunchForm = "chrome-trace";
-constexpr Form kForms[] = {
-    {"text", "tables for a terminal", true},
-    {"json", "everything, for programs; schema: flopreduce schema", true},
-    {"csv", "one table (--table KEY); or every table, or these, as files (-o FOLDER/)", true},
-    {"markdown", "tables for a pull request", true},
-    {"folded", "stacks of ranges and kernel for flame graphs (--weight flop|time|launches)"},
-    {"sqlite", "every table as a table of a database (-o FILE)"},
-    {"html", "one page with flame view and sortable tables; needs nothing else", true},
-    {kLaunchForm,
-     "every launch on a time line, for ui.perfetto.dev and chrome://tracing; -o FILE.json.gz: "
-     "compressed"}};
+using Reads = Form::Reads;
 
-bool is_for_people(const std::string& form) { return form == "text" || form == "markdown"; }
+Reads read_by(const OutputArguments& output) { return form_named(output.format).reads; }
+bool reads(const OutputArguments& output, Reads what) { return read_by(output) == what; }
+
+// Whether one of the outputs is so.
+template <typename Is>
+bool any_output(const OutputArguments& output, Is is) {
+  return std::ranges::any_of(output.each(), is);
+}
 
 constexpr std::pair<const char*, KernelOrder> kKernelOrders[] = {
     {"time", KernelOrder::kTime},
@@ -115,54 +106,44 @@ int write_csv_of(const std::vector<Table>& tables, const OutputArguments& output
   return write_output(output, [&](std::ostream& out) { write_csv(out, table); });
 }
 
-nlohmann::ordered_json json_of(const Result& result, const std::vector<Table>& tables,
-                               const std::vector<std::string>& asked) {
-  if (!asked.empty()) return tables_json(tables_named(tables, asked));
-  auto json = tables_json(tables);
-  return result.rows_only ? std::move(json[tables[0].key]) : json;
-}
-
 // All, where one is not there: then they are named.
 std::vector<Table> asked_tables(const Report& report, const OutputArguments& output) {
-  std::vector<Table> tables;
-  for (const TableSource* source : table_sources())
-    if (std::ranges::find(output.tables, source->key()) != output.tables.end() &&
-        (report.with_facts || !source->facts()))
-      tables.push_back(source->passed_on(report));
-  if (tables.empty() || tables.size() < output.tables.size()) return report_tables(report);
-  return tables;
+  std::vector<Table> all = report_tables(report), asked;
+  if (!form_named(output.format).traits.facts)  // another output has them
+    std::erase_if(all, [](const Table& table) { return needs_facts(table.key); });
+  for (const Table& table : all)
+    if (std::ranges::find(output.tables, table.key) != output.tables.end()) asked.push_back(table);
+  return asked.empty() || asked.size() < output.tables.size() ? all : asked;
 }
 
-std::vector<Table> taken_tables(Result& result) {
-  if (!result.tables.empty()) return std::move(result.tables);
+std::vector<Table> tables_of(const Result& result) {
+  if (!result.tables.empty()) return result.tables;
   std::vector<Table> tables;
-  for (Section& section : result.sections)
-    if (section.table) tables.push_back(std::move(*section.table));
+  for (const Section& section : result.sections)
+    if (section.table) tables.push_back(*section.table);
   return tables;
 }
 
 void check_table_option(const OutputArguments& output) {
-  if (output.format != "csv" && output.format != "json" && !output.tables.empty())
+  const auto takes = [](const OutputArguments& one) { return reads(one, Reads::kTables); };
+  if (!output.tables.empty() && !any_output(output, takes))
     throw Failure("--table goes with --format csv and json only");
-  if (output.format == "csv" && output.tables.size() > 1 && !is_folder(output.file))
+  const auto needs_folder = [](const OutputArguments& one) {
+    return one.format == "csv" && one.tables.size() > 1 && !is_folder(one.file);
+  };
+  if (any_output(output, needs_folder))
     throw Failure("several tables of CSV go to a folder: -o FOLDER/");
 }
 
-}  // namespace
-
-std::vector<std::string> result_forms() {
-  std::vector<std::string> names;
-  for (const Form& form : kForms)
-    if (form.of_all) names.emplace_back(form.name);
-  return names;
-}
-
-int write_result(Result result, const OutputArguments& output) {
-  check_table_option(output);
-  if (output.format == "csv") return write_csv_of(taken_tables(result), output);
+int write_one(const Result& result, const OutputArguments& output) {
+  if (output.format == "csv") return write_csv_of(tables_of(result), output);
   if (output.format == "json") {
-    const auto json = json_of(result, taken_tables(result), output.tables);
-    return write_output(output, [&](std::ostream& out) { write_json(out, json); });
+    std::vector<Table> tables = tables_of(result);
+    if (!output.tables.empty()) tables = tables_named(tables, output.tables);
+    const bool rows_only = result.rows_only && output.tables.empty();
+    return write_output(output, [&](std::ostream& out) {
+      rows_only ? write_json_rows(out, tables[0]) : write_json(out, tables);
+    });
   }
   return write_output(output, [&](std::ostream& out) {
     if (output.format == "markdown")
@@ -174,6 +155,28 @@ int write_result(Result result, const OutputArguments& output) {
   });
 }
 
+// Writes each output; ends with the first that cannot be written.
+template <typename Write>
+int write_each(const OutputArguments& output, Write write) {
+  for (const OutputArguments& one : output.each())
+    if (const int code = write(one); code != kExitFine) return code;
+  return kExitFine;
+}
+
+}  // namespace
+
+std::vector<std::string> result_forms() {
+  std::vector<std::string> names;
+  for (const Form& form : forms())
+    if (form.traits.of_answers) names.emplace_back(form.name);
+  return names;
+}
+
+int write_result(const Result& result, const OutputArguments& output) {
+  check_table_option(output);
+  return write_each(output, [&](const OutputArguments& one) { return write_one(result, one); });
+}
+
 std::vector<std::string> kernel_orders() {
   std::vector<std::string> words;
   for (const auto& [name, order] : kKernelOrders) words.emplace_back(name);
@@ -181,29 +184,36 @@ std::vector<std::string> kernel_orders() {
 }
 
 std::vector<manual::Entry> report_forms() {
-  std::vector<manual::Entry> forms;
-  for (const Form& form : kForms) forms.push_back({form.name, form.purpose});
-  return forms;
+  std::vector<manual::Entry> entries;
+  for (const Form& form : forms()) entries.push_back({form.name, form.purpose});
+  return entries;
 }
 
 void check_report_form(const OutputArguments& output) {
   check_table_option(output);
-  if ((!output.sections.empty() || output.all || !output.sort.empty()) &&
-      !is_for_people(output.format))
+  const auto any = [&](Reads what) {
+    return any_output(output, [&](const OutputArguments& one) { return reads(one, what); });
+  };
+  if ((!output.sections.empty() || output.all || !output.sort.empty()) && !any(Reads::kSections))
     throw Failure("--all, --sections and --sort go with --format text and markdown only");
   if (!output.sort.empty() && (output.all || !output.sections.empty()))
     throw Failure("--sort is of the kernels on the first screen: not with --all or --sections");
-  if (!output.time_range.text.empty() && !shows_launches(output))
+  if (!output.time_range.text.empty() && !any(Reads::kLaunches))
     throw Failure("--time-range goes with --format chrome-trace only");
-  if (!output.weight.empty() && output.format != "folded")
+  if (!output.weight.empty() && !any(Reads::kRangeStacks))
     throw Failure("--weight goes with --format folded only");
-  if (output.format == "csv" && output.tables.empty() && !is_folder(output.file))
+  const auto lacks_table = [](const OutputArguments& one) {
+    return one.format == "csv" && one.tables.empty() && !is_folder(one.file);
+  };
+  if (any_output(output, lacks_table))
     throw Failure(
         "CSV holds one table: choose one with --table (kernels, phases, ranges ...), or give a "
         "folder for all of them: -o FOLDER/");
 }
 
-int write_report(const Report& report, const OutputArguments& output) {
+namespace {
+
+int write_one(const Report& report, const OutputArguments& output) {
   if (output.format == "html")
     return write_output(output, [&](std::ostream& out) { write_html(out, report, kProgram); });
   if (output.format == "sqlite")
@@ -221,7 +231,7 @@ int write_report(const Report& report, const OutputArguments& output) {
     return write_output(output, [&](std::ostream& out) { write_folded(out, report, weight); });
   }
   Result result;
-  if (!is_for_people(output.format))
+  if (!reads(output, Reads::kSections))
     result.tables = asked_tables(report, output);
   else if (output.all)
     result.sections = report_sections(report);
@@ -231,42 +241,63 @@ int write_report(const Report& report, const OutputArguments& output) {
     result.sections = screen(
         report, named(kKernelOrders, output.sort), output.given_top,
         [options = output.text_options()](const Line& line) { return text_lines(line, options); });
-  return write_result(std::move(result), output);
+  return write_one(result, output);
 }
 
-bool shows_facts(const OutputArguments& output) {
-  return output.format == "sqlite" ||
-         (output.format == "csv" &&
-          (output.tables.empty() || std::ranges::any_of(output.tables, needs_facts)));
+bool shows_facts_alone(const OutputArguments& output) {
+  return form_named(output.format).traits.facts &&
+         (reads(output, Reads::kEveryTable) || output.tables.empty() ||
+          std::ranges::any_of(output.tables, needs_facts));
 }
-
-namespace {
 
 // Whether a form may show one of the tables whose keys begin so.
 bool shows_table(const OutputArguments& output, std::string_view key) {
-  const auto& f = output.format;
-  if (f == "csv" || f == "json")
-    return output.tables.empty() ||
-           std::ranges::any_of(output.tables, [&](const auto& t) { return t.starts_with(key); });
-  if (is_for_people(f))
-    return output.all || std::ranges::find(output.sections, key) != output.sections.end();
-  return f == "html" || f == "sqlite";
+  switch (read_by(output)) {
+    case Reads::kTables:
+      return output.tables.empty() ||
+             std::ranges::any_of(output.tables, [&](const auto& t) { return t.starts_with(key); });
+    case Reads::kSections:
+      return output.all || std::ranges::find(output.sections, key) != output.sections.end();
+    case Reads::kEveryTable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool shows_lost_alone(const OutputArguments& output) {
+  const bool screen = reads(output, Reads::kSections) && output.sections.empty();
+  return screen ||
+         std::ranges::any_of(std::array{"lost", "steps", "step_summary", "communication", "screen"},
+                             [&](std::string_view key) { return shows_table(output, key); });
 }
 
 }  // namespace
 
-bool shows_launch_times(const OutputArguments& output) { return shows_table(output, "kernels"); }
-
-uint64_t lost_launches(const OutputArguments& output) {
-  // The first screen waits no longer than a person notices: 40 to 80 ns for each.
-  constexpr uint64_t kMostOnScreen = 200'000;
-  const bool screen = is_for_people(output.format) && output.sections.empty() && !output.all;
-  const bool all = shows_table(output, "lost") || shows_table(output, "steps") ||
-                   shows_table(output, "step_summary") || shows_table(output, "communication");
-  return all ? UINT64_MAX : screen ? kMostOnScreen : 0;
+int write_report(const Report& report, const OutputArguments& output) {
+  return write_each(output, [&](const OutputArguments& one) {
+    return reads(one, Reads::kLaunches) ? kExitFine : write_one(report, one);
+  });
 }
 
-bool shows_launches(const OutputArguments& output) { return output.format == kLaunchForm; }
+bool shows_facts(const OutputArguments& output) { return any_output(output, shows_facts_alone); }
+
+bool shows_launch_times(const OutputArguments& output) {
+  return any_output(output, [](const OutputArguments& one) { return shows_table(one, "kernels"); });
+}
+
+bool shows_flop_over_time(const OutputArguments& output) {
+  return any_output(output, [](const OutputArguments& one) {
+    return !reads(one, Reads::kSections) && shows_table(one, "flop_over_time");
+  });
+}
+
+bool shows_lost(const OutputArguments& output) { return any_output(output, shows_lost_alone); }
+
+bool shows_launches(const OutputArguments& output) {
+  return any_output(output,
+                    [](const OutputArguments& one) { return reads(one, Reads::kLaunches); });
+}
 
 WrittenLaunches write_launches(Launches& launches, const OutputArguments& output, int fma) {
   bool any = false;
@@ -280,9 +311,12 @@ WrittenLaunches write_launches(Launches& launches, const OutputArguments& output
     return {kExitUsage};
   }
   WrittenLaunches written;
-  written.exit_code = write_output(output, [&](std::ostream& out) {
-    written.count = write_trace_events(
-        out, launches, {kProgram, fma, output.time_range.begin_ns, output.time_range.end_ns});
+  written.exit_code = write_each(output, [&](const OutputArguments& one) {
+    if (!reads(one, Reads::kLaunches)) return kExitFine;
+    return write_output(one, [&](std::ostream& out) {
+      written.count = write_trace_events(
+          out, launches, {kProgram, fma, one.time_range.begin_ns, one.time_range.end_ns});
+    });
   });
   return written;
 }

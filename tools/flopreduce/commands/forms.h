@@ -20,25 +20,27 @@ struct Result {
 };
 std::vector<std::string> result_forms();
 // Writes where `output` says. The exit code; errors were said on standard error.
-int write_result(Result result, const OutputArguments& output);
+int write_result(const Result& result, const OutputArguments& output);
 
 // Of a report there are more forms.
 std::vector<manual::Entry> report_forms();  // name and purpose of each
 std::vector<std::string> kernel_orders();   // words of --sort
 // Fails where the output arguments are wrong, before any trace is read.
 void check_report_form(const OutputArguments& output);
-// The same as of a result.
+// The same as of a result. Launches are not written.
 int write_report(const Report& report, const OutputArguments& output);
 
-// True for a form that has a table of what single processes did (ReduceOptions::facts).
+// True for an output that has a table of what single processes did (ReduceOptions::facts).
 bool shows_facts(const OutputArguments& output);
-// True for a form that says how long single launches of a kernel took
+// True for an output that says how long single launches of a kernel took
 // (ReduceOptions::launch_times).
 bool shows_launch_times(const OutputArguments& output);
-// Likewise ReduceOptions::lost_launches.
-uint64_t lost_launches(const OutputArguments& output);
-// True for a form that shows every launch. It is written by write_launches() while traces are read
-// (ReduceOptions::launches), and write_report() is not called.
+// True for an output that says when which phase did how many FLOP (ReduceOptions::flop_over_time).
+bool shows_flop_over_time(const OutputArguments& output);
+// True for an output that says where the time went (ReduceOptions::lost).
+bool shows_lost(const OutputArguments& output);
+// True for an output that shows every launch. It is written by write_launches() while traces are
+// read (ReduceOptions::launches).
 bool shows_launches(const OutputArguments& output);
 struct WrittenLaunches {
   int exit_code = 0;  // errors were said on standard error

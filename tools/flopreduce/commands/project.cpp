@@ -5,11 +5,12 @@
 // (2022). What is assumed of utilization where nothing is measured, 0.4, and 0.3 for large language
 // models, is theirs (method 2).
 #include <algorithm>
+#include <array>
+#include <bitset>
 #include <cmath>
 #include <cstdlib>
-#include <map>
+#include <initializer_list>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "commands/forms.h"
@@ -123,6 +124,22 @@ struct PeakArguments {
   }
 };
 
+// Numbers of the command line, in the order of kNumbers.
+enum Option : uint8_t {
+  kForwardFlop,
+  kBackwardRatio,
+  kRecurrentSteps,
+  kNonRecurrentFlop,
+  kExamples,
+  kEpochs,
+  kFlopPerStep,
+  kSteps,
+  kTraceSteps,
+  kDevices,
+  kUtilizationGiven,
+  kTime,  // a duration, which is no number of kNumbers
+  kOptions
+};
 struct NumberOption {
   const char* name;
   const char* help;
@@ -132,147 +149,220 @@ struct NumberOption {
 };
 constexpr const char *kWithExamples = "--forward-flop and --examples",
                      *kWithPeak = "--gpu or --peak";
-constexpr NumberOption kNumbers[] = {
-    {"--forward-flop", "Forward FLOP of one example; of one time step, with --recurrent-steps",
-     "--examples, and without --flop-per-step and traces"},
-    {"--backward-ratio", "Backward / forward FLOP (2)", kWithExamples, 2, true},
-    {"--recurrent-steps", "Time steps of one example, on average (1)", kWithExamples, 1},
-    {"--non-recurrent-flop", "Forward FLOP of one example outside its time steps (0)",
-     kWithExamples, 0, true},
-    {"--examples", "Examples of one epoch", "--forward-flop"},
-    {"--epochs", "Epochs (1)", kWithExamples, 1},
-    {"--flop-per-step", "FLOP of one step, forward and backward", "--steps, and without traces"},
-    {"--steps", "Steps of the whole training", "--flop-per-step or traces"},
-    {"--trace-steps", "Steps that the traces hold", "traces"},
-    {"--devices", "Devices (1, or as many as the traces have)", kWithPeak, 1},
-    {"--utilization", "Share of peak that is reached (as the traces measured it, else 0.4)",
-     kWithPeak}};
+constexpr std::array<NumberOption, kTime> kNumbers{
+    {{"--forward-flop", "Forward FLOP of one example; of one time step, with --recurrent-steps",
+      "--examples, and without --flop-per-step and traces"},
+     {"--backward-ratio", "Backward / forward FLOP (2)", kWithExamples, 2, true},
+     {"--recurrent-steps", "Time steps of one example, on average (1)", kWithExamples, 1},
+     {"--non-recurrent-flop", "Forward FLOP of one example outside its time steps (0)",
+      kWithExamples, 0, true},
+     {"--examples", "Examples of one epoch", "--forward-flop"},
+     {"--epochs", "Epochs (1)", kWithExamples, 1},
+     {"--flop-per-step", "FLOP of one step, forward and backward", "--steps, and without traces"},
+     {"--steps", "Steps of the whole training", "--flop-per-step or traces"},
+     {"--trace-steps", "Steps that the traces hold", "traces"},
+     {"--devices", "Devices (1, or as many as the traces have)", kWithPeak, 1},
+     {"--utilization", "Share of peak that is reached (as the traces measured it, else 0.4)",
+      kWithPeak}}};
 
 // What a projection of training may say, in order.
-struct Projected {
+enum Projected : uint8_t {
+  kStepFlop,
+  kOperationsFlop,
+  kGpuStep,
+  kWallStep,
+  kPeak,
+  kUtilizationUsed,
+  kDevicesUsed,
+  kTimeFlop,
+  kFactor,
+  kImpliedUtilization,
+  kProjectedTime,
+  kProjectedFigures
+};
+struct ProjectedFigure {
   const char* key;
   const char* name;
   const char* unit;
 };
-constexpr Projected kFigures[] = {{"flop_per_step", "FLOP of a step", "FLOP"},
-                                  {"operations_flop", "by operations", "FLOP"},
-                                  {"gpu_step_s", "GPU time of a step", "s"},
-                                  {"wall_step_s", "wall time of a step", "s"},
-                                  {"peak_flop_per_s", "peak", "FLOP/s"},
-                                  {"utilization", "utilization", ""},
-                                  {"devices", "devices", ""},
-                                  {"time_flop", "by device time", "FLOP"},
-                                  {"factor", "factor between", ""},
-                                  {"implied_utilization", "implied utilization", ""},
-                                  {"projected_s", "projected time", "s"}};
+constexpr std::array<ProjectedFigure, kProjectedFigures> kFigures{
+    {{"flop_per_step", "FLOP of a step", "FLOP"},
+     {"operations_flop", "by operations", "FLOP"},
+     {"gpu_step_s", "GPU time of a step", "s"},
+     {"wall_step_s", "wall time of a step", "s"},
+     {"peak_flop_per_s", "peak", "FLOP/s"},
+     {"utilization", "utilization", ""},
+     {"devices", "devices", ""},
+     {"time_flop", "by device time", "FLOP"},
+     {"factor", "factor between", ""},
+     {"implied_utilization", "implied utilization", ""},
+     {"projected_s", "projected time", "s"}}};
 
-// A way to a figure: terms that are added, multiplied or divided from the left, open where all are
-// known. Of several ways to a figure the first open one counts. What is no figure is for others.
-struct Way {
-  std::string_view key, formula;
-  const char* from = "";                      // in words
-  std::string_view needs = "", without = "";  // what has to be known too, and what must not be
-};
-constexpr Way kWays[] = {
-    {"flop_per_step", "traces.flop", "executed, of {traces}"},
-    {"flop_per_step", "--flop-per-step", "given"},
-    {"forward", "--forward-flop * --recurrent-steps + --non-recurrent-flop", "", "--examples",
-     "flop_per_step"},
-    {"passes", "1 + --backward-ratio", "", "forward"},
-    // Method 1.
-    {"operations_flop", "flop_per_step * --steps", "FLOP of a step x {--steps} steps"},
-    {"operations_flop", "forward * passes * --examples * --epochs",
-     "forward {forward} x {passes} (with backward) x {--examples} examples x {--epochs} epochs"},
-    {"gpu_step_s", "traces.gpu_s", "sum of kernels, of {traces}{mean}"},
-    {"wall_step_s", "traces.wall_s", "the recording's, of {traces}{mean}"},
-    {"peak_flop_per_s", "typed.peak", "{typed.peak}"},
-    {"peak_flop_per_s", "traces.peak", "of the precisions that ran, on {traces.peak}"},
-    {"utilization", "--utilization", "given", "peak_flop_per_s"},
-    {"utilization", "traces.utilization", "measured, over {over} time", "peak_flop_per_s"},
-    {"utilization", "0.4", "assumed; 0.30 is usual for large language models", "peak_flop_per_s"},
-    {"devices", "traces.used", "{traces.used}"},
-    {"rate", "devices * peak_flop_per_s * utilization"},
-    {"most_flop", "--time * devices * peak_flop_per_s"},
-    // Method 2.
-    {"time_flop", "most_flop * utilization", "{--time} x {devices} devices x peak x utilization"},
-    {"factor", "operations_flop / time_flop", "larger / smaller of the two methods"},
-    {"implied_utilization", "operations_flop / most_flop",
-     "by operations / (time x devices x peak)"},
-    // From the time of a step where that was measured and nothing else was typed.
-    {"projected_s", "wall_step_s * --steps * traces.devices / devices",
-     "wall time of a step x steps{shared}", "", "typed"},
-    {"projected_s", "gpu_step_s * --steps * traces.devices / devices",
-     "GPU time of a step x steps{shared}", "", "typed"},
-    {"projected_s", "operations_flop / rate",
-     "by operations / ({devices} devices x peak x utilization)", "", "--time"}};
-
-// What is known by name: options, "traces." what was measured, and what was worked out. It notes
-// what is asked for: an option that never is has no effect.
-class Known {
- public:
-  void set(std::string_view name, double value) { values_[name] = value; }
-  void say(std::string_view name, std::string text) { texts_[name] = std::move(text); }
-  bool has(std::string_view name) const { return is_set(name) || preset(name); }
-  bool is_set(std::string_view name) const { return values_.contains(name); }
-  double operator[](std::string_view name) const {
-    asked_.insert(name);
-    const auto found = values_.find(name);
-    if (found == values_.end() && name == "devices") return (*this)["--devices"];
-    return found != values_.end() ? found->second : *preset(name);
+// Nothing where one of them is not known.
+Number product(std::initializer_list<Number> factors) {
+  double value = 1;
+  for (const Number& factor : factors) {
+    if (!factor) return std::nullopt;
+    value *= *factor;
   }
-
-  Number worked_out(const Way& way) const {
-    const auto words = parts_of(way.formula, ' ');
-    const auto is_known = [&](auto word) { return has(word) || kSigns.find(word) != kSigns.npos; };
-    if (!std::ranges::all_of(words, is_known) || (!way.needs.empty() && !has(way.needs)) ||
-        values_.contains(way.without))
-      return std::nullopt;
-    double value = (*this)[words[0]];
-    for (size_t i = 1; i < words.size(); i += 2) {
-      const double term = (*this)[words[i + 1]];
-      value = words[i] == "+" ? value + term : words[i] == "*" ? value * term : value / term;
-    }
-    return value;
-  }
-  // "{--steps} steps", with the text or the number of each name.
-  std::string filled(std::string_view form) const {
-    std::string out;
-    for (size_t open = 0; (open = form.find('{')) != form.npos;) {
-      const size_t close = form.find('}', open);
-      const std::string_view name = form.substr(open + 1, close - open - 1);
-      const auto text = texts_.find(name);
-      out.append(form.substr(0, open));
-      out += text != texts_.end() ? text->second : plain((*this)[name]);
-      form.remove_prefix(close + 1);
-    }
-    return out.append(form);
-  }
-  void refuse_what_has_no_effect() const {
-    for (const auto& [name, value] : values_) {
-      if (!name.starts_with("--") || asked_.contains(name)) continue;
-      const auto* option = std::ranges::find(kNumbers, name, &NumberOption::name);
-      refuse(std::string(name), option == std::end(kNumbers) ? kWithPeak : option->goes_with);
-    }
-  }
-
- private:
-  static constexpr std::string_view kSigns = "+*/";
-
-  Number preset(std::string_view name) const {
-    if (name == "devices") name = "--devices";
-    const auto* option = std::ranges::find(kNumbers, name, &NumberOption::name);
-    return option == std::end(kNumbers) ? parse_si(name) : option->preset;
-  }
-
-  std::map<std::string_view, double> values_;
-  std::map<std::string_view, std::string> texts_;
-  mutable std::set<std::string_view> asked_;
-};
+  return value;
+}
+Number quotient_of(Number a, Number b) { return a && b ? Number(*a / *b) : std::nullopt; }
 
 // What a recording of some steps says of one.
-void measure_steps(const Report& report, double skipped, Known& k) {
-  const double steps = k["--trace-steps"] - skipped;
-  if (steps <= 0) throw Failure("--skip-steps leaves none of so many --trace-steps");
+struct Measured {
+  double steps = 0, skipped = 0, devices = 1;  // devices: that launched
+  bool simulated = false;
+  Number flop, gpu_s, wall_s, peak, utilization;
+  const char* over = "";     // the time that the utilization is of
+  std::string device_names;  // whose peak it is
+
+  std::string words() const {
+    return plain(steps) + " steps in the traces" +
+           (skipped == 1  ? ", without the first one"
+            : skipped > 0 ? ", without the first " + plain(skipped)
+                          : "") +
+           (simulated ? " (simulated)" : "");
+  }
+  std::string mean() const {
+    return words() + (devices > 1 ? ", mean of " + plain(devices) + " devices" : "");
+  }
+};
+
+// What is known: what was given and measured, and the figures that were worked out. It notes which
+// options are asked for: one that never is has no effect.
+struct Known {
+  std::array<Number, kOptions> given;
+  std::optional<PeakArguments::Choice> given_peak;
+  std::optional<Measured> traces;
+  std::array<Number, kProjectedFigures> figures;
+  mutable std::bitset<kOptions> asked;
+
+  bool is_given(Option option) const { return given[option].has_value(); }
+  Number operator[](Option option) const {
+    asked.set(option);
+    return is_given(option) || option == kTime ? given[option] : kNumbers[option].preset;
+  }
+  double at(Option option) const { return *(*this)[option]; }  // of one that is known
+
+  double devices() const { return traces && !is_given(kDevices) ? traces->devices : at(kDevices); }
+  Number forward() const {
+    const Number flop = (*this)[kForwardFlop];
+    return flop ? Number(*flop * at(kRecurrentSteps) + at(kNonRecurrentFlop)) : std::nullopt;
+  }
+  double passes() const { return 1 + at(kBackwardRatio); }
+  Number most_flop() const { return product({(*this)[kTime], devices(), figures[kPeak]}); }
+  // A peak, a time or a utilization was given: the time of the recorded steps is not projected.
+  bool typed() const { return given_peak || is_given(kTime) || is_given(kUtilizationGiven); }
+
+  std::string forward_words() const {
+    std::string words = scientific(at(kForwardFlop));
+    if (at(kRecurrentSteps) != 1) words += " x " + plain(at(kRecurrentSteps)) + " steps";
+    return at(kNonRecurrentFlop) > 0 ? "(" + words + " + " + scientific(at(kNonRecurrentFlop)) + ")"
+                                     : words;
+  }
+  // Behind "time of a step x steps".
+  std::string shared_words() const {
+    if (devices() == traces->devices) return "";
+    return " x " + plain(traces->devices) + " / " + plain(devices()) +
+           " devices, if all share alike";
+  }
+  void refuse_what_has_no_effect() const {
+    for (size_t i = 0; i < kOptions; ++i)
+      if (given[i] && !asked[i])
+        i == kTime ? refuse("--time", kWithPeak) : refuse(kNumbers[i].name, kNumbers[i].goes_with);
+  }
+};
+
+// Of the steps that all devices of the traces shared.
+Number time_of_all_steps(const Known& k, Projected step) {
+  if (k.typed() || !k.traces) return std::nullopt;
+  return quotient_of(product({k.figures[step], k[kSteps], k.traces->devices}), k.devices());
+}
+
+// A way to a figure, open where all that it takes is known. Of several ways to a figure the first
+// open one counts.
+struct Way {
+  Projected figure;
+  Number (*value)(const Known&);
+  std::string (*from)(const Known&);  // in words
+};
+using K = const Known&;
+constexpr Way kWays[] = {
+    {kStepFlop, [](K k) { return k.traces ? k.traces->flop : std::nullopt; },
+     [](K k) { return "executed, of " + k.traces->words(); }},
+    {kStepFlop, [](K k) { return k[kFlopPerStep]; }, [](K) { return std::string("given"); }},
+    // Method 1.
+    {kOperationsFlop,
+     [](K k) {
+       return product({k.figures[kStepFlop], k[kSteps]});
+     },
+     [](K k) { return "FLOP of a step x " + plain(k.at(kSteps)) + " steps"; }},
+    {kOperationsFlop,
+     [](K k) {
+       return k.figures[kStepFlop] ? std::nullopt
+                                   : product({k.forward(), k.passes(), k[kExamples], k[kEpochs]});
+     },
+     [](K k) {
+       return "forward " + k.forward_words() + " x " + plain(k.passes()) + " (with backward) x " +
+              plain(k.at(kExamples)) + " examples x " + plain(k.at(kEpochs)) + " epochs";
+     }},
+    {kGpuStep, [](K k) { return k.traces ? k.traces->gpu_s : std::nullopt; },
+     [](K k) { return "sum of kernels, of " + k.traces->mean(); }},
+    {kWallStep, [](K k) { return k.traces ? k.traces->wall_s : std::nullopt; },
+     [](K k) { return "the recording's, of " + k.traces->mean(); }},
+    {kPeak, [](K k) { return k.given_peak ? Number(k.given_peak->flop_per_s) : std::nullopt; },
+     [](K k) { return k.given_peak->precision + ": " + k.given_peak->source; }},
+    {kPeak, [](K k) { return k.traces ? k.traces->peak : std::nullopt; },
+     [](K k) { return "of the precisions that ran, on " + k.traces->device_names; }},
+    {kUtilizationUsed, [](K k) { return k.figures[kPeak] ? k[kUtilizationGiven] : std::nullopt; },
+     [](K) { return std::string("given"); }},
+    {kUtilizationUsed,
+     [](K k) { return k.figures[kPeak] && k.traces ? k.traces->utilization : std::nullopt; },
+     [](K k) { return std::string("measured, over ") + k.traces->over + " time"; }},
+    {kUtilizationUsed, [](K k) { return k.figures[kPeak] ? Number(0.4) : std::nullopt; },
+     [](K) { return std::string("assumed; 0.30 is usual for large language models"); }},
+    {kDevicesUsed, [](K k) { return k.traces ? Number(k.devices()) : std::nullopt; },
+     [](K k) { return std::string(k.is_given(kDevices) ? "given" : "in the traces"); }},
+    // Method 2.
+    {kTimeFlop,
+     [](K k) {
+       return product({k.most_flop(), k.figures[kUtilizationUsed]});
+     },
+     [](K k) {
+       return duration_text(k.at(kTime)) + " x " + plain(k.devices()) +
+              " devices x peak x utilization";
+     }},
+    {kFactor,
+     [](K k) {
+       const Number factor = quotient_of(k.figures[kOperationsFlop], k.figures[kTimeFlop]);
+       return factor ? Number(std::max(*factor, 1 / *factor)) : std::nullopt;
+     },
+     [](K) { return std::string("larger / smaller of the two methods"); }},
+    {kImpliedUtilization,
+     [](K k) { return quotient_of(k.figures[kOperationsFlop], k.most_flop()); },
+     [](K) { return std::string("by operations / (time x devices x peak)"); }},
+    // From the time of a step where that was measured.
+    {kProjectedTime, [](K k) { return time_of_all_steps(k, kWallStep); },
+     [](K k) { return "wall time of a step x steps" + k.shared_words(); }},
+    {kProjectedTime, [](K k) { return time_of_all_steps(k, kGpuStep); },
+     [](K k) { return "GPU time of a step x steps" + k.shared_words(); }},
+    {kProjectedTime,
+     [](K k) {
+       return k.is_given(kTime)
+                  ? std::nullopt
+                  : quotient_of(k.figures[kOperationsFlop], product({k.devices(), k.figures[kPeak],
+                                                                     k.figures[kUtilizationUsed]}));
+     },
+     [](K k) {
+       return "by operations / (" + plain(k.devices()) + " devices x peak x utilization)";
+     }}};
+
+Measured measured_steps(const Report& report, double skipped, const Known& k) {
+  Measured m;
+  m.skipped = skipped;
+  m.steps = k.at(kTraceSteps) - skipped;
+  if (m.steps <= 0) throw Failure("--skip-steps leaves none of so many --trace-steps");
   const Work& total = report.total;
   if (!total.flop_complete())
     throw Failure("the traces' total has " + std::to_string(total.unmeasured) +
@@ -280,35 +370,26 @@ void measure_steps(const Report& report, double skipped, Known& k) {
                   kExitPartial);
   const auto used = std::ranges::count_if(
       report.devices, [](const auto& device) { return device.ledger.launches > 0; });
-  const auto devices = static_cast<double>(std::max<ptrdiff_t>(1, used));
-  const auto on_one = [&](double ns) { return ns / 1e9 / devices / steps; };
-  k.set("traces.flop", static_cast<double>(total.flop) / steps);
-  k.say("traces", plain(steps) + " steps in the traces" +
-                      (skipped > 0 ? ", after the first " + plain(skipped) : "") +
-                      (report.simulated.value_or(false) ? " (simulated)" : ""));
-  k.say("mean", devices > 1 ? ", mean of " + plain(devices) + " devices" : "");
+  m.devices = static_cast<double>(std::max<ptrdiff_t>(1, used));
+  m.simulated = report.simulated.value_or(false);
+  const auto on_one = [&](double ns) { return ns / 1e9 / m.devices / m.steps; };
+  m.flop = static_cast<double>(total.flop) / m.steps;
   if (total.launches > 0 && total.time.unknown == 0)
-    k.set("traces.gpu_s", on_one(static_cast<double>(total.time.ns)));
-  if (const auto wall = report.utilization.wall_ns.number()) k.set("traces.wall_s", on_one(*wall));
+    m.gpu_s = on_one(static_cast<double>(total.time.ns));
+  if (const auto wall = report.utilization.wall_ns.number()) m.wall_s = on_one(*wall);
   for (const auto& method : report.utilization.methods)
     if (method.name == "executed") {
       const Figure& over = method.wall.known() ? method.wall : method.gpu_time;
-      if (over.known()) k.set("traces.utilization", *over.number());
-      k.say("over", method.wall.known() ? "wall" : "GPU");
+      m.utilization = over.number();
+      m.over = method.wall.known() ? "wall" : "GPU";
     }
   if (total.roof.no_peak == 0 && total.roof.compute_ns > 0 && total.flop > 0 &&
-      (k.has("traces.utilization") || k.has("--utilization"))) {
+      (m.utilization || k.is_given(kUtilizationGiven))) {
     // FLOP / the least time that the peaks allow for the mix.
-    k.set("traces.peak", static_cast<double>(total.flop) / total.roof.compute_ns * 1e9);
-    k.say("traces.peak", device_names(report));
+    m.peak = static_cast<double>(total.flop) / total.roof.compute_ns * 1e9;
+    m.device_names = device_names(report);
   }
-  const bool typed = k.is_set("--devices");
-  k.set("traces.devices", devices);
-  k.set("traces.used", typed ? k["--devices"] : devices);
-  k.say("traces.used", typed ? "given" : "in the traces");
-  k.say("shared", k["traces.used"] == devices
-                      ? ""
-                      : k.filled(" x {traces.devices} / {--devices} devices, if all share alike"));
+  return m;
 }
 
 struct TrainArguments {
@@ -316,36 +397,22 @@ struct TrainArguments {
   OutputArguments output;
   PeakArguments peak;
   std::string time;
-  std::map<std::string_view, Number> numbers;
+  std::array<Number, kOptions> numbers;
 };
 
-Known known_of(TrainArguments& a) {
+Known known_of(const TrainArguments& a) {
   Known k;
-  for (const auto& [name, value] : a.numbers)
-    if (value) k.set(name, *value);
-  check_utilization(a.numbers["--utilization"]);
+  k.given = a.numbers;
+  check_utilization(k.given[kUtilizationGiven]);
   if (!a.time.empty()) {
-    const Number seconds = parse_seconds(a.time);
-    if (!seconds || *seconds <= 0)
+    k.given[kTime] = parse_seconds(a.time);
+    if (k.given[kTime].value_or(0) <= 0)
       throw Failure("--time " + printable(cut(a.time, 60)) +
                     ": must be a duration such as 3.5d or 84h");
-    k.set("--time", *seconds);
-    k.say("--time", duration_text(*seconds));
   }
   const auto peaks = a.peak.choose(a.input.reduce.fma);
   if (peaks.size() > 1) throw Failure("--precision: one, for training");
-  for (const auto& peak : peaks) {
-    k.set("typed.peak", peak.flop_per_s);
-    k.say("typed.peak", peak.precision + ": " + peak.source);
-  }
-  if (const Number& flop = a.numbers["--forward-flop"]) {
-    const Number steps = a.numbers["--recurrent-steps"], beside = a.numbers["--non-recurrent-flop"];
-    std::string forward = scientific(*flop);
-    if (steps.value_or(1) != 1) forward += " x " + plain(*steps) + " steps";
-    if (beside.value_or(0) > 0) forward = "(" + forward + " + " + scientific(*beside) + ")";
-    k.say("forward", forward);
-  }
-  if (!peaks.empty() || !a.time.empty() || k.has("--utilization")) k.set("typed", 1);
+  if (!peaks.empty()) k.given_peak = peaks[0];
   return k;
 }
 
@@ -376,34 +443,36 @@ int run_train(TrainArguments& a, const CLI::App& app) {
   const bool traces = !a.input.traces.empty();
   for (const char* option : {"--fma", "--phase", "--rules", "--names", "--skip-steps"})
     if (!traces && app.count(option) > 0) refuse(option, "traces");
-  if (traces && !k.has("--trace-steps"))
+  if (traces && !k.is_given(kTraceSteps))
     throw Failure("traces need --trace-steps: how many steps they hold");
   if (traces) {
     const auto skipped = static_cast<double>(a.input.reduce.utilization.skip_steps);
     const Reduced reduced = reduce_traces(a.input);
     if (!reduced.report || reduced.exit_code != kExitFine) return reduced.exit_code;
-    measure_steps(*reduced.report, skipped, k);
+    k.traces = measured_steps(*reduced.report, skipped, k);
   }
   Table people{"projection",
                {{"figure", "figure"}, {"value", "value", Kind::kRatio}, {"from", "from"}}};
   Table programs = people;
   for (const Way& way : kWays) {
-    if (k.is_set(way.key)) continue;
-    Number value = k.worked_out(way);
-    if (!value) continue;
-    if (way.key == "factor") value = std::max(*value, k["time_flop"] / k["operations_flop"]);
-    if (way.key == "implied_utilization" && *value > 1)
+    Number& value = k.figures[way.figure];
+    if (value) continue;
+    const auto asked = k.asked;
+    value = way.value(k);
+    if (!value) {
+      k.asked = asked;  // by a way that is not open
+      continue;
+    }
+    if (way.figure == kImpliedUtilization && *value > 1)
       throw Failure("the operations need " + plain(*value) +
                     " times what the devices can do in that time: a number is wrong");
-    k.set(way.key, *value);
-    const auto* figure = std::ranges::find(kFigures, way.key, &Projected::key);
-    if (figure == std::end(kFigures)) continue;
-    possible(figure->name, *value);
-    const std::string from = k.filled(way.from);
-    people.rows.push_back({figure->name, shown(*value, figure->unit), from});
-    programs.rows.push_back({figure->key, Figure::exact(*value), from});
+    const ProjectedFigure& figure = kFigures[way.figure];
+    possible(figure.name, *value);
+    const std::string from = way.from(k);
+    people.rows.push_back({figure.name, shown(*value, figure.unit), from});
+    programs.rows.push_back({figure.key, Figure::exact(*value), from});
   }
-  if (!k.has("operations_flop") && !k.has("time_flop"))
+  if (!k.figures[kOperationsFlop] && !k.figures[kTimeFlop])
     throw Failure(
         "give --forward-flop and --examples, --flop-per-step and --steps, traces with "
         "--trace-steps and --steps, or --time and --gpu or --peak (see flopreduce project train "
@@ -432,8 +501,8 @@ Action define_train(manual::CommandLine& app) {
                  "Traces of as many training steps as --trace-steps says");
   a->input.add_to(app, false);
   a->input.add_skip_steps_to(app);
-  for (const NumberOption& o : kNumbers)
-    add_number(app, o.name, a->numbers[o.name], o.help, o.may_be_zero);
+  for (size_t i = 0; i < kNumbers.size(); ++i)
+    add_number(app, kNumbers[i].name, a->numbers[i], kNumbers[i].help, kNumbers[i].may_be_zero);
   app.add_option("--time", a->time, "How long the training took: 3.5d, 84h, 30min, 12s")
       ->type_name("DURATION");
   a->peak.add_to(app);

@@ -26,7 +26,8 @@ void read_what_is_needed(const std::string& statement, ReduceOptions& reduce) {
   reduce.facts = std::ranges::any_of(
       table_sources(), [&](const auto* table) { return table->facts() && may_name(table->key()); });
   reduce.launch_times = may_name("kernels");
-  reduce.lost_launches = may_name("lost") || may_name("communication") ? UINT64_MAX : 0;
+  reduce.flop_over_time = may_name("flop_over_time");
+  reduce.lost = may_name("lost") || may_name("communication");
 }
 
 // The statement may be behind the traces, too.

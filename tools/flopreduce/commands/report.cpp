@@ -28,7 +28,9 @@ int run_report(ReportArguments& a) {
     };
   a.input.reduce.facts = shows_facts(a.output);
   a.input.reduce.launch_times = shows_launch_times(a.output) || a.gates.may_name("kernels");
-  a.input.reduce.lost_launches = a.gates.may_name("lost") ? UINT64_MAX : lost_launches(a.output);
+  a.input.reduce.flop_over_time =
+      shows_flop_over_time(a.output) || a.gates.may_name("flop_over_time");
+  a.input.reduce.lost = shows_lost(a.output) || a.gates.may_name("lost");
   Report nothing;  // whose tables have all columns
   nothing.with_facts = a.input.reduce.facts;
   if (a.gates.any()) a.gates.check_names(gate_tables(nothing));
@@ -36,7 +38,7 @@ int run_report(ReportArguments& a) {
   if (!reduced.report) return reduced.exit_code;
   if (a.gates.any()) reduced.report->gates = a.gates.results(gate_tables(*reduced.report));
   if (a.gates.lists()) return GateArguments::check(reduced.report->gates);
-  if (!launches) written.exit_code = write_report(*reduced.report, a.output);
+  if (written.exit_code == kExitFine) written.exit_code = write_report(*reduced.report, a.output);
   if (written.exit_code != kExitFine) return written.exit_code;
   if (const uint64_t all = reduced.report->total.launches; launches && all > written.count)
     complain(to_grouped(all - written.count) +
@@ -54,6 +56,8 @@ Action define_report(manual::CommandLine& app) {
   app.examples = {{"flopreduce trace.pb", "the report"},
                   {"flopreduce traces/", "all traces of a job, in one report"},
                   {"flopreduce --format html -o report.html rank*.pb", "a page for any browser"},
+                  {"flopreduce --format json -o run.json --format html -o run.html run.pb",
+                   "two forms of one reading"},
                   {"flopreduce --fail-if 'hfu < 30%' trace.pb", "a gate for CI"}};
   const auto a = std::make_shared<ReportArguments>();
   a->input.add_to(app);

@@ -1,6 +1,5 @@
 // flopreduce schema: the JSON schema of a report.
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands/arguments/arguments.h"
 #include "writers/writers.h"
@@ -14,7 +13,7 @@ Action define_schema(manual::CommandLine& app) {
   output->add_file_to(app);
   return [output] {
     output->finish({});
-    return write_output(*output, [](std::ostream& out) { write_json(out, report_schema()); });
+    return write_output(*output, write_schema);
   };
 }
 

@@ -53,7 +53,7 @@ std::vector<std::pair<std::string, const Cell*>> all_figures(std::span<const Tab
     for (const TableRow& row : table.rows) {
       const std::string of_row = named ? std::get<std::string>(row[0].value) : "0";
       for (size_t c = 0; c < table.columns.size(); ++c) {
-        if (table.columns[c].kind == Kind::kText) continue;
+        if (table.columns[c].kind == Kind::kText && table.columns[c].names.empty()) continue;
         const std::string key = table.columns[c].key;
         list.emplace_back(short_names ? key : table.key + ("." + of_row + ".") + key, &row[c]);
         for (const auto& [also, column] : kAlso)
@@ -117,6 +117,10 @@ GateFigure gate_figure(const Cell& cell) {
   else if (lower && !upper)
     figure.low = value;
   if (upper && !lower) figure.high = value;
+  if (cell.most) {
+    figure.high = End{*cell.most, {}};
+    figure.message = "it is known to lie between two";
+  }
   return figure;
 }
 
@@ -155,17 +159,36 @@ Place place_of(std::span<const Table> tables, const FigurePath& path) {
                   members(*whole));
     return no_such();
   }
-  if (place.table->columns[*place.column].kind == Kind::kText)
+  const Column& column = place.table->columns[*place.column];
+  if (column.kind == Kind::kText && column.names.empty())
     return none(text_of(path) + " is no number");
   return place;
 }
 
 }  // namespace
 
-std::optional<std::string> wrong_name(std::span<const Table> tables, const FigurePath& path) {
-  Place place = place_of(tables, path);
-  if (place.wrong.empty()) return std::nullopt;
-  return std::move(place.wrong);
+std::optional<std::string> wrong_name(std::span<const Table> tables, const Gate::Sides& sides) {
+  const Place left = sides.left.empty() ? Place{} : place_of(tables, sides.left);
+  const Place right = sides.right.empty() ? Place{} : place_of(tables, sides.right);
+  const auto names_of = [](const Place& place) {
+    const bool found = place.column && place.wrong.empty();
+    return found ? place.table->columns[*place.column].names : std::span<const std::string_view>{};
+  };
+  const auto wrong_beside = [&](const FigurePath& path, std::span<const std::string_view> names,
+                                const FigurePath& other, std::span<const std::string_view> others) {
+    const bool fits = place_among(names, other) || names.data() == others.data();
+    if (sides.equality && fits) return std::string();
+    return names_wanted(text_of(path), names);
+  };
+  const auto of_left = names_of(left), of_right = names_of(right);
+  if (!of_left.empty() || !of_right.empty()) {
+    std::string wrong = of_left.empty() ? wrong_beside(sides.right, of_right, sides.left, of_left)
+                                        : wrong_beside(sides.left, of_left, sides.right, of_right);
+    return wrong.empty() ? std::nullopt : std::optional(std::move(wrong));
+  }
+  for (const Place& place : {left, right})
+    if (!place.wrong.empty()) return place.wrong;
+  return std::nullopt;
 }
 
 GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
@@ -186,15 +209,26 @@ GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
                   members(*whole));
     return none("no figure '" + text_of(path) + "'" + nearest(tables, text_of(path)));
   }
-  GateFigure figure = gate_figure((*row)[*place.column]);
-  figure.share = table.columns[*place.column].kind == Kind::kShare;
+  const Column& column = table.columns[*place.column];
+  const Cell& cell = (*row)[*place.column];
+  if (const auto* name = std::get_if<std::string>(&cell.value);
+      name != nullptr && !column.names.empty()) {
+    const auto place_of_name = std::ranges::find(column.names, *name) - column.names.begin();
+    GateFigure figure = GateFigure::of({static_cast<long double>(place_of_name), {}});
+    figure.names = column.names;
+    return figure;
+  }
+  GateFigure figure = gate_figure(cell);
+  figure.share = column.kind == Kind::kShare;
+  figure.names = column.names;
   return figure;
 }
 
 std::vector<NamedValue> list_figures(std::span<const Table> tables) {
   std::vector<NamedValue> list;
   for (const auto& [name, cell] : all_figures(tables)) {
-    std::string text = known_text(gate_figure(*cell));
+    const auto* word = std::get_if<std::string>(&cell->value);
+    std::string text = word != nullptr ? *word : known_text(gate_figure(*cell));
     if (text.starts_with("= ")) text = text.substr(2);
     list.push_back({printable(name), text.empty() ? "-" : std::move(text)});
   }

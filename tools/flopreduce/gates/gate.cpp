@@ -1,5 +1,8 @@
 #include "gates/gate.h"
 
+#include <algorithm>
+#include <set>
+
 #include "support/si_number.h"
 #include "support/text.h"
 
@@ -159,6 +162,14 @@ class GateParser {
   std::string message_;
 };
 
+namespace {
+
+std::string name_of(const GateFigure& figure) {
+  return std::string(figure.names[static_cast<size_t>(figure.low->value)]);
+}
+
+}  // namespace
+
 // Three-valued: what is not known decides nothing, unless the rest decides without it.
 class GateEvaluation {
  public:
@@ -166,6 +177,12 @@ class GateEvaluation {
     for (const auto& operand : gate.operands_) {
       figures_.push_back(operand.figure.empty() ? GateFigure::of({operand.number, operand.whole})
                                                 : lookup(operand.figure));
+    }
+    for (const auto& node : gate.nodes_) {
+      if (node.kind == Gate::Kind::kOr || node.kind == Gate::Kind::kAnd) continue;
+      const bool equality = node.kind == Gate::Kind::kEqual || node.kind == Gate::Kind::kNotEqual;
+      take_name(node.left, node.right, equality);
+      take_name(node.right, node.left, equality);
     }
   }
 
@@ -193,6 +210,20 @@ class GateEvaluation {
  private:
   enum class Truth : uint8_t { kFalse, kOpen, kTrue };
 
+  // The other side of a figure of names is one of the names, or another figure of the same names.
+  void take_name(size_t figure, size_t other, bool equality) {
+    const auto names = figures_[figure].names;
+    if (names.empty() || (equality && figures_[other].names.data() == names.data())) return;
+    const auto place = place_among(names, gate_.operands_[other].figure);
+    if (!equality || !place) {
+      figures_[other] = {.message = names_wanted(gate_.operands_[figure].text, names)};
+      return;
+    }
+    figures_[other] = GateFigure::of({static_cast<long double>(*place), {}});
+    figures_[other].names = names;
+    is_name_.insert(other);
+  }
+
   static Verdict verdict_of(Truth truth) {
     if (truth == Truth::kOpen) return Verdict::kNotKnown;
     return truth == Truth::kTrue ? Verdict::kFailed : Verdict::kPassed;
@@ -200,11 +231,15 @@ class GateEvaluation {
   std::vector<GateResult::Named> named() const {
     std::vector<GateResult::Named> list;
     for (size_t i = 0; i < figures_.size(); ++i) {
-      if (gate_.operands_[i].figure.empty()) continue;
+      if (is_no_figure(i)) continue;
       const GateFigure& figure = figures_[i];
       GateResult::Named& to = list.emplace_back();
       to.name = gate_.operands_[i].text;
       if (figure.state == GateFigure::State::kValue) {
+        if (!figure.names.empty()) {
+          to.word = name_of(figure);
+          continue;
+        }
         to.whole = figure.low->whole;
         to.value = static_cast<double>(figure.low->value);
         continue;
@@ -266,7 +301,7 @@ class GateEvaluation {
   std::string values() const {
     std::string text;
     for (size_t i = 0; i < figures_.size(); ++i) {
-      if (gate_.operands_[i].figure.empty()) continue;
+      if (is_no_figure(i)) continue;
       const GateFigure& figure = figures_[i];
       const std::string shown = known_text(figure);
       text += (text.empty() ? "" : ", ") + printable(gate_.operands_[i].text) +
@@ -276,8 +311,13 @@ class GateEvaluation {
     return text;
   }
 
+  bool is_no_figure(size_t operand) const {
+    return gate_.operands_[operand].figure.empty() || is_name_.contains(operand);
+  }
+
   const Gate& gate_;
   std::vector<GateFigure> figures_;  // one for each operand
+  std::set<size_t> is_name_;         // of the operands
   std::vector<Truth> results_;
 };
 
@@ -285,9 +325,25 @@ std::string known_text(const GateFigure& figure) {
   const auto text_of = [](const End& end) {
     return end.whole ? to_decimal(*end.whole) : printed("%.10Lg", end.value);
   };
-  if (figure.state == GateFigure::State::kValue) return "= " + text_of(*figure.low);
-  if (figure.low) return ">= " + text_of(*figure.low);
+  if (figure.state == GateFigure::State::kValue)
+    return "= " + (figure.names.empty() ? text_of(*figure.low) : name_of(figure));
+  if (figure.low)
+    return ">= " + text_of(*figure.low) +
+           (figure.high ? " and <= " + text_of(*figure.high) : std::string());
   return figure.high ? "<= " + text_of(*figure.high) : "";
+}
+
+std::optional<size_t> place_among(std::span<const std::string_view> names,
+                                  const FigurePath& operand) {
+  if (operand.size() != 1) return std::nullopt;
+  const auto found = std::ranges::find(names, operand[0]);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<size_t>(found - names.begin());
+}
+
+std::string names_wanted(const std::string& figure, std::span<const std::string_view> names) {
+  const std::string shown = printable(figure);
+  return shown + " is a name: write " + shown + " == or != one of " + joined(names, ", ");
 }
 
 bool Gate::parse(std::string_view text, Gate& gate, std::string& error) {
@@ -299,11 +355,13 @@ bool Gate::parse(std::string_view text, Gate& gate, std::string& error) {
   return false;
 }
 
-std::vector<FigurePath> Gate::figures() const {
-  std::vector<FigurePath> figures;
-  for (const Operand& operand : operands_)
-    if (!operand.figure.empty()) figures.push_back(operand.figure);
-  return figures;
+std::vector<Gate::Sides> Gate::comparisons() const {
+  std::vector<Sides> sides;
+  for (const Node& node : nodes_)
+    if (node.kind != Kind::kOr && node.kind != Kind::kAnd)
+      sides.push_back({operands_[node.left].figure, operands_[node.right].figure,
+                       node.kind == Kind::kEqual || node.kind == Kind::kNotEqual});
+  return sides;
 }
 
 GateResult Gate::evaluate(const FigureLookup& lookup) const {

@@ -3,9 +3,10 @@
 //     gate       = and { ("or" | "||") and }
 //     and        = term { ("and" | "&&") term }
 //     term       = "(" gate ")" | operand ("<" | "<=" | ">" | ">=" | "==" | "!=") operand
-//     operand    = number | figure
+//     operand    = number | figure | name
 //     number     = decimal, with an exponent or an SI prefix, or per cent: 2.1, 1e12, 350G, 30%
 //     figure     = part { "." part }      part = word | "quoted" | 'quoted'
+//     name       = word, of a figure that is one of several names: verdict == outside
 //
 // A word is of letters, digits, "_" and "-". A figure is a path into the JSON report (figures.h).
 // A gate fails when it is true, and also when a figure that decides it is not known: it never
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,11 +46,18 @@ struct GateFigure {
   std::optional<End> low = {}, high = {};
   std::string message = {};
   bool share = false;  // 1 is 100 %
+  // It is one of these names, and `low` its place among them.
+  std::span<const std::string_view> names = {};
 
   static GateFigure of(End value) { return {State::kValue, value, value, {}}; }
 };
 // "= 1.69", ">= 0.2"; empty where nothing is known.
 std::string known_text(const GateFigure& figure);
+// The place among these names of the one that an operand is; nothing where it is none of them.
+std::optional<size_t> place_among(std::span<const std::string_view> names,
+                                  const FigurePath& operand);
+// What to write beside a figure that is one of these names.
+std::string names_wanted(const std::string& figure, std::span<const std::string_view> names);
 using FigureLookup = std::function<GateFigure(const FigurePath&)>;
 
 class Gate {
@@ -57,7 +66,12 @@ class Gate {
   static bool parse(std::string_view text, Gate& gate, std::string& error);
   GateResult evaluate(const FigureLookup& lookup) const;
   const std::string& text() const { return text_; }
-  std::vector<FigurePath> figures() const;
+  // The figures on both sides of each comparison; without parts where a number is there.
+  struct Sides {
+    FigurePath left, right;
+    bool equality = false;  // "==" or "!="
+  };
+  std::vector<Sides> comparisons() const;
 
  private:
   friend class GateParser;

@@ -18,6 +18,11 @@ void Collectives::add(uint32_t device, uint32_t run, uint32_t kernel, uint32_t s
   kernels_[{run, kernel}][device].push_back({step, begin_ns, length_ns});
 }
 
+void Collectives::add(Collectives&& o) {
+  launches_ = std::min(kMost, launches_ + o.launches_);
+  for (auto& [kernel, devices] : o.kernels_) kernels_[kernel].merge(devices);
+}
+
 // On all ranks of a communicator its collectives end at once, but for the time of the slowest link.
 // Collectives of different communicators end at any time.
 bool Collectives::agree(const Launches& a, const Launches& b) {

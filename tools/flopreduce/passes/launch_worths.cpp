@@ -26,17 +26,18 @@ double fullest_share(const Signature& signature, uint32_t multiprocessors) {
 
 }  // namespace
 
-LaunchWorths::LaunchWorths(const ReportSources& from, const Report& report)
+LaunchWorths::LaunchWorths(const ReportSources& from, const Report& report, bool of_time)
     : from_(from),
       work_(from.work),
       roofs_(from.tables, from.totals, from.formulas, from.utilization.peaks),
       classes_(from.tables),
+      of_time_(of_time),
       model_(from, report) {}
 
 const LaunchWorths::Each& LaunchWorths::each_of(uint32_t signature, uint32_t chip) {
   const auto [entry, fresh] = each_.try_emplace(uint64_t{signature} << 32 | chip);
   Each& each = entry->second;
-  if (!fresh) return each;
+  if (!fresh || of_time_) return each;
   const SignatureResult& result = work_.result(signature, chip);
   if (result.flop.status != FlopStatus::kMeasured) return each;
   each.counted = !result.flop.unscreened;
@@ -65,7 +66,7 @@ void LaunchWorths::set_work_lines(const Place& place, LaunchWorth& worth) const 
     worth.work_line = LostLine::kRecompute;
     return;
   }
-  const auto model = model_.at(place.path, place.rule);
+  const auto model = model_.at(place.path, place.rule, place.signature);
   if (!model || model->of_others) return;
   const double share = std::min(1.0, model->share);
   worth.work_line = LostLine::kModel;
@@ -99,6 +100,7 @@ bool LaunchWorths::communicates(const Place& place) const {
 }
 
 LaunchWorths::Worth LaunchWorths::of(const Place& place) {
+  const std::lock_guard lock(lock_);
   const Device& device = from_.tables.devices[place.device];
   const uint32_t signature =
       classes_.any() ? classes_.home(place.signature, device.chip) : place.signature;
@@ -109,9 +111,10 @@ LaunchWorths::Worth LaunchWorths::of(const Place& place) {
   worth.memory_fs = worth.blocks_fs = each.memory_fs;
   set_work_lines(place, worth);
   const uint32_t path = from_.operators.operator_of(place.path);
-  const bool product = path != kNoIndex && operator_gradients(*from_.operators.name_of(path));
+  const bool product = path != kNoIndex && is_matrix_work(from_.operators.name_of(path)->name);
   if (communicates(place)) {
     worth.of = KernelClass::kCommunication;
+    unknown_.uncounted_communication = unknown_.uncounted_communication || !each.counted;
   } else if (!each.counted) {
     worth.of = KernelClass::kUncounted;
   } else if (each.integer && !each.tensor) {

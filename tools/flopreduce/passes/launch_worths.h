@@ -2,6 +2,7 @@
 // least time that the roofs allow it. To be made when the report has its operators.
 #pragma once
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -18,7 +19,8 @@ namespace flopinj::reduce {
 class LaunchWorths {
  public:
   // All must outlive this.
-  LaunchWorths(const ReportSources& from, const Report& report);
+  // `of_time`: of no launch it is known what its work takes at peak.
+  LaunchWorths(const ReportSources& from, const Report& report, bool of_time);
 
   struct Place {
     uint32_t signature = 0, device = 0, path = 0, rule = 0;  // as in RowTable::Info
@@ -29,12 +31,13 @@ class LaunchWorths {
     std::optional<uint64_t> slowed_mean_ns;  // of the signature's launches that were slowed
     uint64_t fp32_fs = 0;                    // of its work, where it is a product in fp32
   };
-  Worth of(const Place& place);
+  Worth of(const Place& place);  // on any thread
 
   // What the worths so far are short of.
   struct Unknown {
     bool matrix_bytes = false, other_bytes = false;  // of some launches
     bool uneven_blocks = false;                      // blocks are taken to be alike
+    bool uncounted_communication = false;            // what its kernels compute
   };
   const Unknown& unknown() const { return unknown_; }
 
@@ -57,9 +60,11 @@ class LaunchWorths {
   const WorkTable& work_;
   Roofs roofs_;
   MergedClasses classes_;
+  bool of_time_;
   std::unordered_map<uint64_t, Each> each_;  // by (signature, chip)
   ModelWork model_;
   Unknown unknown_;
+  std::mutex lock_;
 };
 
 }  // namespace flopinj::reduce

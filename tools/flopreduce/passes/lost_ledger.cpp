@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "passes/lost_marks.h"
 #include "passes/model_work.h"
 #include "report/operators/operator_join.h"
 
@@ -38,9 +39,6 @@ bool share_a_device(const TraceTables& tables, const Report& report) {
            return a.uuid == b.uuid && a.trace != b.trace && b.begin_ns < a.end_ns;
          }) != uses.end();
 }
-
-// Of a summary that does not say what ran at once, as older ones do not.
-bool only_times(const Device& device) { return device.times && !device.times->at_once(); }
 
 // Of such a summary, in which kernels did.
 bool kernels_at_once(const TraceTables& tables, const Totals& totals) {
@@ -146,98 +144,26 @@ void add_communication(const ReportSources& from, Collectives& collectives,
   }
 }
 
-// FLOP of these may be more where launches have no count, and otherwise.
-struct WorkMarks {
-  Mark recompute, model, rest, all;
-  explicit WorkMarks(const Report& report) {
-    const Work& again = phase_work(report, "recompute");
-    Work formula;
-    for (const OperatorReport& place : report.operators.places)
-      if (place.of_model) formula.add(place.work);
-    if (report.utilization.given_formula_ns) formula = report.total;
-    recompute = flop_mark(again);
-    model = flop_mark(formula);
-    all = rest = flop_mark(report.total);
-    if (report.total.unmeasured == again.unmeasured + formula.unmeasured)
-      rest = without_missing(rest);
-  }
-  static Mark without_missing(Mark marks) {
-    return static_cast<Mark>(static_cast<uint8_t>(marks) & ~static_cast<uint8_t>(Mark::kAtLeast));
-  }
-};
-
-// When copies ran: recorders say so since minor version 12, one by one.
-bool all_copies_known(const TraceTables& tables) {
-  return std::ranges::all_of(tables.traces, [](const TraceState& trace) {
-    return trace.header.copies() && trace.header.level() == trace::LEVEL_LAUNCHES &&
-           trace.ledger.activity_lost() == 0;
-  });
-}
-
-// How the lines are to be read. Work that nobody counted was done in the lines of its own class, so
-// it makes no line of kernels with a count smaller.
-void mark_lines(const TraceTables& tables, const LaunchWorths::Unknown& unknown,
-                const LostPass::Uneven& uneven, bool unplaced, bool lost_copies, Report& report) {
-  using enum LostLine;
-  LostReport& lost = report.lost;
-  const WorkMarks work(report);
-  lost.marks.fill(mark_if(unplaced || uneven.spread, Mark::kEstimate));
-  const auto mark = [&](std::initializer_list<LostLine> lines, bool is, Mark marks) {
-    for (const LostLine line : lines)
-      if (is) lost.marks[place_of(line)] = lost.marks[place_of(line)] | marks;
-  };
-  mark({kRecompute}, true, work.recompute);
-  mark({kPadding, kModel}, true, work.model);
-  mark({kOtherFlop}, true, work.rest);
-  mark({kMatrixBelowRoof, kOtherBelowRoof}, true, inverse(WorkMarks::without_missing(work.all)));
-  mark({kOtherMemory}, unknown.other_bytes, Mark::kAtLeast);
-  mark({kOtherBelowRoof}, unknown.other_bytes, Mark::kAtMost);
-  mark({kMatrixMemory}, unknown.matrix_bytes, Mark::kAtLeast);
-  mark({kMatrixBelowRoof}, unknown.matrix_bytes, Mark::kAtMost);
-  mark({kMatrixBlocks, kMatrixBelowRoof}, unknown.uneven_blocks, Mark::kEstimate);
-  // Kernels that only ran while counters were read: how much slower is not known.
-  const bool slowed = report.total.time.windowed > 0 || uneven.slowed;
-  mark({kProfiler}, slowed, Mark::kAtLeast);
-  mark({kMatrixBelowRoof, kOtherBelowRoof, kUncounted}, slowed, Mark::kAtMost);
-  const auto is_uneven = [&](KernelClass of) { return uneven.classes[static_cast<size_t>(of)]; };
-  const bool matrix = is_uneven(KernelClass::kMatrix), other = is_uneven(KernelClass::kOther);
-  mark({kMatrixMemory}, matrix, Mark::kAtMost);
-  mark({kMatrixBlocks}, matrix, Mark::kEstimate);
-  mark({kMatrixBelowRoof}, matrix, Mark::kAtLeast);
-  mark({kOtherMemory}, other, Mark::kAtMost);
-  mark({kOtherBelowRoof}, other, Mark::kAtLeast);
-  mark({kInteger}, is_uneven(KernelClass::kInteger), Mark::kEstimate);
-  mark({kUncounted}, is_uneven(KernelClass::kUncounted), Mark::kEstimate);
-  mark({kCommunication}, is_uneven(KernelClass::kCommunication), Mark::kEstimate);
-  // Nor does an old summary say which gaps are between steps, or beside those kernels.
-  const bool summed = std::any_of(tables.devices.begin(), tables.devices.end(), only_times);
-  mark({kIdleBetweenSteps, kProfiler}, summed, Mark::kAtLeast);
-  mark({kIdleCopies}, summed || lost_copies || !all_copies_known(tables), Mark::kAtLeast);
-  mark({kIdleLongGaps, kIdleShortGaps}, summed, Mark::kAtMost);
-  // Where names were off nothing says what is done twice, and what is the model's.
-  mark({kRecompute}, !report.named.whole(), Mark::kAtLeast);
-  if (report.utilization.given_formula_ns || !report.operators.model.known()) return;
-  // Work of the model without a formula is in other FLOP, and so is its padding.
-  const ModelFlop& model = report.operators.model;
-  mark({kModel}, true, model.marks());
-  mark({kPadding}, true, model.padding_marks());
-  mark({kModel, kPadding}, !report.named.whole(), Mark::kAtLeast);
-  mark({kOtherFlop}, model.lacks_some() || !report.named.whole(), Mark::kAtMost);
-}
-
 // What the model's FLOP by formula are more than operators executed, at peak. Where launches are
 // unmeasured it is not known.
-double saved_ns(const Report& report) {
+double saved_ns(const ReportSources& from, const Report& report) {
   if (const auto given = report.utilization.given_formula_ns)
-    return report.total.flop_complete() ? std::max(0.0, *given - work_done_once_ns(report)) : 0;
+    return report.total.flop_complete() ? std::max(0.0, *given - work_of_model_ns(from, report))
+                                        : 0;
   double ns = 0;
   for (const OperatorReport& place : report.operators.places)
     if (place.of_model && place.work.flop_complete())
-      ns += std::max(0.0, *model_least_ns(place, report) - place.work.roof.compute_ns);
+      ns += std::max(0.0, model_at_peak(place, report)->least_ns - place.work.roof.compute_ns);
   return ns;
 }
 
 }  // namespace
+
+std::string no_work(const Report& report) {
+  if (!report.total.flop_known()) return "FLOP not measured";
+  const bool peaks = report.utilization.any_peak && report.total.roof.no_peak == 0;
+  return peaks ? "" : "no peak known";
+}
 
 std::string no_ledger(const TraceTables& tables, const Totals& totals, uint64_t skip_steps,
                       const Report& report) {
@@ -245,8 +171,7 @@ std::string no_ledger(const TraceTables& tables, const Totals& totals, uint64_t 
   const Work& total = report.total;
   if (skip_steps > 0 && !report.steps.missing.empty()) return report.steps.missing;
   if (total.launches == 0) return "no launches";
-  const bool of_time = !total.flop_known();
-  if (!of_time && (!u.any_peak || total.roof.no_peak > 0)) return "no peak known";
+  const bool of_time = !no_work(report).empty();
   if (report.ledger.total.dropped > 0) return "launches are lost";
   if (total.time.unknown > 0) return "GPU time unknown";
   if (skip_steps == 0 && !report.clocks_differ() && !u.wall_ns.known()) return u.wall_ns.why();
@@ -262,7 +187,7 @@ std::string no_ledger(const TraceTables& tables, const Totals& totals, uint64_t 
 class LostLedger::Builder {
  public:
   Builder(const ReportSources& from, Report& report)
-      : from_(from), report_(report), join_(from.calls) {
+      : from_(from), report_(report), join_(from.calls, from.operators) {
     for (const DeviceReport& device : report.devices)
       if (device.ledger.launches > 0) launched_.emplace(device.trace, device.facts.id());
   }
@@ -312,11 +237,11 @@ class LostLedger::Builder {
     }
     add_communication(from_, pass.collectives(), communicating_, report_);
     const UtilizationReport& u = report_.utilization;
-    if (!report_.total.flop_known()) lost.no_work = "FLOP not measured";
+    lost.no_work = no_work(report_);
     lost.formula = u.model_known && !lost.of_time();
     lost.given_formula = u.given_formula_ns.has_value();
     lost.fp32_ns = static_cast<uint64_t>(std::min<u128>(pass.fp32_fs() / kFsInNs, UINT64_MAX));
-    const double saved = skips() ? report_.steps.saved_ns : saved_ns(report_);
+    const double saved = skips() ? report_.steps.saved_ns : saved_ns(from_, report_);
     lost.saved_ns = lost.formula ? static_cast<uint64_t>(std::clamp(saved + 0.5, 0.0, 1e19)) : 0;
     lost.skipped_steps = from_.utilization.skip_steps;
     for (size_t i = 0; i < report_.traces.size(); ++i) {
@@ -324,7 +249,7 @@ class LostLedger::Builder {
       add_saturating(lost.device_steps,
                      report_.traces[i].devices * (steps - std::min(steps, lost.skipped_steps)));
     }
-    mark_lines(from_.tables, unknown, pass.uneven(), unplaced_, lost_copies_, report_);
+    mark_lines({from_.tables, unknown, pass.uneven(), unplaced_, lost_copies_}, report_);
   }
 
  private:
@@ -461,6 +386,7 @@ LostLedger::LostLedger(const ReportSources& from, Report& report) {
 LostLedger::~LostLedger() = default;
 
 void LostLedger::add(uint32_t trace, const LostPass::Devices& devices) {
+  const std::lock_guard lock(lock_);
   builder_->add(trace, devices);
 }
 

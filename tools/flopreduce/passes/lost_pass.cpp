@@ -15,21 +15,19 @@ uint64_t held(u128 value) { return static_cast<uint64_t>(std::min<u128>(value, U
 
 }  // namespace
 
-void LostPass::OfDevice::take(const TimeSplit::Launch& launch, bool late) {
-  if (launch.copy)
-    late ? split.lose_copies() : split.copy(launch.begin_ns, launch.length_ns);
-  else if (!late)
-    split.launch(launch);
+void LostPass::OfDevice::late(const LaunchInTime& launch) {
+  if (launch.row == LaunchInTime::kCopy)
+    split.lose_copies();
   else if (!split.within(launch.begin_ns))
     return;
-  else if (launch.slowed)
-    split.slowed_unplaced(*launch.place, launch.length_ns);
+  else if (launch.slowed != 0)
+    split.slowed_unplaced(launch.row, launch.length_ns);
   else
-    split.unplaced(*launch.worth, *launch.place, 1, launch.length_ns);
+    split.unplaced(launch.row, 1, launch.length_ns);
 }
 
 void LostPass::OfDevice::end() {
-  in_order_.end([this](const auto& one, bool late) { take(one, late); });
+  in_order_.end(*this);
   split.finish();
 }
 
@@ -50,14 +48,14 @@ LostPass::OfRow& LostPass::row_of(const RowTable& rows, uint32_t row) {
   const RowTable::Info& info = rows.info(row);
   of.worth = worths_.of({info.signature, info.device, info.path, info.rule});
   of.device = &device_at(info.device);
-  of.place = &of.device->places[OfDevice::key(info.path, info.rule)];
+  of.in_split =
+      of.device->split.add_row(of.worth, of.device->places[OfDevice::key(info.path, info.rule)]);
   return of;
 }
 
 void LostPass::untimed(OfRow& row, uint64_t launches) {
   const auto mean_ns = row.worth.mean_ns ? row.worth.mean_ns : row.worth.slowed_mean_ns;
-  if (mean_ns)
-    row.device->split.unplaced(row.worth, *row.place, launches, held(u128{*mean_ns} * launches));
+  if (mean_ns) row.device->split.unplaced(row.in_split, launches, held(u128{*mean_ns} * launches));
 }
 
 bool LostPass::counts(uint32_t trace, uint32_t step) const {
@@ -77,41 +75,62 @@ void LostPass::add_collective(const RowTable& rows, const LaunchPiece& piece, si
 }
 
 void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
+  if (quick_.size() < rows.size()) quick_.resize(rows.size());
+  const bool plain = !piece.windowed && counts(rows.trace(), piece.step);
   auto pause = piece.pauses.begin();
   for (size_t i = 0; i < piece.size; ++i) {
-    while (pause != piece.pauses.end() && pause->at < i) ++pause;
-    if (piece.row[i] == RowTable::kDiscard) continue;
-    OfRow& row = row_of(rows, piece.row[i]);
-    const bool counted = counts(rows.trace(), piece.step);
-    if (counted) fp32_fs_ += row.worth.fp32_fs;
-    if (counted && row.worth.of == KernelClass::kCommunication) {
-      row.device->collectives = true;
-      add_collective(rows, piece, i);
-    }
+    Quick& quick = quick_[piece.row[i]];
     const uint64_t took = piece.duration_ns[i];
-    if (took == LaunchPiece::kNoTime || !BusyInterval::has_place(piece.start_ns[i], took)) {
-      if (counted) untimed(row, 1);
+    const bool pauses = pause != piece.pauses.end() && pause->at <= i;
+    if (!plain || !quick.known || pauses || took == LaunchPiece::kNoTime ||
+        !BusyInterval::has_place(piece.start_ns[i], took)) {
+      while (pause != piece.pauses.end() && pause->at < i) ++pause;
+      const bool its = pause != piece.pauses.end() && pause->at == i;
+      if (piece.row[i] != RowTable::kDiscard) one_launch(rows, piece, i, its ? &*pause : nullptr);
       continue;
     }
-    const uint64_t kernel =
-        piece.windowed && row.worth.mean_ns ? std::min(took, *row.worth.mean_ns) : took;
-    TimeSplit::Launch launch{piece.start_ns[i], kernel, &row.worth, row.place, piece.step,
-                             piece.windowed,    false,  false,      0,         0};
-    if (piece.calls && (launch.called_before = piece.called_before[i]) != 0) {
-      row.device->split.clock_error(piece.clock_error_ns);
-      if (pause != piece.pauses.end() && pause->at == i)
-        if (const uint32_t path = tables_.traces[rows.trace()].path(pause->path); path != kNoIndex)
-          launch.pause =
-              row.device->split.add_pause(launch, path, pause->since_ns, pause->length_ns);
-    }
-    row.device->add(launch);
-    if (took == kernel) continue;
-    launch.called_before = launch.pause = 0;
-    launch.begin_ns += kernel;
-    launch.length_ns = took - kernel;
-    launch.slowed = true;
-    row.device->add(launch);
+    ++quick.launches;
+    OfDevice& device = *rows_[piece.row[i]]->device;
+    const uint32_t called_before = piece.calls ? piece.called_before[i] : 0;
+    if (called_before != 0) device.split.clock_error(piece.clock_error_ns);
+    device.add({piece.start_ns[i], took, quick.in_split, piece.step, called_before, 0, 0, 0});
   }
+}
+
+// Any launch.
+void LostPass::one_launch(const RowTable& rows, const LaunchPiece& piece, size_t i,
+                          const LaunchPiece::Pause* pause) {
+  OfRow& row = row_of(rows, piece.row[i]);
+  const bool counted = counts(rows.trace(), piece.step);
+  if (counted) add_saturating(fp32_fs_, row.worth.fp32_fs);
+  if (row.worth.of != KernelClass::kCommunication)
+    quick_[piece.row[i]] = {true, row.in_split, quick_[piece.row[i]].launches};
+  if (counted && row.worth.of == KernelClass::kCommunication) {
+    row.device->collectives = true;
+    add_collective(rows, piece, i);
+  }
+  const uint64_t took = piece.duration_ns[i];
+  if (took == LaunchPiece::kNoTime || !BusyInterval::has_place(piece.start_ns[i], took)) {
+    if (counted) untimed(row, 1);
+    return;
+  }
+  const uint64_t kernel =
+      piece.windowed && row.worth.mean_ns ? std::min(took, *row.worth.mean_ns) : took;
+  LaunchInTime launch{piece.start_ns[i], kernel, row.in_split, piece.step, 0, 0, piece.windowed, 0};
+  if (piece.calls && (launch.called_before = piece.called_before[i]) != 0) {
+    row.device->split.clock_error(piece.clock_error_ns);
+    if (pause != nullptr)
+      if (const uint32_t path = tables_.traces[rows.trace()].path(pause->path); path != kNoIndex)
+        launch.set_pause(
+            row.device->split.add_pause(launch, path, pause->since_ns, pause->length_ns));
+  }
+  row.device->add(launch);
+  if (took == kernel) return;
+  launch.called_before = launch.pause = 0;
+  launch.begin_ns += kernel;
+  launch.length_ns = took - kernel;
+  launch.slowed = 1;
+  row.device->add(launch);
 }
 
 void LostPass::tally(const RowTable& rows, uint32_t at, const TallyRow& tally) {
@@ -135,15 +154,15 @@ void LostPass::add_tally(OfRow& row, const TallyRow& tally) {
   uint64_t took = tally.gpu_time_ns;
   if (tally.windowed && row.worth.mean_ns) {
     const uint64_t kernels = held(u128{*row.worth.mean_ns} * timed);
-    if (took > kernels) row.device->split.slowed_unplaced(*row.place, took - kernels);
+    if (took > kernels) row.device->split.slowed_unplaced(row.in_split, took - kernels);
     took = std::min(took, kernels);
   }
-  row.device->split.unplaced(row.worth, *row.place, timed, took);
+  row.device->split.unplaced(row.in_split, timed, took);
 }
 
 void LostPass::packet(uint32_t trace, const Packet& packet) {
   for_each_copy(tables_, trace, packet, [&](uint32_t device, uint64_t begin_ns, uint64_t ns) {
-    device_at(device).add({.begin_ns = begin_ns, .length_ns = ns, .copy = true});
+    device_at(device).add(LaunchInTime::copy(begin_ns, ns));
   });
   if (packet.body_field != static_cast<uint32_t>(trace_fields::TracePacketField::at_once)) return;
   trace::AtOnce message;
@@ -180,7 +199,7 @@ void LostPass::add_set(std::span<const AtOnceSums::Part> parts, uint64_t ns, Tim
   bool slowed = false;
   for (const AtOnceSums::Part& part : parts) {
     SummaryRow& row = summary_rows_[part.row];
-    running.push_back({&row.of->worth, row.of->place, row.done, row.done + part.launches});
+    running.push_back({row.of->in_split, row.done, row.done + part.launches});
     row.done += part.launches;
     of = std::min(of, row.of->worth.of);
     slowed = slowed || row.kernel_ns < row.placed_ns;
@@ -195,7 +214,7 @@ void LostPass::add_set(std::span<const AtOnceSums::Part> parts, uint64_t ns, Tim
   uneven_.spread = uneven_.spread || (slowed && parts.size() > 1);
   split.summed_stretch(u128{ns - slowed_ns} * kFsInNs, running);
   if (slowed_ns == 0) return;
-  const TimeSplit::Part slow{.place = running.front().place, .slowed = true};
+  const TimeSplit::Part slow{.row = running.front().row, .slowed = true};
   split.summed_stretch(u128{slowed_ns} * kFsInNs, {&slow, 1});
 }
 
@@ -240,7 +259,7 @@ void LostPass::add_at_once(uint32_t trace, const trace::AtOnce& message) {
   for (const AtOnceSums::Set& set : sums->sets)
     add_set(std::span(sums->parts).subspan(set.begin, set.end - set.begin), set.ns, split);
   for (const AtOnceSums::Gap& gap : sums->gaps)
-    split.summed_gap(*summary_rows_[gap.row].of->place, gap.line, gap.ns, gap.beside_ns);
+    split.summed_gap(summary_rows_[gap.row].of->in_split, gap.line, gap.ns, gap.beside_ns);
   for (int i = 0; i < message.host_size(); i += 2)
     if (const uint32_t path = tables_.traces[trace].path(message.host(i)); path != kNoIndex)
       split.add_host_ns(path, message.host(i + 1));
@@ -262,12 +281,25 @@ void LostPass::end(const RowTable& rows) {
   const auto found = devices_.find(rows.trace());
   if (found != devices_.end())
     for (auto& [number, device] : found->second) device.end();
-  rows_.clear();  // launches are worth what it has
+  for (size_t row = 0; row < quick_.size(); ++row)
+    if (quick_[row].known)
+      add_saturating(fp32_fs_, u128{rows_[row]->worth.fp32_fs} * quick_[row].launches);
+  rows_.clear();
+  quick_.clear();
   summary_rows_.clear();
   at_once_.clear();
   if (found == devices_.end() || revised_.contains(rows.trace())) return;
   ended_(rows.trace(), found->second);
   devices_.erase(found);
+}
+
+void LostPass::add(LostPass& o) {
+  collectives_.add(std::move(o.collectives_));
+  add_saturating(fp32_fs_, o.fp32_fs_);
+  for (size_t of = 0; of < uneven_.classes.size(); ++of)
+    uneven_.classes[of] = uneven_.classes[of] || o.uneven_.classes[of];
+  uneven_.slowed = uneven_.slowed || o.uneven_.slowed;
+  uneven_.spread = uneven_.spread || o.uneven_.spread;
 }
 
 void LostPass::end() {

@@ -1,11 +1,12 @@
-// Where the time of each device went, launch by launch: in a pass of its own on one thread, since
-// it needs what one launch of each signature is worth.
+// Where the time of each device went, launch by launch: after the totals, since it needs what one
+// launch of each signature is worth. One thread has all launches of a trace.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -32,14 +33,14 @@ class LostPass final : public LaunchConsumer {
     bool collectives = false;
 
     static uint64_t key(uint32_t path, uint32_t rule) { return uint64_t{path} << 32 | rule; }
-    void add(const TimeSplit::Launch& launch) {
-      in_order_.add(launch, [this](const auto& one, bool late) { take(one, late); });
-    }
+    void add(const LaunchInTime& launch) { in_order_.add(launch, *this); }
     void end();
+    // Of NearlyInOrder.
+    void launches(std::span<const LaunchInTime> in_order) { split.launches(in_order); }
+    void late(const LaunchInTime& launch);
 
    private:
-    void take(const TimeSplit::Launch& launch, bool late);
-    NearlyInOrder<TimeSplit::Launch> in_order_;
+    NearlyInOrder in_order_;
   };
   // Of lines in summaries, what would be otherwise if launches of a row had their times one by one.
   struct Uneven {
@@ -66,6 +67,8 @@ class LostPass final : public LaunchConsumer {
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
   void packet(uint32_t trace, const Packet& packet) override;
   void end(const RowTable& rows) override;
+  // Of other traces.
+  void add(LostPass& o);
   const Uneven& uneven() const { return uneven_; }
   void end();                                // of all traces
   u128 fp32_fs() const { return fp32_fs_; }  // at peak, of products in fp32
@@ -75,11 +78,20 @@ class LostPass final : public LaunchConsumer {
   struct OfRow {
     LaunchWorths::Worth worth;
     OfDevice* device = nullptr;
-    LostTime* place = nullptr;
+    uint32_t in_split = 0;  // its number in the device's TimeSplit
+  };
+  // What most launches need of their row.
+  struct Quick {
+    bool known = false;  // and it is no communication
+    uint32_t in_split = 0;
+    uint64_t launches = 0;  // that are not in fp32_fs_ yet
   };
   OfDevice& device_at(uint32_t number);
   OfRow& row_of(const RowTable& rows, uint32_t row);
   void untimed(OfRow& row, uint64_t launches);
+  void one_launch(const RowTable& rows, const LaunchPiece& piece, size_t i,
+                  const LaunchPiece::Pause* pause);
+  void quick_launches(const LaunchPiece& piece, OfDevice& device, size_t begin, size_t end);
   // The launch is of steps that count, as far as its place in the trace says it.
   bool counts(uint32_t trace, uint32_t step) const;
   void add_collective(const RowTable& rows, const LaunchPiece& piece, size_t i);
@@ -107,6 +119,7 @@ class LostPass final : public LaunchConsumer {
   u128 fp32_fs_ = 0;
   // Of the trace at hand.
   std::vector<std::unique_ptr<OfRow>> rows_;  // null: not looked up yet
+  std::vector<Quick> quick_;                  // by row, too
   std::vector<SummaryRow> summary_rows_;
   std::vector<trace::AtOnce> at_once_;
   Uneven uneven_;

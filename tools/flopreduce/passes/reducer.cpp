@@ -227,19 +227,9 @@ std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const TraceTable
   return {std::move(calls), pass.take_numbers(false)};
 }
 
-void Reducer::step_pass(SharedTables& shared, const ReportSources& sources, Totals& totals,
-                        Report& report) {
+void Reducer::finish_steps(const ReportSources& sources, const StepLaunches& each, StepPass& steps,
+                           Totals& totals, Report& report) {
   const TraceTables& tables = sources.tables;
-  if (report.steps.processes == 0) return;
-  const StepLaunches each(tables, totals, sources.work, sources.formulas,
-                          options_.utilization.peaks);
-  SecondPass pass = pass_over(shared);
-  pass.only_consumers = true;
-  if (options_.facts) pass.jobs = 1;
-  const ModelWork model(sources, report);
-  pass.consumer = [&] { return std::make_unique<StepPass>(tables, each, model, options_.facts); };
-  pass.run();
-  StepPass& steps = pass.joined<StepPass>();
   std::vector<StepKernels> kernels = steps.kernels();
   for (uint32_t i = 0; i < tables.devices.size(); ++i)
     if (const SkippedLaunches& skipped = totals.devices[i].skipped; skipped.launches > 0)
@@ -260,34 +250,56 @@ void Reducer::step_pass(SharedTables& shared, const ReportSources& sources, Tota
   add_step_numbers(report);
 }
 
-void Reducer::lost_pass(SharedTables& shared, const ReportSources& sources, Report& report) {
-  report.lost.missing =
-      no_ledger(sources.tables, sources.totals, options_.utilization.skip_steps, report);
-  if (!report.lost.known()) return;
-  uint64_t launches = 0;  // that are read once more: a summary has their sums
-  for (size_t i = 0; i < sources.tables.devices.size(); ++i) {
-    const DeviceTime& device = sources.totals.devices[i];
-    if (!sources.tables.traces[sources.tables.devices[i].trace].has_summary)
-      add_saturating(launches, device.placed + device.unplaced);
-  }
-  if (launches > options_.lost_launches) {
-    report.lost.missing = to_grouped(launches) + " launches: --sections lost reads them once more";
-    return;
-  }
-  LaunchWorths worths(sources, report);
+void Reducer::worth_pass(SharedTables& shared, const ReportSources& sources, Totals& totals,
+                         Report& report) {
+  const TraceTables& tables = sources.tables;
+  std::optional<StepLaunches> each;
+  std::optional<ModelWork> model;
   SecondPass pass = pass_over(shared);
   pass.only_consumers = true;
-  pass.jobs = 1;
+  if (report.steps.processes > 0) {
+    each.emplace(tables, totals, sources.work, sources.formulas, options_.utilization.peaks);
+    model.emplace(sources, report);
+  }
+  const auto step_consumer = [&] {
+    return std::make_unique<StepPass>(tables, *each, *model, options_.facts);
+  };
+  const auto can_have_ledger = [&] {
+    if (!options_.lost) return false;
+    report.lost.missing = no_ledger(tables, totals, skips(), report);
+    return report.lost.known();
+  };
+  // Which launches the ledger counts may depend on the steps: then these are read first.
+  bool lost = skips() == 0 && can_have_ledger();
+  if (each && !lost) {
+    if (options_.facts) pass.jobs = 1;
+    pass.consumer = step_consumer;
+    pass.run();
+    finish_steps(sources, *each, pass.joined<StepPass>(), totals, report);
+    each.reset();
+  }
+  if (skips() > 0) lost = can_have_ledger();
+  if (!lost) return;
+  LaunchWorths worths(sources, report, !no_work(report).empty());
+  LostLedger ledger(sources, report);
   std::set<uint32_t> revised;
   for (const auto& place : revisions_.newest()) revised.insert(place.trace);
-  LostLedger ledger(sources, report);
+  // Of revised traces more comes when all else was read. Single steps are in the files' order.
+  if (!revised.empty() || (each && options_.facts)) pass.jobs = 1;
+  pass.whole_traces = true;
+  std::vector<std::unique_ptr<StepPass>> steps;
+  std::vector<std::unique_ptr<LostPass>> of_lost;
   pass.consumer = [&] {
-    return std::make_unique<LostPass>(
-        sources.tables, worths, report, revised,
-        [&](uint32_t trace, const LostPass::Devices& devices) { ledger.add(trace, devices); });
+    if (each) steps.push_back(step_consumer());
+    of_lost.push_back(std::make_unique<LostPass>(
+        tables, worths, report, revised,
+        [&](uint32_t trace, const LostPass::Devices& devices) { ledger.add(trace, devices); }));
+    return std::make_unique<Consumers>(std::initializer_list<LaunchConsumer*>{
+        each ? steps.back().get() : nullptr, of_lost.back().get()});
   };
   pass.run();
-  ledger.finish(static_cast<LostPass&>(*pass.consumers.front()), worths.unknown());
+  if (each) finish_steps(sources, *each, in_first<StepPass>(steps), totals, report);
+  ledger.finish(in_first<LostPass>(of_lost), worths.unknown());
 }
 
 // Of a recording in a summary the files are gone that it was made of.
@@ -389,24 +401,17 @@ Report Reducer::run() {
   const OperatorMap operators(tables, phases);
   const auto [calls, numbers] = sequence_pass(tables, phases, operators);
   const NumberSource source{tables, operators, numbers};
-  SharedTables shared(tables, options_.rules, phases, options_.fma,
-                      options_.facts ? RowsBy::kThread : RowsBy::kReport);
+  SharedTables shared(tables, phases, options_.facts ? RowsBy::kThread : RowsBy::kReport);
+  if (options_.flop_over_time) shared.keep_flop_over_time(options_.rules, options_.fma);
   if (numbers.any()) shared.use_numbers(source);
+  shared.use_step_names(calls.steps);
   Totals totals = second_pass(tables, shared);
   note_skipped(tables, totals);
   fold_into_merged_classes(tables, totals);
   Formulas formulas(options_.fma);
   WorkTable work(tables, totals, formulas);
-  const ReportSources sources{tables,
-                              totals,
-                              options_.rules,
-                              phases,
-                              operators,
-                              calls,
-                              formulas,
-                              work,
-                              options_.utilization,
-                              options_.keep_rows};
+  const ReportSources sources{tables,   totals, options_.rules,      phases, operators, calls,
+                              formulas, work,   options_.utilization};
   Report report = build_report(sources);
   // The report has these: a job may have very many ranks.
   totals.facts.clear();
@@ -414,9 +419,8 @@ Report Reducer::run() {
   totals.untimed_rows = {};
   for (TraceState& state : tables.traces) trace::Energy().Swap(&state.energy);
   report.with_facts = options_.facts;
-  step_pass(shared, sources, totals, report);
+  worth_pass(shared, sources, totals, report);
   for (TraceState& state : tables.traces) state.steps.forget_single();
-  if (options_.lost_launches > 0) lost_pass(shared, sources, report);
   note_missing_ends(tables);
   report.given_names_unused = names.none;
   if (names.full) damage_of(tables.traces.front()).add(Damage::kTableFull);
@@ -425,8 +429,9 @@ Report Reducer::run() {
     damage_of(tables.traces.front()).add(Damage::kLedger, report.ledger.disagreements.size());
   name_sources(tables, report);
   if (options_.launches) {
-    SharedTables by_thread(tables, options_.rules, phases, options_.fma, RowsBy::kThread);
+    SharedTables by_thread(tables, phases, RowsBy::kThread);
     if (numbers.any()) by_thread.use_numbers(source);
+    by_thread.use_step_names(calls.steps);
     Launches launches(tables, totals, options_.rules, formulas, options_.utilization.peaks,
                       [&](std::unique_ptr<LaunchConsumer> consumer) {
                         SecondPass pass = pass_over(by_thread);

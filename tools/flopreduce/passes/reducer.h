@@ -26,6 +26,8 @@
 namespace flopinj::reduce {
 
 class Launches;
+class StepLaunches;
+class StepPass;
 struct ReportSources;
 
 struct ReduceOptions {
@@ -38,13 +40,12 @@ struct ReduceOptions {
   // Of several whole copies of a session the one that counts: passes/summary's most_complete().
   // Without it the first that is read.
   std::function<std::map<uint64_t, const Input*>(const std::vector<Input*>&)> choose_copies = {};
-  bool keep_rows = false;     // Report::rows
-  bool facts = false;         // Report::facts, and single steps of summaries
-  bool launch_times = false;  // KernelReport::times
-  // Report::lost, where at most so many launches have to be read once more for it.
-  uint64_t lost_launches = 0;
-  unsigned jobs = 0;      // threads that read; 0: as many as there are cores, up to kMostJobs
-  bool progress = false;  // a progress bar, where standard error is a terminal
+  bool facts = false;           // Report::facts, and single steps of summaries
+  bool launch_times = false;    // KernelReport::times
+  bool lost = false;            // Report::lost
+  bool flop_over_time = false;  // TimeReport::Device::flop
+  unsigned jobs = 0;            // threads that read; 0: as many as there are cores, up to kMostJobs
+  bool progress = false;        // a progress bar, where standard error is a terminal
 };
 // More readers than this are asked for only by --jobs: each takes memory.
 inline constexpr unsigned kMostJobs = 8;
@@ -61,7 +62,7 @@ class Reducer {
   uint64_t skips() const { return options_.utilization.skip_steps; }
 
   // Reads every trace twice, and once more each where ranges name operators, where there are
-  // training steps, and where every launch is asked for. Call once.
+  // training steps or the ledger is asked for, and where every launch is. Call once.
   Report run();
 
  private:
@@ -79,11 +80,12 @@ class Reducer {
   std::pair<OperatorCalls, ForwardNumbers> sequence_pass(const TraceTables& tables,
                                                          PhaseMap& phases,
                                                          const OperatorMap& operators);
-  // What the launches of training steps did, where there are steps.
-  void step_pass(SharedTables& shared, const ReportSources& sources, Totals& totals,
-                 Report& report);
-  // Where the time went, where it can be known.
-  void lost_pass(SharedTables& shared, const ReportSources& sources, Report& report);
+  // What the launches of training steps did, where there are steps, and where the time went, where
+  // that can be known and is asked for: both need what a launch is worth.
+  void worth_pass(SharedTables& shared, const ReportSources& sources, Totals& totals,
+                  Report& report);
+  void finish_steps(const ReportSources& sources, const StepLaunches& each, StepPass& steps,
+                    Totals& totals, Report& report);
   void note_missing_ends(TraceTables& tables);
   std::string damage_line(const TraceState& trace) const;
   void name_sources(const TraceTables& tables, Report& report) const;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -15,6 +14,8 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "flop_trace_fields.h"
 #include "passes/totals_pass.h"
@@ -174,21 +175,39 @@ class Readers {
                                                            : pass_.damage_of_file[file];
   }
 
+  // Segments that are read one after another by one thread; none: there are no more.
+  std::pair<size_t, size_t> next_turn() {
+    const std::lock_guard lock(lock_);
+    const size_t begin = next_;
+    if (next_ < segments_.size()) ++next_;
+    while (pass_.whole_traces && next_ < segments_.size() &&
+           segments_[next_].trace == segments_[begin].trace)
+      ++next_;
+    return {begin, next_};
+  }
+
+  // False: no more are to be read.
+  bool read_segment(size_t thread, size_t number, OpenInput& open) {
+    const Segment& segment = segments_[number];
+    if (!times_.wait_for_turn(pass_.only_consumers ? 0 : number)) return false;
+    open.at(*segment.input);
+    DamageLog damage;
+    SegmentTimes times = totals_[thread].segment(segment, damage);
+    if (!pass_.only_consumers) times_.append(number, std::move(times));
+    progress_.add(segment.end - segment.begin);
+    const std::lock_guard lock(lock_);
+    damage_of(segment.trace, segment.file).add(damage);
+    if (pass_.consumer && !pass_.consumers[thread]->goes_on()) times_.stop();
+    return true;
+  }
+
   void read_segments(size_t thread) noexcept {
-    TotalsPass& totals = totals_[thread];
     OpenInput open;
     try {
-      for (size_t i = next_++; i < segments_.size() && times_.wait_for_turn(i); i = next_++) {
-        const Segment& segment = segments_[i];
-        open.at(*segment.input);
-        DamageLog damage;
-        times_.append(i, totals.segment(segment, damage));
-        progress_.add(segment.end - segment.begin);
-        const std::lock_guard lock(lock_);
-        damage_of(segment.trace, segment.file).add(damage);
-        if (pass_.consumer && !pass_.consumers[thread]->goes_on()) times_.stop();
-      }
-      totals.fold_rows();
+      bool more = true;
+      for (auto [at, end] = next_turn(); more && at != end; std::tie(at, end) = next_turn())
+        for (; more && at != end; ++at) more = read_segment(thread, at, open);
+      totals_[thread].fold_rows();
     } catch (...) {
       const std::lock_guard lock(lock_);
       if (!failure_) failure_ = std::current_exception();
@@ -220,8 +239,8 @@ class Readers {
   Progress progress_;
   TimesInOrder times_;
   std::deque<TotalsPass> totals_;
-  std::atomic<size_t> next_{0};
   std::mutex lock_;
+  size_t next_ = 0;
   std::exception_ptr failure_;
 };
 
@@ -233,7 +252,7 @@ Totals SecondPass::run() {
   {
     Readers readers(*this, threads);
     readers.read();
-    if (threads == 1 || !readers.depends_on_threads()) return readers.take();
+    if (threads == 1 || whole_traces || !readers.depends_on_threads()) return readers.take();
   }
   Readers alone(*this, 1);
   alone.read();

@@ -24,6 +24,15 @@ struct TraceFile {
   bool simulated = false;  // as its first header says
 };
 
+// Consumers, one of each thread, added up in the first one.
+template <class Consumer, class Any>
+Consumer& in_first(std::vector<std::unique_ptr<Any>>& consumers) {
+  auto& all = static_cast<Consumer&>(*consumers.front());
+  for (; consumers.size() > 1; consumers.pop_back())
+    all.add(static_cast<Consumer&>(*consumers.back()));
+  return all;
+}
+
 // The result is the same, to the byte of a report, whatever the number of threads: sums do not
 // depend on their order, and the times of segments are joined in the files' order.
 struct SecondPass {
@@ -36,6 +45,7 @@ struct SecondPass {
   // Makes a consumer for each thread; may be empty. Only one thread reads segments in their order.
   std::function<std::unique_ptr<LaunchConsumer>()> consumer = {};
   bool only_consumers = false;  // nobody asks for busy times
+  bool whole_traces = false;    // with it: one thread has all launches of a trace, in their order
 
   // After run().
   std::vector<std::unique_ptr<LaunchConsumer>> consumers = {};
@@ -43,13 +53,9 @@ struct SecondPass {
   std::vector<DamageLog> damage_of_trace = {}, damage_of_file = {};
 
   Totals run();
-  // All consumers added up in the first one.
   template <class Consumer>
   Consumer& joined() {
-    auto& all = static_cast<Consumer&>(*consumers.front());
-    for (; consumers.size() > 1; consumers.pop_back())
-      all.add(static_cast<const Consumer&>(*consumers.back()));
-    return all;
+    return in_first<Consumer>(consumers);
   }
 };
 

@@ -76,9 +76,13 @@ const StepPass::OfRow& StepPass::row_of(const RowTable& rows, uint32_t row, cons
   OfRow& of = rows_[row];
   if (std::exchange(of.known, true) || row == RowTable::kDiscard) return of;
   const RowTable::Info& info = rows.info(row);
-  const auto part = model_.at(info.path, info.rule);
+  const auto part = model_.at(info.path, info.rule, info.signature);
   if (!part) return of;
-  of.model_fs = static_cast<u128>(part->of(static_cast<double>(one.least_fs)) + 0.5);
+  const auto least_fs = static_cast<double>(one.least_fs);
+  of.model_fs = static_cast<u128>(part->of(least_fs) + 0.5);
+  const auto most_fs = part->most_of(least_fs);
+  of.open = !most_fs.has_value();
+  of.model_most_fs = static_cast<u128>(most_fs.value_or(0) + 0.5);
   if (part->complete && one.flop_known && of.model_fs > one.least_fs)
     of.saved_fs = of.model_fs - one.least_fs;
   return of;
@@ -100,6 +104,8 @@ void StepPass::launches(const RowTable& rows, const LaunchPiece& piece) {
     step.add_launches(1, one);
     const OfRow& model = row_of(rows, piece.row[i], one);
     add_saturating(step.model_fs, model.model_fs);
+    add_saturating(step.model_most_fs, model.model_most_fs);
+    if (model.open) ++step.model_open;
     add_saturating(step.saved_fs, model.saved_fs);
     if (piece.duration_ns[i] != LaunchPiece::kNoTime && !piece.windowed)
       step.gpu_ns += piece.duration_ns[i];

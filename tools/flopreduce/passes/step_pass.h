@@ -70,7 +70,8 @@ class StepPass final : public LaunchConsumer {
   // What one launch of a row of the trace at hand is worth for MFU, in femtoseconds.
   struct OfRow {
     bool known = false;
-    u128 model_fs = 0, saved_fs = 0;
+    u128 model_fs = 0, model_most_fs = 0, saved_fs = 0;
+    bool open = false;  // StepWork::model_open
   };
   const OfRow& row_of(const RowTable& rows, uint32_t row, const StepLaunch& one);
   std::vector<OfRow> rows_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "phases/operators.h"
 #include "tables/id_map.h"
 
 namespace flopinj::reduce {
@@ -26,6 +27,7 @@ class BatchEdges {
     Numbered before, after;
     // Rules around those among its launches that may have weights among their operands.
     std::vector<uint32_t> rules_of_weights;
+    bool products = false;  // there are others, and no range decides for their phase
   };
   // Of a batch: the gaps that its first and last launches are in; null where these have numbers.
   struct Ends {
@@ -42,10 +44,12 @@ class BatchEdges {
       first_ = true;
       unnumbered_ = false;
     }
-    // `weights`: OperatorMap::has_weights(), `rule`: rule_around() its path.
-    void unnumbered(bool weights, uint32_t rule) {
+    // `rule`: OperatorMap::rule_around() its path.
+    void unnumbered(Multiplies multiplies, uint32_t rule) {
       unnumbered_ = true;
-      if (weights && rules_.size() < kMostRules && std::ranges::find(rules_, rule) == rules_.end())
+      products_ = products_ || (multiplies == Multiplies::kProducts && rule == kNoIndex);
+      if (multiplies == Multiplies::kWeights && rules_.size() < kMostRules &&
+          std::ranges::find(rules_, rule) == rules_.end())
         rules_.push_back(rule);
     }
     void numbered(BatchEdges& edges, uint32_t trace, const Numbered& launch) {
@@ -53,11 +57,12 @@ class BatchEdges {
       if (gap_ == kNoIndex && leads) gap_ = edges.new_gap(before_);
       if (gap_ != kNoIndex) {
         edges.gaps_[gap_].after = launch;
-        edges.gaps_[gap_].rules_of_weights = rules_;
+        set_rules(edges);
         if (leads) edges.at(trace, packet_).first = gap_;
       }
       gap_ = kNoIndex;
       rules_.clear();
+      products_ = false;
       first_ = unnumbered_ = false;
       before_ = launch;
     }
@@ -65,19 +70,25 @@ class BatchEdges {
       if (!unnumbered_) return;
       if (gap_ == kNoIndex) gap_ = edges.new_gap(before_);
       if (gap_ == kNoIndex) return;
-      edges.gaps_[gap_].rules_of_weights = rules_;
+      set_rules(edges);
       Edge& edge = edges.at(trace, packet_);
       edge.last = gap_;
       if (first_) edge.first = gap_;
     }
 
    private:
+    void set_rules(BatchEdges& edges) const {
+      edges.gaps_[gap_].rules_of_weights = rules_;
+      edges.gaps_[gap_].products = products_;
+    }
+
     Numbered before_;
     uint32_t gap_ = kNoIndex;  // that began in a batch before, or at the end of this one
     uint32_t packet_ = 0;
     bool first_ = true;        // no numbered launch yet in the batch
     bool unnumbered_ = false;  // one or more since the last numbered one, in the batch
     std::vector<uint32_t> rules_;
+    bool products_ = false;
   };
 
   Ends of(uint32_t trace, uint32_t packet) const {
@@ -94,7 +105,7 @@ class BatchEdges {
   };
   uint32_t new_gap(const Numbered& before) {
     if (gaps_.size() >= kMost) return kNoIndex;
-    gaps_.push_back({before, {}, {}});
+    gaps_.push_back({.before = before, .after = {}, .rules_of_weights = {}});
     return static_cast<uint32_t>(gaps_.size() - 1);
   }
   // Of the batch that is being added.

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,38 @@ class ForwardNumbers {
     std::erase_if(passes_, [&](const auto& entry) { return !threads.contains(entry.first); });
   }
   bool any() const { return !passes_.empty(); }
+  // Functions of a program's own (torch.autograd.Function) show the number that the next node will
+  // have, also where gradients are off and the node is another's. So where some of a function's
+  // nodes are known by their numbers, its calls with other numbers may have run anywhere, and
+  // several with one number each; where nothing beside them has numbers, gradients are off
+  // (passes/rows/number_split.h). By trace and AutogradNode::function.
+  struct NodeNumbers {
+    void add(uint32_t trace, uint32_t function, uint64_t number) {
+      std::unordered_set<uint64_t>& of = numbers_[{trace, function}];
+      if (of.size() < kMost) of.insert(number);
+    }
+    void several(uint32_t trace, uint32_t function, uint64_t number) {
+      std::unordered_set<uint64_t>& of = several_[{trace, function}];
+      if (of.size() < kMost) of.insert(number);
+    }
+    bool has(uint32_t trace, uint32_t function, uint64_t number) const {
+      const auto of = numbers_.find({trace, function});
+      return of != numbers_.end() && of->second.contains(number);
+    }
+    bool lacks(uint32_t trace, uint32_t function, uint64_t number) const {
+      const auto of = numbers_.find({trace, function});
+      if (of == numbers_.end() || of->second.size() == kMost) return false;
+      const auto twice = several_.find({trace, function});
+      return !of->second.contains(number) ||
+             (twice != several_.end() && twice->second.contains(number));
+    }
+
+   private:
+    static constexpr size_t kMost = 1U << 20;
+    std::map<std::pair<uint32_t, uint32_t>, std::unordered_set<uint64_t>> numbers_, several_;
+  };
+  NodeNumbers program_nodes;
+
   const BatchEdges& edges() const { return edges_; }
   void set_edges(BatchEdges edges) { edges_ = std::move(edges); }
   // By the trace's index and the thread's id in it; nullptr where no operator of it has gradients.

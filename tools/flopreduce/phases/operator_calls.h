@@ -8,7 +8,49 @@
 
 namespace flopinj::reduce {
 
+// In which training steps launches are by operators, of traces that have their steps one by one.
+class StepNames {
+ public:
+  // Some launches of a step, counted from 1: whether any is by an operator.
+  void note(uint32_t trace, uint32_t step, bool named) {
+    std::vector<uint8_t>& steps = steps_[trace];
+    if (step >= steps.size()) steps.resize(step + 1);
+    steps[step] |= named ? kNamed : kThere;
+  }
+  // When all are noted: `counts(trace, step)` says whether it is one that ended. Steps of traces
+  // that have no other kind are of no interest.
+  template <class Counts>
+  void finish(Counts&& counts) {
+    std::erase_if(steps_, [&](const auto& entry) {
+      uint64_t with = 0, all = 0;
+      for (uint32_t step = 1; step < entry.second.size(); ++step)
+        if (entry.second[step] != 0 && counts(entry.first, step)) {
+          ++all;
+          with += (entry.second[step] & kNamed) != 0 ? 1 : 0;
+        }
+      if (with == 0 || with == all) return true;
+      with_ += with;
+      all_ += all;
+      return false;
+    });
+  }
+  bool any() const { return !steps_.empty(); }
+  bool without(uint32_t trace, uint32_t step) const {
+    const auto found = steps_.find(trace);
+    return found != steps_.end() && step < found->second.size() && found->second[step] == kThere;
+  }
+  // Of traces that have both kinds.
+  uint64_t with() const { return with_; }
+  uint64_t all() const { return all_; }
+
+ private:
+  static constexpr uint8_t kThere = 1, kNamed = 2;
+  std::unordered_map<uint32_t, std::vector<uint8_t>> steps_;
+  uint64_t with_ = 0, all_ = 0;
+};
+
 struct OperatorCalls {
+  StepNames steps;
   // By range path: changes of the sequence number among its launches on one thread; 0 where a
   // launch has none, came from a graph (which repeats its numbers), or was not kept apart.
   std::vector<uint64_t> calls;

@@ -137,6 +137,11 @@ std::string function_named(std::string_view range, const OperatorName* name) {
 
 }  // namespace
 
+bool is_program_function(const OperatorName& name) {
+  return name.kind == OperatorKind::kFunction && name.name.find("::") == std::string_view::npos &&
+         name.name != "PythonDispatchMode" && name.name != "PythonSubclass";
+}
+
 NamedOperator read_operator(std::string_view name) {
   NamedOperator read{parse_operator_name(name), {}};
   read.function = function_named(name, read.parsed ? &*read.parsed : nullptr);
@@ -188,6 +193,8 @@ OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, Know
     layer_[i] = layer && !own_step ? i : layer_[parent];
     any_ = any_ || !layer;
     if (!layer) find_operator(i);
+    if (name != nullptr && node_[i] == kNoIndex && is_program_function(*name))
+      program_calls_.insert(tables.paths[i].name);
   }
 }
 
@@ -300,6 +307,13 @@ bool OperatorMap::has_weights(uint32_t path) const {
   return false;
 }
 
+Multiplies OperatorMap::multiplies(uint32_t path) const {
+  if (has_weights(path)) return Multiplies::kWeights;
+  const uint32_t at = operator_of(path);
+  return at != kNoIndex && is_matrix_work(name_of(at)->name) ? Multiplies::kProducts
+                                                             : Multiplies::kNothing;
+}
+
 bool OperatorMap::of_library(uint32_t path) const {
   for (; path > PathTable::kLost; path = tables_.paths[path].parent) {
     const OperatorName* const name = name_of(path);
@@ -311,6 +325,27 @@ bool OperatorMap::of_library(uint32_t path) const {
     if (space != "aten" && space != "prim" && space != "prims") return true;
   }
   return false;
+}
+
+uint32_t OperatorMap::program_call_of(uint32_t path) const {
+  for (; path > PathTable::kLost; path = tables_.paths[path].parent) {
+    const OperatorName* const name = name_of(path);
+    if (name == nullptr) continue;
+    if (name->kind == OperatorKind::kAutograd) return kNoIndex;
+    if (is_program_function(*name)) return path;
+  }
+  return kNoIndex;
+}
+
+uint32_t OperatorMap::program_function_of(uint32_t path) const {
+  const uint32_t call = program_call_of(path);
+  return call == kNoIndex ? 0 : function_[call];
+}
+
+bool OperatorMap::calls_as_forward(uint32_t path) const {
+  const uint32_t call = program_call_of(path);
+  return call != kNoIndex && name_of(call)->has_sizes &&
+         program_calls_.contains(tables_.paths[call].name);
 }
 
 bool OperatorMap::without_gradient(uint32_t path) const {

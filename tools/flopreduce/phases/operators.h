@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analytic/operator_name.h"
@@ -44,6 +45,9 @@ struct NamedOperator {
   std::string function;
 };
 NamedOperator read_operator(std::string_view name);  // views point into the name
+// Whether it is a function of the program's own (torch.autograd.Function): named for its class.
+// PyTorch's dispatcher has two such names for what it calls under a mode, and of a subclass.
+bool is_program_function(const OperatorName& name);
 
 // The same, kept from one recording to the next: ranks of a job have the same names. Of one thread.
 class KnownOperators {
@@ -63,6 +67,10 @@ class KnownOperators {
   std::unordered_map<std::string, NamedOperator, Hash, std::equal_to<>> names_;
   size_t bytes_ = 0;
 };
+
+// What a launch multiplies: nothing that is known, matrices of which none may be weights, or some
+// that may be.
+enum class Multiplies : uint8_t { kNothing, kProducts, kWeights };
 
 class OperatorMap {
  public:
@@ -89,8 +97,16 @@ class OperatorMap {
   bool sparse(uint32_t path) const { return sparse_[path]; }
   // Whether a product that the path is inside of has an operand that may be weights.
   bool has_weights(uint32_t path) const;
+  Multiplies multiplies(uint32_t path) const;
   // Whether a function at or above a path, up to the next node, is none of PyTorch's own.
   bool of_library(uint32_t path) const;
+  // The innermost function of the program's own (torch.autograd.Function) at or above a path, up to
+  // the next node, as in AutogradNode; 0: none.
+  uint32_t program_function_of(uint32_t path) const;
+  // Of a path inside of a node: whether that function was called outside of all nodes, too, with
+  // operands of these sizes, which are known. So checkpointing runs it again: gradients have other
+  // sizes. Known failure: a function that computes its own gradient, of square matrices.
+  bool calls_as_forward(uint32_t path) const;
   // Whether the innermost function at or above a path has no gradient: it counts, compares or makes
   // values, so that no node is its own.
   bool without_gradient(uint32_t path) const;
@@ -125,12 +141,14 @@ class OperatorMap {
   };
   const Known& read_name(uint32_t name);
   void find_operator(uint32_t path);
+  uint32_t program_call_of(uint32_t path) const;
   void find_node(uint32_t path);
   void find_own_number(uint32_t path, bool own);
 
   const TraceTables& tables_;
   const PhaseMap& phases_;
   KnownOperators* known_operators_;
+  std::unordered_set<uint32_t> program_calls_;  // names of such functions' ranges outside of nodes
   bool any_ = false;
   std::vector<std::optional<Known>> known_;  // by index in TraceTables::names
   std::unordered_map<std::string, uint32_t> functions_{{"", 0}};

@@ -15,6 +15,7 @@ namespace {
 
 using Match = PhaseRules::Match;
 using Subject = PhaseRules::Subject;
+using Inside = PhaseRules::Inside;
 
 // Longer names are not read further: patterns sit at the start, and user rules stay cheap. Mangled
 // kernel names are longer, and may differ only at their end.
@@ -46,9 +47,18 @@ bool is_autograd_node(std::string_view name, std::string_view suffix) {
 }
 
 // PyTorch's: torch/csrc/autograd/engine.cpp, evaluate_function, and what it evaluates.
+constexpr std::string_view kEvaluates = "autograd::engine::evaluate_function: ";
+constexpr std::string_view kOfALeaf = "torch::autograd::AccumulateGrad";
+
 bool names_autograd_node(std::string_view name) {
   return name.starts_with("autograd::engine::evaluate_function") ||
          name.starts_with("torch::autograd::") || is_autograd_node(name, "Backward");
+}
+
+// Whether `name` is the range of the node that the range `around` evaluates.
+bool names_node_of(std::string_view around, std::string_view name) {
+  return around.starts_with(kEvaluates) &&
+         around.substr(kEvaluates.size()) == name.substr(0, name.find(", "));
 }
 
 bool matches(const PhaseRules::Rule& rule, std::string_view name) {
@@ -82,18 +92,19 @@ PhaseRules::PhaseRules() {
     return std::move(none.rules_);
   }();
   rules_ = kBuiltIn;
-  rules_.push_back({"other", Subject::kRange, "", false, "", Match::kDefault, "", nullptr});
+  rules_.push_back(
+      {"other", Subject::kRange, "", Inside::kPhase, "", Match::kDefault, "", nullptr});
 }
 
 uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_view within,
-                           std::string_view domain, bool in_node) const {
+                           std::string_view domain, Inside inside) const {
   name = name.substr(0, subject == Subject::kKernel ? kMatchedKernelBytes : kMatchedBytes);
   for (size_t i = 0; i < rules_.size(); ++i) {
     const Rule& rule = rules_[i];
     const auto applies = [&](const Rule& r) {
       // A number decides only where nothing else does, but for phases that its rule names.
       const bool anywhere = r.within.empty() && subject != Subject::kNumber;
-      return r.subject == subject && (anywhere || r.within == within) && (in_node || !r.in_node) &&
+      return r.subject == subject && (anywhere || r.within == within) && r.inside <= inside &&
              (r.domain.empty() || std::ranges::equal(r.domain, domain, same_letter)) &&
              matches(r, name);
     };
@@ -118,9 +129,8 @@ bool PhaseRules::leaves_unclear(uint32_t rule) const {
 }
 
 uint32_t KnownMatches::match(Subject subject, std::string_view name, std::string_view within,
-                             std::string_view domain, bool in_node) {
-  key_.assign(1, static_cast<char>(subject));
-  key_ += in_node ? '1' : '0';
+                             std::string_view domain, PhaseRules::Inside inside) {
+  key_ = {static_cast<char>(subject), static_cast<char>(inside)};
   for (const std::string_view part : {within, domain})
     key_.append(std::to_string(part.size())).append(" ").append(part);
   key_.append(name);
@@ -131,7 +141,7 @@ uint32_t KnownMatches::match(Subject subject, std::string_view name, std::string
     bytes_ = 0;
   }
   bytes_ += key_.size();
-  const uint32_t rule = rules_.match(subject, name, within, domain, in_node);
+  const uint32_t rule = rules_.match(subject, name, within, domain, inside);
   rule_.emplace(key_, rule);
   return rule;
 }
@@ -140,21 +150,23 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatc
     : rules_(rules),
       tables_(tables),
       known_(known_matches),
-      in_node_(tables.paths.size(), false),
+      inside_(tables.paths.size(), Inside::kPhase),
       unnamed_(rules.match(Subject::kThread, kInNoNode)),
       autograd_(find_nodes()),
       own_(tables.paths.size(), kNoIndex),
       inherited_(tables.paths.size(), kNoIndex),
       beside_(tables.paths.size(), false),
       kernel_(tables.signatures.size(), kNoIndex) {
-  std::map<std::array<uint32_t, 4>, uint32_t> known;  // name, domain, the rule and node around it
+  find_hooks();
+  std::map<std::array<uint32_t, 4>, uint32_t>
+      known;  // name, domain, the rule around it, and where it is
   for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
     const auto& path = tables.paths[i];
     const uint32_t around = inherited_[path.parent];
-    const bool in_node = !autograd_ || in_node_[path.parent];
-    const auto [entry, fresh] =
-        known.try_emplace({path.name, path.domain, around, in_node ? 1U : 0U}, kNoIndex);
-    if (fresh) entry->second = match_range(i, around, in_node);
+    const Inside inside = autograd_ ? inside_[path.parent] : Inside::kNode;
+    const auto [entry, fresh] = known.try_emplace(
+        {path.name, path.domain, around, static_cast<uint32_t>(inside)}, kNoIndex);
+    if (fresh) entry->second = match_range(i, around, inside);
     own_[i] = entry->second;
     inherited_[i] = own_[i] != kNoIndex ? own_[i] : around;
   }
@@ -171,10 +183,10 @@ PhaseMap::PhaseMap(const PhaseRules& rules, const TraceTables& tables, KnownMatc
 // Whether there are any, or threads that run them.
 bool PhaseMap::find_nodes() {
   bool any = false;
-  for (uint32_t i = PathTable::kLost + 1; i < in_node_.size(); ++i) {
+  for (uint32_t i = PathTable::kLost + 1; i < inside_.size(); ++i) {
     const auto& path = tables_.paths[i];
     const bool node = names_autograd_node(tables_.names[path.name]);
-    in_node_[i] = node || in_node_[path.parent];
+    inside_[i] = node ? Inside::kNode : inside_[path.parent];
     any = any || node;
   }
   nodes_ = any;
@@ -185,6 +197,28 @@ bool PhaseMap::find_nodes() {
         any = rule != kNoIndex && phase(rule) == "backward";
       }
   return any;
+}
+
+// Autograd runs hooks beside the range of the node itself; those of a parameter, once its gradient
+// is accumulated, inside of it. Of a node that has no range of its own nothing is known, but for a
+// leaf's: torch.autograd.grad() takes the gradient and runs no more of the node than its hooks.
+void PhaseMap::find_hooks() {
+  const auto name = [&](uint32_t path) {
+    return std::string_view(tables_.names[tables_.paths[path].name]);
+  };
+  std::vector<bool> own(inside_.size(), false), has_own(inside_.size(), false);
+  for (uint32_t i = PathTable::kLost + 1; i < inside_.size(); ++i) {
+    const uint32_t parent = tables_.paths[i].parent;
+    own[i] = names_node_of(name(parent), name(i));
+    if (own[i]) has_own[parent] = true;
+  }
+  for (uint32_t i = PathTable::kLost + 1; i < inside_.size(); ++i) {
+    if (inside_[i] != Inside::kNode) continue;
+    const Inside around = inside_[tables_.paths[i].parent];
+    const bool leaf = (own[i] && name(i).starts_with(kOfALeaf)) || names_node_of(name(i), kOfALeaf);
+    if (has_own[i] || leaf || (!own[i] && !names_autograd_node(name(i)) && around == Inside::kHook))
+      inside_[i] = Inside::kHook;
+  }
 }
 
 void PhaseMap::find_beside() {
@@ -210,19 +244,21 @@ void PhaseMap::find_beside() {
 }
 
 uint32_t PhaseMap::match(Subject subject, std::string_view name, std::string_view within,
-                         std::string_view domain, bool in_node) const {
-  return known_ != nullptr ? known_->match(subject, name, within, domain, in_node)
-                           : rules_.match(subject, name, within, domain, in_node);
+                         std::string_view domain, Inside inside) const {
+  return known_ != nullptr ? known_->match(subject, name, within, domain, inside)
+                           : rules_.match(subject, name, within, domain, inside);
 }
 
 // `around`: the rule that holds around the range, or kNoIndex.
-uint32_t PhaseMap::match_range(uint32_t path, uint32_t around, bool in_node) const {
+uint32_t PhaseMap::match_range(uint32_t path, uint32_t around, Inside inside) const {
   const auto& range = tables_.paths[path];
   const uint32_t found = match(Subject::kRange, tables_.names[range.name],
                                around == kNoIndex ? std::string_view{} : phase(around),
-                               tables_.names[range.domain], in_node);
-  const bool inside = around != kNoIndex && phase(around) == kUnnamedPhase;
-  return inside && found >= rules_.user_rules() ? kNoIndex : found;
+                               tables_.names[range.domain], inside);
+  const bool unnamed = around != kNoIndex && phase(around) == kUnnamedPhase;
+  const bool decides = found < rules_.user_rules() ||
+                       (found != kNoIndex && rules_.rules()[found].within == kUnnamedPhase);
+  return unnamed && !decides ? kNoIndex : found;
 }
 
 // Of a launch on an autograd thread: names are off for it. In a node, or by an operator, they are
@@ -230,7 +266,8 @@ uint32_t PhaseMap::match_range(uint32_t path, uint32_t around, bool in_node) con
 bool PhaseMap::without_names(uint32_t path) const {
   if (!nodes_ || path == PathTable::kLost) return false;
   for (; path > PathTable::kLost; path = tables_.paths[path].parent)
-    if (in_node_[path] || tables_.names[tables_.paths[path].name].find("::") != std::string::npos)
+    if (inside_[path] != Inside::kPhase ||
+        tables_.names[tables_.paths[path].name].find("::") != std::string::npos)
       return false;
   return true;
 }
@@ -242,7 +279,8 @@ uint32_t PhaseMap::rule_inside(uint32_t path, uint32_t thread_rule) const {
   for (; path > PathTable::kLost; path = tables_.paths[path].parent) levels.push_back(path);
   uint32_t rule = thread_rule;
   for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
-    const uint32_t own = match_range(*level, rule, true);
+    const Inside around = inside_[tables_.paths[*level].parent];
+    const uint32_t own = match_range(*level, rule, std::max(around, Inside::kNode));
     if (own != kNoIndex) rule = own;
   }
   const bool by_thread = rule == thread_rule && rule >= rules_.user_rules();
@@ -254,6 +292,8 @@ uint32_t PhaseMap::rule_inside(uint32_t path, uint32_t thread_rule) const {
 uint32_t PhaseMap::rule_of_number(uint32_t rule, NumberTells tells) const {
   if (tells == NumberTells::kNothing) return rule;
   const PhaseRules::Rule& r = rules_.rules()[rule];
+  const bool by_range = r.subject == Subject::kRange && rule != rules_.default_rule();
+  if (tells == NumberTells::kNameless && by_range) return rule;
   const std::string_view within = !r.within.empty()               ? r.within
                                   : rule != rules_.default_rule() ? r.phase
                                                                   : std::string_view{};

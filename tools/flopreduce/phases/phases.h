@@ -26,7 +26,8 @@ struct TraceTables;
 inline constexpr std::string_view kNoPhase = "-";
 
 // The phase of launches at which names were off: what they are of is not known, and what rests on
-// names is not of them. Inside of its ranges only user's rules and kernels' names decide.
+// names is not of them. Inside of its ranges only user's rules, those that name this phase, and
+// kernels' names decide.
 inline constexpr std::string_view kUnnamedPhase = "unnamed";
 
 // Order decides within one name. Of a launch's ranges the innermost that a rule matches decides; if
@@ -45,15 +46,22 @@ class PhaseRules {
     kIs,        // what a sequence number shows: "between", "unclear", "again"
     kDefault,   // nothing else matched
   };
+  // Where in a phase. Each of them is inside of the one before.
+  enum class Inside : uint8_t {
+    kPhase,
+    // Inside an autograd node, or on a thread of its phase. Of recordings without any, where ranges
+    // by hand are all that there is: anywhere.
+    kNode,
+    kHook,  // inside an autograd node, and no part of what it computes: in a hook
+  };
   struct Rule {
     std::string phase;
     Subject subject = Subject::kRange;
     // Only inside a range, or on a thread, that belongs to this phase; empty: anywhere. Of a
     // number, empty: where nothing else decides.
     std::string within;
-    // Of a range with `within`: only inside an autograd node of that phase, or on a thread of it.
-    // Of recordings without any, where ranges by hand are all that there is: as without this.
-    bool in_node = false;
+    // Of a range with `within`.
+    Inside inside = Inside::kPhase;
     // Only ranges of the NVTX domain of this name, any case; empty: of any domain.
     std::string domain;
     Match match = Match::kWord;
@@ -84,10 +92,9 @@ class PhaseRules {
   // What rules call it; empty for kNothing.
   static std::string_view number_name(NumberTells tells);
   // The rule that a name by itself decides where the phase around it is `within`, or kNoIndex.
-  // `domain`: of a range, the name of its NVTX domain; empty for the default one. `in_node`: rules
-  // for the inside of autograd's nodes apply.
+  // `domain`: of a range, the name of its NVTX domain; empty for the default one.
   uint32_t match(Subject subject, std::string_view name, std::string_view within = {},
-                 std::string_view domain = {}, bool in_node = true) const;
+                 std::string_view domain = {}, Inside inside = Inside::kNode) const;
   static std::string describe(const Rule& rule);
   // Whether launches of this rule may have run forward, and their sequence numbers do not say.
   bool leaves_unclear(uint32_t rule) const;
@@ -106,7 +113,7 @@ class KnownMatches {
   explicit KnownMatches(const PhaseRules& rules) : rules_(rules) {}
   // As PhaseRules::match().
   uint32_t match(PhaseRules::Subject subject, std::string_view name, std::string_view within,
-                 std::string_view domain, bool in_node);
+                 std::string_view domain, PhaseRules::Inside inside);
 
  private:
   static constexpr size_t kMostBytes = 16U << 20;  // beyond, all is forgotten
@@ -154,11 +161,13 @@ class PhaseMap {
     std::unordered_map<uint32_t, uint32_t> paths;
   };
   const std::string& phase(uint32_t rule) const { return rules_.rules()[rule].phase; }
+  using Inside = PhaseRules::Inside;
   uint32_t match(PhaseRules::Subject subject, std::string_view name, std::string_view within = {},
-                 std::string_view domain = {}, bool in_node = true) const;
+                 std::string_view domain = {}, Inside inside = Inside::kNode) const;
   bool find_nodes();
+  void find_hooks();
   bool without_names(uint32_t path) const;
-  uint32_t match_range(uint32_t path, uint32_t around, bool in_node) const;
+  uint32_t match_range(uint32_t path, uint32_t around, Inside inside) const;
   void find_beside();
   uint32_t rule_of_number(uint32_t rule, NumberTells tells) const;
   uint32_t rule_inside(uint32_t path, uint32_t thread_rule) const;
@@ -167,10 +176,10 @@ class PhaseMap {
   const TraceTables& tables_;
   KnownMatches* known_;
   std::vector<bool> again_;
-  std::vector<bool> in_node_;  // by path: inside an autograd node, or one
-  bool nodes_ = false;         // there are any
-  uint32_t unnamed_;           // the rule of launches that are without_names()
-  bool autograd_;              // nodes or their threads are in the recording
+  std::vector<Inside> inside_;  // by path: of what is directly inside of it
+  bool nodes_ = false;          // there are any autograd nodes
+  uint32_t unnamed_;            // the rule of launches that are without_names()
+  bool autograd_;               // nodes or their threads are in the recording
   std::vector<uint32_t> own_;
   std::vector<uint32_t> inherited_;
   // By path: a name decided that tells something only inside of a phase, beside a range that says

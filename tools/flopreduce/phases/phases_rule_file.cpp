@@ -16,6 +16,7 @@ using std::string_view_literals::operator""sv;
 using Rule = PhaseRules::Rule;
 using Match = PhaseRules::Match;
 using Subject = PhaseRules::Subject;
+using Inside = PhaseRules::Inside;
 
 // All in the order of their enumerations: what files call them, and how they are said.
 constexpr std::string_view kSubjects[] = {"range", "thread", "kernel", "number"};
@@ -29,10 +30,13 @@ constexpr std::string_view kMatchesSaid[] = {"has the word '*'",
                                              "ends in '*' and a number",
                                              "matches /*/",
                                              ""};
-constexpr std::string_view kNumbers[kNumberTells] = {"", "between", "unclear", "again"};
+constexpr std::string_view kInsides[] = {"in:", "node:", "hook:"};
+constexpr std::string_view kInsidesSaid[] = {"", "an autograd node of ", "a hook of "};
+constexpr std::string_view kNumbers[kNumberTells] = {"", "between", "unclear", "again", "nameless"};
 constexpr std::string_view kNumbersSaid[kNumberTells] = {
     "", "between those of one backward pass", "in no backward pass, or also before one",
-    "of its own in an autograd node that has none for its gradient"};
+    "of its own in an autograd node that has none for its gradient",
+    "of no operator, as those of its whole training step"};
 
 template <class Names, class Value>
 std::string_view name_of(const Names& names, Value value) {
@@ -120,12 +124,15 @@ std::vector<Rule> PhaseRules::parse_line(std::string_view line, std::string& err
   for (const auto& [key, form, to] :
        {std::tuple{"in:"sv, "in:PHASE names a phase"sv, &rule.within},
         std::tuple{"node:"sv, "node:PHASE names a phase"sv, &rule.within},
+        std::tuple{"hook:"sv, "hook:PHASE names a phase"sv, &rule.within},
         std::tuple{"domain:"sv, "domain:NAME names an NVTX domain"sv, &rule.domain}}) {
     if (!kind.starts_with(key)) continue;
     *to = kind.substr(key.size());
-    rule.in_node = rule.in_node || key == "node:";
-    const bool fits = rule.subject == Subject::kRange ||
-                      (rule.subject == Subject::kNumber && to == &rule.within && !rule.in_node);
+    if (key == "node:") rule.inside = Inside::kNode;
+    if (key == "hook:") rule.inside = Inside::kHook;
+    const bool fits =
+        rule.subject == Subject::kRange ||
+        (rule.subject == Subject::kNumber && to == &rule.within && rule.inside == Inside::kPhase);
     if (!is_name(*to) || !fits)
       return fail(std::string(form) + " in letters, digits, '_', '-', '.', and is for ranges");
     kind = word(rest);
@@ -148,7 +155,7 @@ std::vector<Rule> PhaseRules::parse_line(std::string_view line, std::string& err
 
 std::string PhaseRules::describe(const Rule& rule) {
   if (rule.match == Match::kDefault) return "no rule matched";
-  const std::string within = (rule.in_node ? "an autograd node of " : "") + rule.within;
+  const std::string within = std::string(name_of(kInsidesSaid, rule.inside)) + rule.within;
   const std::string subject = (rule.within.empty() ? "" : "inside " + within + ", ") +
                               std::string(name_of(kSubjectsSaid, rule.subject)) +
                               (rule.domain.empty() ? "" : "of domain '" + rule.domain + "' ");
@@ -165,7 +172,7 @@ std::string_view PhaseRules::built_in() { return data::kPhaseRules; }
 
 std::string PhaseRules::line_of(const Rule& rule) {
   std::string line = rule.phase + " " + std::string(name_of(kSubjects, rule.subject)) + " ";
-  if (!rule.within.empty()) line += (rule.in_node ? "node:" : "in:") + rule.within + " ";
+  if (!rule.within.empty()) line += std::string(name_of(kInsides, rule.inside)) + rule.within + " ";
   if (!rule.domain.empty()) line += "domain:" + rule.domain + " ";
   return line + std::string(name_of(kMatches, rule.match)) + " " + rule.pattern;
 }
@@ -176,7 +183,8 @@ std::optional<std::string> PhaseRules::add_user_rule(const std::string& text) {
   if (equals == std::string::npos || equals + 1 == text.size() || !is_name(phase))
     return "--phase " + printable(text) +
            ": expected NAME=REGEX, for example --phase 'recompute=checkpoint'";
-  Rule rule{phase, Subject::kRange, "", false, "", Match::kRegex, text.substr(equals + 1), nullptr};
+  Rule rule{phase,         Subject::kRange,         "",     Inside::kPhase, "",
+            Match::kRegex, text.substr(equals + 1), nullptr};
   if (const std::string error = complete(rule); !error.empty())
     return "--phase " + printable(text) + ": " + printable(error);
   rules_.insert(rules_.begin() + user_rules_++, std::move(rule));
@@ -197,7 +205,8 @@ std::optional<std::string> PhaseRules::add_rule_file(const std::string& name,
       error = "more than " + std::to_string(kMaxRules) + " rules";
     if (!error.empty())
       return printable(name) + ":" + std::to_string(number) + ": " + printable(error) +
-             " (a line is PHASE SUBJECT [in:PHASE | node:PHASE] [domain:NAME] MATCH PATTERN; see "
+             " (a line is PHASE SUBJECT [in:PHASE | node:PHASE | hook:PHASE] [domain:NAME] MATCH "
+             "PATTERN; see "
              "flopreduce rules)";
     rules.insert(rules.end(), of_line.begin(), of_line.end());
   }

@@ -10,7 +10,10 @@ enum class NumberTells : uint8_t {
   kBetween = 1,  // the launch ran in a forward pass
   kUnclear = 2,  // in a forward pass or outside of all: not known
   kAgain = 3,    // forward again, inside of backward: passes/sequence/own_numbers.h
+  // No launch of its training step is by an operator, and launches of other steps are: names were
+  // off.
+  kNameless = 4,
 };
-inline constexpr size_t kNumberTells = 4;
+inline constexpr size_t kNumberTells = 5;
 
 }  // namespace flopinj::reduce

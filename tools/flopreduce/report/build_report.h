@@ -30,7 +30,6 @@ struct ReportSources {
   Formulas& formulas;
   WorkTable& work;
   const UtilizationOptions& utilization;
-  bool keep_rows = false;  // Report::rows
 };
 
 // Fills everything but damage, errors and the traces' file names.

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "edit_distance.h"
-#include "report/build_report.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -18,18 +17,10 @@ constexpr const char* kWords[] = {"total", "ratio",    "utilization", "precision
 // Layers, and what they are inside of.
 std::set<std::string> layers_of(const Report& report) {
   std::set<std::string> layers;
-  for (const auto& row : report.rows)
-    for (std::string layer = row.layer; !layer.empty() && layers.insert(layer).second;
-         layer.resize(layer.rfind('/')))
+  for (std::string layer : report.work.layers)
+    for (; !layer.empty() && layers.insert(layer).second; layer.resize(layer.rfind('/')))
       if (layer.find('/') == std::string::npos) break;
   return layers;
-}
-
-std::set<std::string> operators_of(const Report& report) {
-  std::set<std::string> operators;
-  for (const auto& row : report.rows)
-    if (!row.operator_name.empty()) operators.insert(row.operator_name);
-  return operators;
 }
 
 // Of each range, in tree order, the first one that is not below it: by their places, since names
@@ -47,45 +38,62 @@ bool below(const std::string& path, const std::string& layer) {
   return path.starts_with(layer) && (path.size() == layer.size() || path[layer.size()] == '/');
 }
 
-u128 flop_of(const RowReport& row, size_t precision) {
-  for (const auto& [of, flop] : row.flop)
-    if (of == precision) return flop;
-  return 0;
+FormatWork flop_of(const WorkRow& row, size_t precision) {
+  const auto found = std::ranges::find(row.formats, precision, &FormatWork::format);
+  return found == row.formats.end() ? FormatWork{} : *found;
 }
 
 template <typename Visit>
 void for_each_figure(const Report& report, Visit&& visit) {
-  using Row = const RowReport&;
+  using Row = const WorkRow&;
+  using Home = const WorkHome&;
   using enum FigureKind;
   const auto add = [&](FigureKind kind, const std::string& name, auto holds, std::string also = {},
                        std::optional<size_t> precision = {}) {
     visit(NamedFigure{kind, name, std::move(also), holds, precision});
   };
-  const auto all = [](Row) { return true; };
+  const auto all = [](Row, Home) { return true; };
   add(kTotal, "total", all);
-  add(kBackwardForward, "ratio",
-      [](Row row) { return row.phase == "forward" || row.phase == "backward"; });
+  add(kBackwardForward, "ratio", [&](Row row, Home) {
+    const std::string& phase = report.phases[row.phase].name;
+    return phase == "forward" || phase == "backward";
+  });
   add(kShareOfPeak, "utilization", all);
   for (size_t i = 0; i < report.precisions.size(); ++i)
     if (report.flop.by_precision[i] > 0)  // what was not measured may have any precision
       add(
           kPrecision, report.precisions[i],
-          [i](Row row) { return row.work.unmeasured > 0 || flop_of(row, i) > 0; }, {}, i);
-  for (const auto& p : report.phases)
-    add(kPhase, p.name, [&p](Row row) { return row.phase == p.name; });
+          [i](Row row, Home) { return row.work.unmeasured > 0 || flop_of(row, i).operations > 0; },
+          {}, i);
+  for (size_t i = 0; i < report.phases.size(); ++i)
+    add(kPhase, report.phases[i].name, [i](Row row, Home) { return row.phase == i; });
   for (const auto& layer : layers_of(report))
-    add(kLayer, layer, [layer](Row row) { return below(row.layer, layer); });
-  for (const auto& name : operators_of(report))
-    add(kOperator, name, [name](Row row) { return row.operator_name == name; });
-  for (const auto& k : report.kernels) {
-    const auto holds = [&](Row row) { return report.signatures[row.signature].kernel_id == k.id; };
-    add(kKernel, k.name, holds, k.mangled);
-  }
+    add(kLayer, layer, [&report, layer](Row, Home home) {
+      return home.layer != kNoIndex && below(report.work.layers[home.layer], layer);
+    });
+  for (size_t i = 0; i < report.work.operators.size(); ++i)
+    add(kOperator, report.work.operators[i],
+        [i](Row, Home home) { return home.operator_name == i; });
+  for (size_t i = 0; i < report.kernels.size(); ++i)
+    add(
+        kKernel, report.kernels[i].name, [i](Row row, Home) { return row.kernel == i; },
+        report.kernels[i].mangled);
   const auto ends = ends_of(report.ranges);
   for (size_t i = 0; i < report.ranges.size(); ++i) {
-    const auto holds = [i, end = ends[i]](Row row) { return row.range >= i && row.range < end; };
+    const auto holds = [i, end = ends[i]](Row row, Home) {
+      return row.range >= i && row.range < end;
+    };
     add(kRange, report.ranges[i].path, holds, report.ranges[i].name);
   }
+}
+
+bool is_of_homes(FigureKind kind) {
+  return kind == FigureKind::kLayer || kind == FigureKind::kOperator;
+}
+// It has all launches of a signature, or none.
+bool keeps_whole(FigureKind kind) {
+  return kind == FigureKind::kTotal || kind == FigureKind::kShareOfPeak ||
+         kind == FigureKind::kKernel;
 }
 
 // Of launches that have another name too: only asked for in full.
@@ -106,30 +114,34 @@ std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>
   std::set<std::pair<bool, std::vector<size_t>>>
       seen;  // a precision has a part of its launches' FLOP
   std::erase_if(figures, [&](const NamedFigure& figure) {
-    std::vector<size_t> rows;
-    for (size_t i = 0; i < report.rows.size(); ++i)
-      if (figure.holds(report.rows[i])) rows.push_back(i);
-    return !seen.emplace(figure.kind == FigureKind::kPrecision, std::move(rows)).second;
+    const WorkRows& all = report.work;
+    std::vector<size_t> homes;
+    for (size_t i = 0; i < all.homes.size(); ++i)
+      if (figure.holds(all.rows[all.homes[i].row], all.homes[i])) homes.push_back(i);
+    return !seen.emplace(figure.kind == FigureKind::kPrecision, std::move(homes)).second;
   });
   return std::move(figures);
 }
 
 // What a precision's figure has of a row. Estimates of several precisions have one interval for
 // them all: then there is none.
-void keep_only(RowReport& row, size_t precision, Explanation& out) {
+void keep_only(WorkRow& row, size_t precision, Explanation& out) {
   Work& work = row.work;
-  const u128 flop = flop_of(row, precision);
-  if (work.varying > 0 && flop != work.flop) {
+  const FormatWork of = flop_of(row, precision);
+  if (work.varying > 0 && of.operations != work.flop) {
     add_saturating(out.mixed_estimates, work.varying);
     work.uncertainty = {};
     work.uncertainty.add_unknown(work.varying);
   }
-  work.flop = flop;
-  work.doubtful = precision < row.doubtful.size() ? row.doubtful[precision] : 0;
+  work.flop = of.operations;
+  work.by_formula = {};  // of all precisions
+  work.doubtful = of.doubtful;
   work.left_out = 0;
-  work.matrix_flop = std::min(work.matrix_flop, flop);
+  work.matrix_flop = std::min(work.matrix_flop, work.flop);
   work.roof = {};
-  std::erase_if(row.flop, [&](const auto& of) { return of.first != precision; });
+  row.varying_in_whole = work.varying;
+  row.uncertainty_in_whole = work.uncertainty;
+  std::erase_if(row.formats, [&](const FormatWork& f) { return f.format != precision; });
 }
 void keep_only(SignatureReport& signature, const std::string& precision) {
   std::erase_if(signature.metrics, [&](const auto& m) { return m.precision != precision; });
@@ -140,50 +152,36 @@ void keep_only(SignatureReport& signature, const std::string& precision) {
   signature.flop_spread.reset();
 }
 
+// Of a list that rows have places in, the elements that the part's rows have.
+template <typename T>
+void keep_used(Report& part, WorkKey key, std::vector<T> Report::*list, const Report& whole,
+               uint32_t WorkRow::*place) {
+  std::vector<uint32_t> places((whole.*list).size(), kNoIndex);
+  for (WorkGroup& of : group(part, {key})) {
+    places[of.ids[0]] = static_cast<uint32_t>((part.*list).size());
+    (part.*list).push_back((whole.*list)[of.ids[0]]);
+    (part.*list).back().work = std::move(of.work);
+  }
+  for (WorkRow& row : part.work.rows) row.*place = places[row.*place];
+}
+
 // What the part's rows add up to.
 void add_up(const Report& whole, Report& part) {
-  std::map<size_t, Work> signatures, rules;
-  std::map<uint32_t, Work> kernels;  // by their ids
-  std::map<std::pair<uint32_t, uint32_t>, StackReport> stacks;
-  for (const RowReport& row : part.rows) {
-    const uint32_t kernel = whole.signatures[row.signature].kernel_id;
-    const auto [entry, fresh] = stacks.try_emplace({row.range, kernel});
-    StackReport& stack = entry->second;
-    if (fresh) stack = {row.range, 0, {}, row.phase};
-    if (stack.phase != row.phase) stack.phase.clear();
-    for (Work* sum :
-         {&part.total, &signatures[row.signature], &rules[row.rule], &kernels[kernel], &stack.work})
-      sum->add(row.work);
-    for (const auto& [precision, flop] : row.flop)
-      add_saturating(part.flop.by_precision[precision], flop);
+  for (WorkGroup& all : group(part, {})) {
+    part.total = std::move(all.work);
+    part.flop = all.flop;
   }
-  for (const KernelReport& named : whole.kernels)
-    if (const auto found = kernels.find(named.id); found != kernels.end()) {
-      part.kernels.push_back(named);
-      part.kernels.back().work = found->second;
-    }
-  std::ranges::stable_sort(part.kernels, kMoreFlop);
-  std::map<uint32_t, uint32_t> places;
-  for (uint32_t i = 0; i < part.kernels.size(); ++i) places[part.kernels[i].id] = i;
-  for (auto& [key, stack] : stacks) {
-    stack.kernel = places[key.second];
-    part.stacks.push_back(std::move(stack));
-  }
-  for (const auto& [rule, work] : rules)
-    part.rules.push_back({whole.rules[rule].rule, whole.rules[rule].phase, work});
+  keep_used(part, WorkKey::kKernel, &Report::kernels, whole, &WorkRow::kernel);
+  keep_used(part, WorkKey::kSignature, &Report::signatures, whole, &WorkRow::signature);
+  keep_used(part, WorkKey::kPhase, &Report::phases, whole, &WorkRow::phase);
+  keep_used(part, WorkKey::kRule, &Report::rules, whole, &WorkRow::rule);
   std::map<std::string, uint64_t> reasons;
-  for (const auto& [signature, work] : signatures) {
-    part.signatures.push_back(whole.signatures[signature]);
-    part.signatures.back().work = work;
-    if (work.unmeasured > 0)
-      add_saturating(reasons[part.signatures.back().unmeasured_reason], work.unmeasured);
-  }
+  for (const SignatureReport& signature : part.signatures)
+    if (signature.work.unmeasured > 0)
+      add_saturating(reasons[signature.unmeasured_reason], signature.work.unmeasured);
   for (const auto& [reason, launches] : reasons)
     part.ledger.unmeasured.push_back({reason, launches});
   std::ranges::stable_sort(part.ledger.unmeasured, std::greater<>(), &Reason::launches);
-  std::ranges::stable_sort(part.stacks, kMoreFlop);
-  std::ranges::stable_sort(part.rules, kMoreFlop);
-  std::ranges::stable_sort(part.signatures, kMoreFlop);
 }
 
 }  // namespace
@@ -248,17 +246,23 @@ Explanation explain(const Report& report, const NamedFigure& asked) {
   part.fma = report.fma;
   part.precisions = report.precisions;
   part.ranges = report.ranges;
-  for (const RowReport& row : report.rows) {
-    if (!figure.holds || !figure.holds(row)) continue;
-    part.rows.push_back(row);
-    if (figure.precision) keep_only(part.rows.back(), *figure.precision, out);
-  }
+  part.chips = report.chips;
+  part.work.chosen = true;
+  if (figure.holds)
+    part.work =
+        is_of_homes(figure.kind)
+            ? where_home(report.work, figure.holds)
+            : where(
+                  report.work, [&](const WorkRow& row) { return figure.holds(row, WorkHome{}); },
+                  keeps_whole(figure.kind));
+  if (figure.precision)
+    for (WorkRow& row : part.work.rows) keep_only(row, *figure.precision, out);
   add_up(report, part);
   if (figure.precision)
     for (SignatureReport& signature : part.signatures) keep_only(signature, figure.name);
   for (DevicePeaksReport device : report.utilization.devices) {
     device.launches = 0;
-    for (const RowReport& row : part.rows)
+    for (const WorkRow& row : part.work.rows)
       if (row.chip == device.chip) add_saturating(device.launches, row.work.launches);
     if (device.launches > 0) part.utilization.devices.push_back(std::move(device));
   }

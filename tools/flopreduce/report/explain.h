@@ -33,8 +33,8 @@ std::optional<FigureKind> figure_kind(std::string_view word);
 struct Explanation {
   FigureKind kind = FigureKind::kTotal;
   std::string name;
-  // Of the figure's launches: rows, and what they add up to: total, and most FLOP first signatures,
-  // kernels, stacks and rules; why launches are unmeasured.
+  // Of the figure's launches: their rows of the work table, and what they add up to: total, and
+  // most FLOP first signatures, kernels, phases and rules; why launches are unmeasured.
   Report part;
   // Of a precision: launches whose FLOP of several precisions are an estimate. Intervals are of all
   // precisions together, so there is none.
@@ -47,7 +47,7 @@ struct NamedFigure {
   std::string name;
   std::string also = {};  // another name that means the same; may be empty
   // Whether the figure is of these launches. Empty: of the report's figure of this kind and name.
-  std::function<bool(const RowReport&)> holds = {};
+  std::function<bool(const WorkRow&, const WorkHome&)> holds = {};
   std::optional<size_t> precision = {};  // Report::precisions: then only FLOP of it
 };
 // "kernel:sgemm": the other name, where one of `others` has the same.
@@ -62,7 +62,7 @@ std::vector<NamedFigure> figures_named(const Report& report, std::string_view na
 // The names nearest to one that is not known, at most three.
 std::vector<NamedFigure> figures_near(const Report& report, std::string_view name);
 
-// The report must hold its rows (ReduceOptions::keep_rows), and outlive figures and explanation.
+// The report must outlive figures and explanation.
 Explanation explain(const Report& report, const NamedFigure& figure);
 
 }  // namespace flopinj::reduce

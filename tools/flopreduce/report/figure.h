@@ -67,10 +67,7 @@ class Figure {
 
   bool known() const { return value_.index() != 0; }
   // The true number may be another, on one side of this one or on both.
-  bool bound() const {
-    return has(marks_, Mark::kAtLeast) || has(marks_, Mark::kAtMost) ||
-           has(marks_, Mark::kMoreThan);
-  }
+  bool bound() const { return is_bound(marks_); }
   Mark marks() const { return marks_; }
   const Value& value() const { return value_; }
   // What the marks are of. Nothing where it is not known.
@@ -86,6 +83,7 @@ class Figure {
     Figure figure = *this;
     if (known()) figure.marks_ = marks_ | marks;
     if (has(marks, Mark::kAtMost)) figure.least_.reset();  // this lower bound does not know of it
+    if (is_bound(marks)) figure.most_.reset();             // nor does this upper one
     return figure;
   }
   // What the true number is at least, where the marks leave both sides open or say "at most".
@@ -95,6 +93,13 @@ class Figure {
     return figure;
   }
   const std::optional<u128>& least() const { return least_; }
+  // What the true number is at most, where the marks say "at least": then it is a range.
+  Figure no_more_than(double most) const {
+    Figure figure = *this;
+    if (known() && has(marks_, Mark::kAtLeast) && !has(marks_, Mark::kAtMost)) figure.most_ = most;
+    return figure;
+  }
+  const std::optional<double>& most() const { return most_; }
   // What is not known of one is missing from the sum.
   Figure& operator+=(const Figure& other) {
     if (!other.known()) return *this = with(Mark::kAtLeast);
@@ -109,12 +114,16 @@ class Figure {
     }
     marks_ = marks_ | other.marks_;
     least_.reset();
+    most_.reset();
     return *this;
   }
   // `factor` is above 0.
   friend Figure operator*(const Figure& a, double factor) {
     const auto number = a.number();
-    return number ? Figure(*number * factor, a.marks_) : a;
+    if (!number) return a;
+    Figure product(*number * factor, a.marks_);
+    if (a.most_) product.most_ = *a.most_ * factor;
+    return product;
   }
   // Nothing where either is not known or the divisor is 0.
   friend Figure operator/(const Figure& a, const Figure& b) {
@@ -125,10 +134,15 @@ class Figure {
   }
 
  private:
+  static bool is_bound(Mark marks) {
+    return has(marks, Mark::kAtLeast) || has(marks, Mark::kAtMost) || has(marks, Mark::kMoreThan);
+  }
+
   Value value_;
   Mark marks_ = Mark::kNone;
   std::string why_;
   std::optional<u128> least_;
+  std::optional<double> most_;
 };
 
 }  // namespace flopinj::reduce

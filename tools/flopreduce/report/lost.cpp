@@ -57,6 +57,72 @@ const std::array<LostRow, 23> kLostRows{{
      "work at peak that the model needs by formula: MFU"},
 }};
 
+uint64_t LostLines::ns_of(const LostNs& ns) const {
+  uint64_t sum = 0;
+  for (size_t line = 0; line < kLostLines; ++line)
+    if (has(line)) add_saturating(sum, ns[line]);
+  return sum;
+}
+
+void LostMarks::add(const Doubt& doubt) { doubts_.push_back(doubt); }
+
+void LostMarks::may_be(LostLines from, LostLines to, uint64_t most_ns) {
+  if (most_ns == 0) return;
+  add({to, Mark::kAtLeast, from, most_ns});
+  add({from, Mark::kAtMost, to, most_ns});
+}
+
+void LostMarks::may_be_too(LostLines from, LostLines to) {
+  add({to, Mark::kAtLeast, from, UINT64_MAX});
+}
+
+void LostMarks::about(LostLines lines, LostLines others) {
+  add({lines, Mark::kEstimate, others, UINT64_MAX});
+}
+
+void LostMarks::add(const LostMarks& o) {
+  doubts_.insert(doubts_.end(), o.doubts_.begin(), o.doubts_.end());
+}
+
+Mark LostMarks::of(LostLines lines, const LostNs& ns) const {
+  constexpr uint64_t kFourDigits = 2000;
+  const uint64_t sum = lines.ns_of(ns);
+  Mark marks = Mark::kNone;
+  for (const Doubt& doubt : doubts_) {
+    const LostLines inside = doubt.lines & lines, outside = doubt.others.without(lines);
+    if (inside.empty() || outside.empty()) continue;
+    const uint64_t in_ns = inside.ns_of(ns), out_ns = outside.ns_of(ns);
+    const uint64_t most = std::min(doubt.most_ns, doubt.mark == Mark::kAtLeast  ? out_ns
+                                                  : doubt.mark == Mark::kAtMost ? in_ns
+                                                                                : in_ns + out_ns);
+    if (most > sum / kFourDigits) marks = marks | doubt.mark;
+  }
+  return marks;
+}
+
+std::pair<uint64_t, uint64_t> LostMarks::range_ns(LostLines lines, const LostNs& ns) const {
+  uint64_t less = 0, more = 0;
+  LostLines from, to;  // inside, which may be of others; outside, which may be of these
+  for (const Doubt& doubt : doubts_) {
+    const LostLines inside = doubt.lines & lines, outside = doubt.others.without(lines);
+    if (inside.empty() || outside.empty()) continue;
+    if (doubt.mark == Mark::kAtMost) {
+      add_saturating(less, doubt.most_ns);
+      from = from | inside;
+    } else if (doubt.mark == Mark::kAtLeast) {
+      add_saturating(more, doubt.most_ns);
+      to = to | outside;
+    }
+  }
+  const uint64_t sum = lines.ns_of(ns);
+  return {sum - std::min(less, from.ns_of(ns)), sum + std::min(more, to.ns_of(ns))};
+}
+
+Figure LostReport::sum(LostLines lines, const std::string& phase, const LostNs& of) const {
+  const auto found = marks_by_phase.find(phase);
+  return (found == marks_by_phase.end() ? marks : found->second).sum(lines, of);
+}
+
 namespace {
 
 // The same time, cut up in one way.

@@ -7,6 +7,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,61 @@
 namespace flopinj::reduce {
 
 using LostNs = std::array<uint64_t, kLostLines>;
+
+// A set of lines.
+class LostLines {
+ public:
+  constexpr LostLines() = default;
+  constexpr LostLines(std::initializer_list<LostLine> lines) {
+    for (const LostLine line : lines) bits_ |= 1U << place_of(line);
+  }
+  static constexpr LostLines range(size_t first, size_t end) {
+    LostLines lines;
+    for (size_t line = first; line < end; ++line) lines.bits_ |= 1U << line;
+    return lines;
+  }
+  constexpr bool has(size_t line) const { return (bits_ >> line & 1U) != 0; }
+  constexpr LostLines operator|(LostLines o) const { return LostLines(bits_ | o.bits_); }
+  constexpr LostLines operator&(LostLines o) const { return LostLines(bits_ & o.bits_); }
+  constexpr LostLines without(LostLines o) const { return LostLines(bits_ & ~o.bits_); }
+  constexpr bool empty() const { return bits_ == 0; }
+  uint64_t ns_of(const LostNs& ns) const;
+
+ private:
+  constexpr explicit LostLines(uint32_t bits) : bits_(bits) {}
+  uint32_t bits_ = 0;
+};
+
+// How lines are to be read. Lines add up, so of time that is in one and may be of another the one
+// has at most so much and the other at least so much, and a sum that holds both is right. Lines,
+// groups of them and what they leave have their marks from here.
+class LostMarks {
+ public:
+  // Of the time in `from`, `most_ns` or less may be of `to`.
+  void may_be(LostLines from, LostLines to, uint64_t most_ns = UINT64_MAX);
+  // Likewise, but it is of `from` as well, by what these say they are.
+  void may_be_too(LostLines from, LostLines to);
+  // `lines` are estimates: what they have too much or too little is in `others`.
+  void about(LostLines lines, LostLines others);
+  void add(const LostMarks& o);
+  // Of the sum of lines, where these are `ns`. Less than the fourth digit is no matter.
+  Mark of(LostLines lines, const LostNs& ns) const;
+  // From where to where their sum is, estimates left aside.
+  std::pair<uint64_t, uint64_t> range_ns(LostLines lines, const LostNs& ns) const;
+  Figure sum(LostLines lines, const LostNs& ns) const {
+    return {u128{lines.ns_of(ns)}, of(lines, ns)};
+  }
+
+ private:
+  struct Doubt {
+    LostLines lines;
+    Mark mark;
+    LostLines others;
+    uint64_t most_ns;
+  };
+  void add(const Doubt& doubt);
+  std::vector<Doubt> doubts_;
+};
 
 struct LostReport {
   // Of one device, one phase and one layer.
@@ -58,7 +114,8 @@ struct LostReport {
   bool of_busy_time = false;  // capacity is busy time: there is no wall time to compare it with
   uint64_t capacity_ns = 0;
   LostNs ns{};
-  std::array<Mark, kLostLines> marks{};
+  LostMarks marks;
+  std::map<std::string, LostMarks> marks_by_phase;
   PackedRows<Part> parts;               // each line's sum is that of `ns`, to the nanosecond
   PackedRows<Step> steps;               // likewise
   std::map<size_t, Process> processes;  // likewise; by Report::traces
@@ -70,12 +127,14 @@ struct LostReport {
     uint64_t ns = 0;
   };
   std::vector<HostTime> host;
-  uint64_t device_steps = 0;   // steps that ended, once for each of their process's devices
-  uint64_t hidden_ns = 0;      // communication beside other kernels
-  uint64_t saved_ns = 0;       // of the model's FLOP: what operators did without
-  uint64_t fp32_ns = 0;        // at peak, of products in fp32
+  uint64_t device_steps = 0;  // steps that ended, once for each of their process's devices
+  uint64_t hidden_ns = 0;     // communication beside other kernels
+  uint64_t saved_ns = 0;      // of the model's FLOP: what operators did without
+  Mark saved_marks{};
+  uint64_t fp32_ns = 0;  // at peak, of products in fp32
+  Mark fp32_marks{};
   bool formula = false;        // the model's FLOP are known: without them the last line is HFU
-  bool given_formula = false;  // by one number for the whole run: padding and other FLOP are one
+  bool given_formula = false;  // by one number for the whole run
   bool known() const { return missing.empty(); }
   // Without FLOP the lines end at the kernels: nothing is known of what these did.
   bool of_time() const { return !no_work.empty(); }
@@ -84,6 +143,9 @@ struct LostReport {
   }
 
   uint64_t at(LostLine line) const { return ns[place_of(line)]; }
+  Figure sum(LostLines lines) const { return marks.sum(lines, ns); }
+  // Of a part in that phase.
+  Figure sum(LostLines lines, const std::string& phase, const LostNs& of) const;
   double share(uint64_t of) const {
     return static_cast<double>(of) / static_cast<double>(capacity_ns);
   }
@@ -163,14 +225,15 @@ struct LostRow {
   const char* words;   // for people
   LostLine first, last;
   const char* meaning;  // without an end mark
+
+  constexpr LostLines lines() const {
+    return LostLines::range(place_of(first), place_of(last) + 1);
+  }
+  constexpr LostLines rest() const { return LostLines::range(place_of(last) + 1, kLostLines); }
 };
 // All of them: groups before their lines. Those without a parent add up to the capacity.
 extern const std::array<LostRow, 23> kLostRows;
-inline uint64_t ns_of(const LostNs& ns, const LostRow& row) {
-  uint64_t sum = 0;
-  for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) sum += ns[line];
-  return sum;
-}
+inline uint64_t ns_of(const LostNs& ns, const LostRow& row) { return row.lines().ns_of(ns); }
 // Those that people may mean by a name: a key or words, in any case, "lost:" in front or not. Lines
 // of two groups may have the same words.
 std::vector<const LostRow*> lost_rows_named(std::string_view name);

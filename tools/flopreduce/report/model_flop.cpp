@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/report.h"
+#include "tables/lost_time.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -28,6 +29,11 @@ ModelFlop ModelFlop::of(const Place& place, const Work& work) {
 ModelFlop ModelFlop::without_formula(const Work& work, bool multiplies) {
   ModelFlop model;
   (multiplies ? model.products_ : model.multiply_adds_) = work.matrix_flop;
+  constexpr u128 kNotKnown = u128{UINT64_MAX} * kFsInNs;
+  const double ns = work.roof.compute_ns;
+  if (work.matrix_flop > 0)
+    (multiplies ? model.lacking_fs_ : model.perhaps_fs_) =
+        ns > 0 ? static_cast<u128>(ns * kFsInNs) : kNotKnown;
   model.uncounted_ = work.incomplete();
   return model;
 }
@@ -46,19 +52,41 @@ ModelFlop ModelFlop::with_at_most() const {
   return model;
 }
 
+ModelFlop ModelFlop::with_about() const {
+  ModelFlop model = *this;
+  model.about_ = known_ && needed_ > 0;
+  return model;
+}
+
 bool ModelFlop::has_all() const {
   return products_ == 0 && multiply_adds_ == 0 && beyond_ == 0 && uncounted_ == 0;
 }
 
-bool ModelFlop::lacks_some() const {
-  if (uncounted_ > 0) return true;
-  u128 all = covered_, lacking = products_;
+u128 ModelFlop::all_matrix() const {
+  u128 all = covered_;
   add_saturating(all, products_);
   add_saturating(all, multiply_adds_);
+  return all;
+}
+
+bool ModelFlop::lacks_multiply_adds() const {
+  u128 lacking = products_;
   add_saturating(lacking, beyond_);
-  if (lacking > all / kFourDigits) return true;
   add_saturating(lacking, multiply_adds_);
-  return lacking > 0 && quotient(lacking, all) > kRatioTolerance;
+  return lacking > 0 && quotient(lacking, all_matrix()) > kRatioTolerance;
+}
+
+bool ModelFlop::lacks_some() const {
+  if (uncounted_ > 0) return true;
+  u128 lacking = products_;
+  add_saturating(lacking, beyond_);
+  return lacking > all_matrix() / kFourDigits || lacks_multiply_adds();
+}
+
+uint64_t ModelFlop::lacking_ns() const {
+  u128 fs = lacking_fs_;
+  if (lacks_multiply_adds()) add_saturating(fs, perhaps_fs_);
+  return static_cast<uint64_t>(std::min<u128>((fs + kFsInNs - 1) / kFsInNs, UINT64_MAX));
 }
 
 Mark ModelFlop::marks() const {
@@ -79,9 +107,7 @@ Figure ModelFlop::flop() const { return known_ ? Figure(needed_, marks()) : Figu
 
 std::string ModelFlop::coverage() const {
   if (has_all()) return "all matrix FLOP covered";
-  u128 all = covered_;
-  add_saturating(all, products_);
-  add_saturating(all, multiply_adds_);
+  const u128 all = all_matrix();
   if (all == 0) return "launches without a FLOP count not covered";
   // Never 100 of what is not all.
   const auto percent = static_cast<int>(quotient(covered_ - beyond_, all) * 100);

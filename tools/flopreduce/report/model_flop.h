@@ -36,12 +36,16 @@ class ModelFlop {
 
   ModelFlop& operator+=(const ModelFlop& o);
   ModelFlop with_at_most() const;
+  ModelFlop with_about() const;
 
   bool known() const { return known_; }  // something has a formula
   // Not all that the model needed is in it, or perhaps not.
   bool lacks_some() const;
   // Nothing without a formula multiplies or adds.
   bool has_all() const;
+  // At peak, of what has no formula and may be the model's.
+  uint64_t lacking_ns() const;
+  bool may_need_more() const { return beyond_ > 0; }  // of what is beyond the formulas
   Mark marks() const;
   Figure flop() const;
   Figure flop_where_any() const { return needed_ > 0 ? flop() : Figure(); }
@@ -53,12 +57,16 @@ class ModelFlop {
   // What is added up and shared out.
   template <typename Self>
   static auto sums(Self& of) {
-    auto& [known, needed, off, covered, products, multiply_adds, beyond, uncounted, at_most,
-           about] = of;
-    return std::tie(needed, off, covered, products, multiply_adds, beyond, uncounted);
+    auto& [known, needed, off, covered, products, multiply_adds, beyond, uncounted, lacking_fs,
+           perhaps_fs, at_most, about] = of;
+    return std::tie(needed, off, covered, products, multiply_adds, beyond, uncounted, lacking_fs,
+                    perhaps_fs);
   }
 
  private:
+  u128 all_matrix() const;  // executed
+  bool lacks_multiply_adds() const;
+
   bool known_ = false;
   u128 needed_ = 0;
   u128 off_ = 0;            // by so much `needed_` may be more or less
@@ -67,6 +75,8 @@ class ModelFlop {
   u128 multiply_adds_ = 0;  // executed multiply-adds of other work that has no formula
   u128 beyond_ = 0;         // of covered_: Place::beyond
   uint64_t uncounted_ = 0;  // launches without a formula and without a count
+  u128 lacking_fs_ = 0;     // at peak, of all that launches with products_ executed
+  u128 perhaps_fs_ = 0;     // likewise of those with multiply_adds_
   bool at_most_ = false, about_ = false;
 };
 

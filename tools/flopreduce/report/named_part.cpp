@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "phases/phases.h"
+#include "phases/operator_calls.h"
 #include "report/report.h"
 #include "support/wide.h"
 #include "tables/trace_tables.h"
@@ -24,24 +24,63 @@ void count_steps_with_names(const TraceTables& tables, NamedPart& part) {
     }
 }
 
+// At peak, of passes without gradients in flopinj.torch's steps.
+struct EvaluationWork {
+  double with_names_ns = 0, without_ns = 0;
+};
+EvaluationWork evaluation_work(const PhaseRules& rules, const Report& report) {
+  using Subject = PhaseRules::Subject;
+  const uint32_t its = rules.match(Subject::kRange, kOwnEvaluation);
+  if (its == kNoIndex) return {};
+  EvaluationWork work;
+  for (uint32_t i = 0; i < report.rules.size(); ++i) {
+    const PhaseRules::Rule& rule = rules.rules()[i];
+    if (rule.phase == kUnnamedPhase)
+      work.without_ns += is_unnamed_evaluation(rule) ? report.rules[i].work.roof.compute_ns : 0;
+    else if (i == its ||
+             (rule.subject == Subject::kRange && rule.within == rules.rules()[its].phase))
+      work.with_names_ns += report.rules[i].work.roof.compute_ns;
+  }
+  return work;
+}
+
 }  // namespace
 
-void find_named_part(const TraceTables& tables, const PhaseRules& rules, Report& report) {
+bool is_unnamed_evaluation(const PhaseRules::Rule& rule) {
+  return rule.phase == kUnnamedPhase && rule.subject == PhaseRules::Subject::kRange &&
+         rule.within == kUnnamedPhase;
+}
+
+void find_named_part(const TraceTables& tables, const PhaseRules& rules, const StepNames& steps,
+                     Report& report) {
   NamedPart& part = report.named;
   const Work& without = phase_work(report, kUnnamedPhase);
   part.launches_without = without.launches;
   part.much_nameless = static_cast<double>(part.nameless.matrix_flop) >
                        kRatioTolerance * static_cast<double>(report.total.matrix_flop);
   if (part.launches_without == 0) return;
-  count_steps_with_names(tables, part);
-  uint64_t in_steps = 0;
-  for (size_t i = 0; i < report.rules.size(); ++i)
-    if (report.rules[i].phase == kUnnamedPhase &&
-        rules.rules()[i].subject == PhaseRules::Subject::kRange)
+  if (steps.any()) {
+    part.steps = steps.all();
+    part.steps_with = steps.with();
+  } else {
+    count_steps_with_names(tables, part);
+  }
+  uint64_t in_own_steps = 0, in_steps = 0;
+  for (size_t i = 0; i < report.rules.size(); ++i) {
+    const PhaseRules::Rule& rule = rules.rules()[i];
+    if (rule.phase != kUnnamedPhase) continue;
+    const bool of_range = rule.subject == PhaseRules::Subject::kRange;
+    in_own_steps += of_range ? report.rules[i].work.launches : 0;
+    if (of_range || rule.subject == PhaseRules::Subject::kNumber)
       in_steps += report.rules[i].work.launches;
-  const double with_ns = named_work(report).roof.compute_ns;
-  part.drawn = in_steps == without.launches && with_ns > 0;
-  if (part.drawn) part.scale = 1 + without.roof.compute_ns / with_ns;
+  }
+  // In a program's own steps nothing says which passes have no gradients.
+  const EvaluationWork evaluation =
+      in_own_steps == without.launches ? evaluation_work(rules, report) : EvaluationWork{};
+  part.training_ns = named_work(report).roof.compute_ns - evaluation.with_names_ns;
+  part.drawn = in_steps == without.launches && part.training_ns > 0;
+  if (part.drawn)
+    part.scale = 1 + (without.roof.compute_ns - evaluation.without_ns) / part.training_ns;
 }
 
 Work named_work(const Report& report) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "flop_trace.pb.h"
+#include "peaks/precisions.h"
 #include "reader/damage.h"
 #include "report/communication.h"
 #include "report/figure.h"
@@ -16,6 +18,7 @@
 #include "report/model_flop.h"
 #include "report/steps.h"
 #include "report/utilization.h"
+#include "report/work_rows.h"
 #include "support/members.h"
 #include "support/packed_rows.h"
 #include "support/wide.h"
@@ -27,125 +30,22 @@
 
 namespace flopinj::reduce {
 
-// GPU time of a set of launches.
-struct GpuTime {
-  u128 ns = 0;
-  // Launches that are in it with the mean of their signature's other launches.
-  uint64_t estimated = 0;
-  // Launches that are in it with times taken while counters were read: upper bounds.
-  uint64_t windowed = 0;
-  uint64_t unknown = 0;  // launches that are not in it
-
-  template <typename Self>
-  static auto sums(Self& of) {
-    auto& [ns, estimated, windowed, unknown] = of;
-    return std::tie(ns, estimated, windowed, unknown);
-  }
-  template <typename Self>
-  static auto packed(Self& of) {
-    return sums(of);
-  }
-  void add(const GpuTime& o) { add_each(sums(*this), sums(o)); }
-};
-
-// What a set of launches could do at best: the least time that the peaks of their devices allow.
-struct Roof {
-  // Sum over precisions of FLOP / peak, in ns: no order of a kernel's operations is faster, were
-  // its units to take turns. One peak for all FLOP would need one precision for all.
-  double compute_ns = 0;
-  double integer_ns = 0;  // the same of integer tensor work, which is no FLOP
-  double memory_ns = 0;   // DRAM bytes / bandwidth
-  double ns = 0;          // the larger of arithmetic, both kinds, and memory, launch by launch
-  u128 dram_bytes = 0;    // read and written, as measured when no other kernel ran
-
-  // Launches that are not in the sums above.
-  uint64_t no_peak = 0;          // FLOP of a precision for which no peak is known
-  uint64_t no_integer_peak = 0;  // integer tensor work of a format for which none is known
-  uint64_t no_bytes = 0;         // nobody read their DRAM bytes
-  uint64_t no_bandwidth = 0;     // bytes, but no bandwidth is known
-
-  template <typename Self>
-  static auto times(Self& of) {
-    auto& [compute_ns, integer_ns, memory_ns, ns, dram_bytes, no_peak, no_integer_peak, no_bytes,
-           no_bandwidth] = of;
-    return std::tie(compute_ns, integer_ns, memory_ns, ns);
-  }
-  template <typename Self>
-  static auto sums(Self& of) {
-    auto& [compute_ns, integer_ns, memory_ns, ns, dram_bytes, no_peak, no_integer_peak, no_bytes,
-           no_bandwidth] = of;
-    return std::tie(dram_bytes, no_peak, no_integer_peak, no_bytes, no_bandwidth);
-  }
-  void add(const Roof& o) {
-    for_each_pair(times(*this), times(o), [](double& a, double b) { a += b; });
-    add_each(sums(*this), sums(o));
-  }
-};
-
-// A set of launches. `flop` holds the measured and extrapolated ones: with unmeasured or unscreened
-// launches it is a lower bound.
-struct Work {
-  uint64_t launches = 0;
-  uint64_t unmeasured = 0;
-  uint64_t varying = 0;         // measured, but not exactly: their FLOP are an estimate
-  uint64_t rounded = 0;         // of those: samples agree, on a count that the counter has rounded
-  uint64_t agreeing = 0;        // have the count of samples that agree, not each its own
-  uint64_t fewest_windows = 0;  // of those: windows with samples, of the kernel that has fewest
-  uint64_t unscreened = 0;      // measured, but nothing says whether there is tensor work too
-  uint64_t bounded = 0;         // measured, but instructions have only an upper bound
-  u128 flop = 0;
-  u128 matrix_flop = 0;  // fused multiply-adds and tensor work
-  // Of flop: at most so much may be of instructions without arithmetic (docs/metrics.md), or is the
-  // bound of instructions that were not counted.
-  u128 doubtful = 0;
-  u128 left_out = 0;  // not in flop: instructions that were counted, and are known to be without
-  GpuTime time;
-  Roof roof;                // the least time that its devices' peaks allow
-  Uncertainty uncertainty;  // of `flop`, where launches vary
-  bool overflow = false;
-
-  // What is added up and shared out, number by number. All members are named here, so that one that
-  // is new does not compile before it is either in the list or among the rest.
-  template <typename Self>
-  static auto sums(Self& of) {
-    auto& [launches, unmeasured, varying, rounded, agreeing, fewest_windows, unscreened, bounded,
-           flop, matrix_flop, doubtful, left_out, time, roof, uncertainty, overflow] = of;
-    return std::tie(launches, unmeasured, varying, rounded, agreeing, unscreened, bounded, flop,
-                    matrix_flop, doubtful, left_out);
-  }
-  // The 95 % interval of `flop`; nothing where it is exact, or where too few samples say nothing.
-  std::optional<Interval> interval() const;
-  // What may be no arithmetic reaches the fourth digit: the figure is an upper bound.
-  bool flop_at_most() const { return doubtful > flop / 2000; }
-  void add(const Work& o);
-  uint64_t incomplete() const { return unmeasured + unscreened; }  // launches
-  bool flop_complete() const { return incomplete() == 0; }
-  // Every launch was measured.
-  bool flop_exact() const {
-    return flop_complete() && varying == 0 && agreeing == 0 && doubtful == 0;
-  }
-  bool flop_known() const { return launches == 0 || unmeasured < launches; }
-  bool time_known() const { return launches == 0 || time.unknown < launches; }
-};
-
-Mark missing_mark(const Work& work);  // where launches are missing, or a part of their work
-Mark flop_mark(const Work& work);
-Figure flop_of(const Work& work);  // of its launches with a count; marked where some have none
-// Ns, of `launches`: about so, where some are in it with a mean; of 0, whatever there is.
-Figure gpu_time_of(const GpuTime& time, uint64_t launches);
-Figure gpu_time_of(const Work& work);
-
 // What has names: report/named_part.h.
 struct NamedPart {
   uint64_t launches_without = 0;  // of kUnnamedPhase
   // Of phase "other", where operators have names: launches by none and in no range that says a
   // phase. They may be the model's.
   Work nameless;
-  // All of these are of steps that flopinj.torch left without names: the steps with names are drawn
-  // from all of them, and the model's share of these is the run's.
+  // Where operators have names: GPU time, by phase, of launches by none whose multiply-adds are no
+  // tensor work. They may be of products.
+  std::map<std::string, u128> perhaps_products_ns;
+  // All of these are of training steps without names: the steps with names stand for all of them,
+  // and the model's share of these is the run's.
   bool drawn = false;
-  uint64_t steps = 0, steps_with = 0;  // of flopinj.torch's; 0: not known
-  double scale = 1;  // the run's work at peak / that of the part with names; only where it is drawn
+  uint64_t steps = 0, steps_with = 0;  // 0: not known
+  // Of training, which passes without gradients are no part of: the run's work at peak / that of
+  // the part with names, and the latter in ns; only where it is drawn.
+  double scale = 1, training_ns = 0;
 
   bool much_nameless = false;  // more matrix work than kRatioTolerance
 
@@ -165,6 +65,8 @@ struct Reason {
 inline constexpr const char* kGraphOnly = "graph_only";
 inline constexpr const char* kGreenContext = "green_context";
 inline constexpr const char* kNeverMeasured = "never_measured";
+// Of such a reason, "no_counters": the cause as the end of a sentence.
+std::string reason_words(const std::string& reason);
 
 struct LedgerLine {
   uint64_t launches = 0, measured = 0, extrapolated = 0, unmeasured = 0, dropped = 0;
@@ -201,7 +103,6 @@ struct LedgerReport {
 struct PhaseReport {
   std::string name;
   Work work;
-  Flop flop;
   bool at_most = false;  // it may have launches of layers in its ranges, which are unclear
 };
 
@@ -244,8 +145,8 @@ struct KernelReport {
   uint64_t merged_launches = 0;  // in signatures whose parameters were too many to tell apart
   uint64_t opaque_launches = 0;  // in signatures without a parameter layout
   Work work;
-  Flop flop;
   LaunchTimes times;              // of single launches; nothing where they were not asked for
+  uint64_t untimed = 0;           // not in `times`, though no counters were read
   std::string slowest_precision;  // that takes most of its time at peak; empty without peaks
 };
 
@@ -255,16 +156,7 @@ struct RangeReport {
   std::string path;
   std::string name;    // of the innermost range
   uint32_t depth = 0;  // 1 for outermost ranges
-  Work inclusive, exclusive;
-};
-
-// A kernel's launches right in one range.
-inline constexpr uint32_t kNoRange = ~uint32_t{0};
-struct StackReport {
-  uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
-  uint32_t kernel = 0;        // Report::kernels
-  Work work;
-  std::string phase;  // of all these launches; empty where they are of several
+  Work inclusive;      // with the ranges inside of it
 };
 
 struct Limits {
@@ -299,11 +191,14 @@ struct ExpectedRatio {
 
 // Whether backward / forward of matrix work is as expected, kRatioTolerance left aside.
 enum class RatioVerdict : uint8_t {
-  kNone,       // the ratio or the expectation is not known
+  kNone,       // the ratio is not known, or nothing names layers or operators
   kInside,     // of the expected range, or at the expected value
   kOutside,    // the whole 95 % interval of the ratio is
   kUndecided,  // RatioReport::undecided says why
 };
+// Their names, for programs and gates. The first is of none.
+inline constexpr std::array<std::string_view, 4> kRatioVerdicts = {"", "inside", "outside",
+                                                                   "undecided"};
 // What padded tiles and multiply-adds outside of products may add without a mention: a convention.
 inline constexpr double kRatioTolerance = 0.01;
 // The most that ExpectedRatio::beside may be for a verdict, which then leaves as much aside.
@@ -339,10 +234,15 @@ struct RatioReport {
 // How the cause begins where the formula is of real numbers, and the operator's are complex.
 inline constexpr std::string_view kComplexNumbers = "complex numbers";
 
+// What attention outside of all operators' ranges is called among operators.
+inline constexpr std::string_view kAttentionOutside = "fused attention";
+
 // An operator in one place (its range path) and phase, or all of one function in a phase.
 struct OperatorReport {
-  std::string name;   // "aten::conv2d"
-  std::string range;  // the range that names it, with sizes; empty for all of a function
+  std::string name;  // "aten::conv2d"
+  // The range that names it, with sizes, or that kAttentionOutside is in; empty for all of a
+  // function.
+  std::string range;
   std::string layer;  // empty where it is in none, and for all of a function
   uint32_t path = 0;  // TraceTables::paths: of that range; 0 for all of a function
   std::string phase;
@@ -356,9 +256,12 @@ struct OperatorReport {
   bool formula_at_most = false;  // of both gradients, and nothing shows which were computed
   u128 formula_uncounted = 0;    // operations that no FLOP counter counts
   // Of formula_flop what the model needed: without gradients that nobody computed, without what a
-  // mask leaves out.
+  // mask leaves out. Of fused attention without a formula by what was executed.
   ModelFlop model;
-  bool of_model = false;  // its phase counts for the model, and it has a formula
+  bool of_model = false;  // its phase counts for the model, and what the model needs is known
+  // Of one with launches without a count: in which it may have run, by its kernels' names and its
+  // operands' types. Empty where these leave it open.
+  PrecisionSet precisions;
   // Executed / formula where both are known and the formula is not 0.
   std::optional<double> ratio;
   std::string cause, evidence;
@@ -371,8 +274,9 @@ struct ForwardBackward {
       name;  // of the layer; "aten::linear"; "MmBackward" where no forward operator was found
   Work forward, backward, recompute;
   ModelFlop forward_model, backward_model;
-  bool forward_at_least = false;  // launches of Report::unclear are of this operator or layer
-  std::optional<double> ratio;    // backward / forward, matrix FLOP
+  bool forward_at_least = false;   // launches of Report::unclear are of this operator or layer
+  bool backward_at_least = false;  // of OperatorsReport::perhaps_gradients may be its
+  std::optional<double> ratio;     // backward / forward, matrix FLOP
   std::optional<ExpectedRatio> expected;  // the same by theory; nothing where there is none
   // Executed FLOP of forward / those of the whole forward pass; nothing where some are not known.
   std::optional<double> forward_share;
@@ -385,6 +289,13 @@ struct OperatorsReport {
   std::vector<ForwardBackward> by_forward;  // by forward operator, most FLOP first
   // Of all launches that count for the model, those of no operator too; of phase "forward".
   ModelFlop model, forward_model;
+  std::map<std::string, ModelFlop> model_by_phase;  // of phases that count, or may hold some of it
+  bool has_forward = false;                         // the phase
+  // Where nothing says what ran forward, all counts but what is known to be something else.
+  bool counts_for_model(std::string_view phase) const {
+    if (phase == "forward" || phase == "loss" || phase == "backward") return true;
+    return !has_forward && phase != "recompute" && phase != "optimizer" && phase != "communication";
+  }
   // Of all products with theory together: forward matrix FLOP, and what backward should be.
   u128 products_matrix_flop = 0;
   u128 beside_products = 0;  // forward matrix FLOP of operators that are known to be no products
@@ -392,6 +303,9 @@ struct OperatorsReport {
   std::string products_missing;  // why nothing is expected of some
   bool unclear_gradients =
       false;  // backward has work of calls of which it is unclear where they ran
+  // Launches of "other" that may be gradients computed outside of autograd's nodes: products as
+  // large as weights of which backward lacks a gradient, and gradients of convolutions.
+  Work perhaps_gradients;
   // Backward launches of gradients that are differentiated again (create_graph=True): they have
   // numbers of their own, and no number leads to their forward operator.
   uint64_t differentiated_again = 0;
@@ -473,21 +387,6 @@ struct DamageReport {
   std::string file;
   Damage kind{};
   uint64_t count = 0;
-};
-
-// Launches of one signature in one range by one rule: what everything above is added up from.
-// Backward launches of several forward operators are a row for each.
-struct RowReport {
-  size_t signature = 0;       // Report::signatures
-  uint32_t chip = 0;          // TraceTables::chips
-  uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
-  size_t rule = 0;            // Report::rules: the rule that gave the phase
-  std::string phase;
-  std::string layer;          // empty where it is in none
-  std::string operator_name;  // OperatorsReport::by_forward; empty where it is in none
-  Work work;
-  std::vector<std::pair<size_t, u128>> flop;  // by precision (Report::precisions), where not 0
-  std::array<u128, kInstructionPrecisions> doubtful{};  // of these, as in Work
 };
 
 // A range path by one rule.
@@ -614,6 +513,7 @@ struct GateResult {
     std::string name;
     std::optional<double> value;
     std::optional<u128> whole;  // an integer to its last digit
+    std::string word;           // of a figure that is one of several names
     std::string reason;         // why it has no value
   };
   std::string condition;
@@ -649,15 +549,14 @@ struct Report {
   std::vector<SignatureReport> signatures;
   OperatorsReport operators;
   std::vector<RangeReport> ranges;  // in tree order
-  std::vector<RowReport> rows;      // only where they were asked for
-  std::vector<PathReport> paths;    // in tree order
-  bool with_facts = false;          // facts and StepsReport::listed were asked for
-  PackedRows<FactReport> facts;     // by trace, device, thread, stream
+  WorkRows work;
+  std::vector<PathReport> paths;  // in tree order
+  bool with_facts = false;        // facts and StepsReport::listed were asked for
+  PackedRows<FactReport> facts;   // by trace, device, thread, stream
   uint64_t fact_launches_left_out = 0;
-  bool given_names_unused = false;               // --names has none that a launch could have
-  std::vector<std::string> chips, thread_names;  // of facts
-  Work outside_ranges;                           // launches in no range at all
-  std::vector<StackReport> stacks;               // by range, then kernel
+  bool given_names_unused = false;  // --names has none that a launch could have
+  std::vector<std::string> chips;
+  std::vector<std::string> thread_names;  // of facts
   std::vector<DeviceReport> devices;
   TimeReport time;
   LostReport lost;

@@ -27,6 +27,17 @@ DeviceFacts facts_of(const TraceTables& tables, const Device& device) {
           tables.traces[device.trace].header.simulated()};
 }
 
+// `used`: what ran.
+double fastest_of(const std::array<double, kPrecisionNames.size()>& dense,
+                  const std::vector<PeakUsed>& used) {
+  double fastest = 0;
+  for (size_t i = 0; i < kPrecisionNames.size(); ++i)
+    if (std::ranges::find(kIntegerFormats, kPrecisionNames[i]) == kIntegerFormats.end())
+      fastest = std::max(fastest, dense[i]);
+  for (const PeakUsed& one : used) fastest = std::max(fastest, one.per_second);
+  return fastest;
+}
+
 }  // namespace
 
 Roofs::Roofs(const TraceTables& tables, const Totals& totals, const Formulas& formulas,
@@ -61,17 +72,6 @@ Roofs::Roofs(const TraceTables& tables, const Totals& totals, const Formulas& fo
     if (const auto found = tables.names.find(name)) byte_metrics_.push_back(*found);
 }
 
-// In the report's convention, as `used` is: what ran.
-double Roofs::fastest_of(const DevicePeaks& peaks, const std::vector<PeakUsed>& used) const {
-  double fastest = 0;
-  for (const auto precision : kPrecisionNames)
-    if (const auto peak = peaks.of(precision);
-        peak && std::ranges::find(kIntegerFormats, precision) == kIntegerFormats.end())
-      fastest = std::max(fastest, in_convention(peak->per_second, formulas_.fma()));
-  for (const PeakUsed& one : used) fastest = std::max(fastest, one.per_second);
-  return fastest;
-}
-
 void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t launches,
                        const std::vector<PeakOverride>& overrides) {
   const PeakLookup found = find_peaks(facts, overrides);
@@ -95,7 +95,10 @@ void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t 
         report.integer_peaks.push_back({std::string(format), *peak, peak->per_second});
     if (const auto peak = found.peaks.of("tensor_bf16"))
       report.bf16 = in_convention(peak->per_second, formulas_.fma());
-    if (found.peaks.gpu() != nullptr) report.fastest = fastest_of(found.peaks, report.peaks);
+    for (size_t i = 0; i < kPrecisionNames.size(); ++i)
+      if (const auto peak = found.peaks.of(kPrecisionNames[i]))
+        report.dense[i] = in_convention(peak->per_second, formulas_.fma());
+    if (found.peaks.gpu() != nullptr) report.fastest = fastest_of(report.dense, report.peaks);
     report.memory = found.peaks.memory();
     report.notes = found.peaks.notes();
   }
@@ -113,6 +116,7 @@ void Roofs::add_device(const Device& device, const DeviceFacts& facts, uint64_t 
     known.integer_peaks.clear();
     known.memory.reset();
     known.fastest.reset();
+    known.dense = {};
     add_saturating(known.launches, launches);
     return;
   }

@@ -39,7 +39,6 @@ class Roofs {
     double bytes_per_ns = 0;
     std::set<std::string> no_peak_of;
   };
-  double fastest_of(const DevicePeaks& peaks, const std::vector<PeakUsed>& used) const;
   void add_device(const Device& device, const DeviceFacts& facts, uint64_t launches,
                   const std::vector<PeakOverride>& overrides);
 

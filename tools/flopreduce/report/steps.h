@@ -33,19 +33,22 @@ struct StepLaunch {
 struct StepWork {
   uint64_t launches = 0, unmeasured = 0;   // the latter: of them
   uint64_t unscreened = 0, estimated = 0;  // of the measured ones, as in Work
-  uint64_t no_peak = 0;  // of the measured ones: of a precision without a known peak
-  uint64_t untimed = 0;  // not in gpu_ns
-  uint64_t by_mean = 0;  // in gpu_ns with the mean of their kernel's other launches
-  u128 flop = 0;         // of the measured ones; means of their kernels where they are estimates
-  u128 least_fs = 0;     // that the peaks allow for it
-  u128 gpu_ns = 0;       // sum of the kernels' times
-  u128 model_fs = 0;     // that the peaks allow for the model's FLOP, by operators' formulas
-  u128 saved_fs = 0;     // of it, beyond least_fs: what operators did without
+  uint64_t no_peak = 0;     // of the measured ones: of a precision without a known peak
+  uint64_t untimed = 0;     // not in gpu_ns
+  uint64_t by_mean = 0;     // in gpu_ns with the mean of their kernel's other launches
+  u128 flop = 0;            // of the measured ones; means of their kernels where they are estimates
+  u128 least_fs = 0;        // that the peaks allow for it
+  u128 gpu_ns = 0;          // sum of the kernels' times
+  u128 model_fs = 0;        // that the peaks allow for the model's FLOP, by operators' formulas
+  u128 model_most_fs = 0;   // upper bound of model_fs, without the launches of model_open
+  uint64_t model_open = 0;  // launches whose time at peak has no upper bound
+  u128 saved_fs = 0;        // of it, beyond least_fs: what operators did without
 
   template <typename Self>
   static auto packed(Self& of) {
     return std::tie(of.launches, of.unmeasured, of.unscreened, of.estimated, of.no_peak, of.untimed,
-                    of.by_mean, of.flop, of.least_fs, of.gpu_ns, of.model_fs, of.saved_fs);
+                    of.by_mean, of.flop, of.least_fs, of.gpu_ns, of.model_fs, of.model_most_fs,
+                    of.model_open, of.saved_fs);
   }
   bool flop_complete() const { return unmeasured + unscreened == 0; }
   void add_launches(uint64_t count, const StepLaunch& each);

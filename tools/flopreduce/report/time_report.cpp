@@ -79,7 +79,7 @@ TimeReport build_time_report(const TraceTables& tables, const Totals& totals) {
     report.complete = report.complete && device.unplaced == 0 && device.late == 0;
   }
   for (const auto& trace : tables.traces) {
-    if (!trace.has_overhead) continue;
+    if (!trace.own_ns()) continue;
     if (!report.own_ns) report.own_ns = report.own_wall_ns = u128{0};
     add(report.own_wall_ns, trace.real_wall_ns());
     add(report.own_ns, trace.own_ns());

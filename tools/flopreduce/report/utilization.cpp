@@ -1,6 +1,7 @@
 #include "report/utilization.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "report/named_part.h"
 #include "report/report.h"
@@ -27,6 +28,11 @@ std::string without_least_time(const Work& work) {
 Figure least_time(const Work& work, double ns) {
   std::string why = without_least_time(work);
   return why.empty() ? Figure(ns, flop_mark(work)) : Figure::unknown(std::move(why));
+}
+
+// Of phases: where names were off some of their launches are not in `work`, nor their time.
+bool of_a_part(const Work& work, const Report& report) {
+  return &work != &report.total && !report.named.whole();
 }
 
 Figure time_of(const Work& work) {
@@ -71,6 +77,105 @@ std::optional<double> fastest_per_ns(const Report& report) {
   return fastest > 0 ? std::optional(fastest) : std::nullopt;
 }
 
+// FLOP/ns of the precisions in a set.
+struct PeakSpan {
+  double slowest = std::numeric_limits<double>::infinity(), fastest = 0;
+};
+// Nothing where they are not known: of a device that is not in the table there may be others than
+// the user gives.
+std::optional<PeakSpan> peaks_of(const PrecisionSet& set, const Report& report) {
+  PeakSpan span;
+  for (const DevicePeaksReport& device : report.utilization.devices) {
+    bool any = false;
+    for (size_t i = 0; i < device.dense.size(); ++i) {
+      if (!set.has(i)) continue;
+      if (device.dense[i] <= 0 && device.row.empty()) return std::nullopt;
+      if (device.dense[i] <= 0) continue;  // it does not run products in it
+      any = true;
+      span.slowest = std::min(span.slowest, device.dense[i] * 1e-9);
+      span.fastest = std::max(span.fastest, device.dense[i] * 1e-9);
+    }
+    if (!any) return std::nullopt;
+  }
+  return span.fastest > 0 ? std::optional(span) : std::nullopt;
+}
+
+// What is known of the precisions of FLOP that no counter says.
+struct PrecisionsSaid {
+  double flop = 0;
+  double of_several = 0;  // a set of precisions with different peaks
+  double of_any = 0;      // nothing is known
+  PrecisionSet one, several;
+
+  // ", in tensor_tf32 by the kernels' names".
+  std::string text() const {
+    const auto part = [&](double some) {
+      const double percent = std::min(100 * some / std::max(flop, 1.0), 100.0);
+      return (percent < 1 ? "<1" : std::to_string(static_cast<int>(percent))) + " % of it ";
+    };
+    std::string text;
+    if (!one.empty()) text += "; in " + one.text() + ", as the kernels' names say";
+    if (of_several > 0) text += "; " + part(of_several) + "in " + several.text();
+    if (of_any > 0)
+      text += of_any >= flop ? "; at the fastest peak, since nothing says in which precision"
+                             : "; " + part(of_any) + "at the fastest peak, in an unknown precision";
+    return text;
+  }
+};
+
+std::optional<AtPeak> flop_at_peak(double flop, const PrecisionSet& set, const Report& report,
+                                   PrecisionsSaid& said) {
+  said.flop += flop;
+  if (const auto span = peaks_of(set, report)) {
+    const bool same = span->slowest == span->fastest;
+    if (!same) said.of_several += flop;
+    (same ? said.one : said.several) |= set;
+    return AtPeak{flop / span->fastest, flop / span->slowest};
+  }
+  said.of_any += flop;
+  const auto fastest = fastest_per_ns(report);
+  return fastest ? std::optional(AtPeak{flop / *fastest}) : std::nullopt;
+}
+
+// The same of FLOP of which it is not known which kernels did them: those whose names leave it open
+// did at most what the fastest peak allows in their time.
+std::optional<AtPeak> all_at_peak(double flop, const Report& report, PrecisionsSaid& said) {
+  PrecisionSet known;
+  u128 unknown_ns = 0;
+  bool untimed = false;
+  for (const KernelReport& kernel : report.kernels) {
+    const KernelPrecisions its = precisions_of_kernel(kernel.mangled);
+    if (!its.product) continue;
+    known |= its.precisions;
+    if (!its.precisions.empty()) continue;
+    add_saturating(unknown_ns, kernel.work.time.ns);
+    untimed = untimed || kernel.work.time.unknown > 0;
+  }
+  const auto fastest = fastest_per_ns(report);
+  const bool rest = unknown_ns > 0 || untimed;
+  if (rest && !fastest) return std::nullopt;
+  double of_unknown = 0;
+  if (rest)
+    of_unknown = untimed ? flop : std::min(flop, static_cast<double>(unknown_ns) * *fastest);
+  auto at_peak = flop_at_peak(flop - of_unknown, known, report, said);
+  if (!at_peak || of_unknown <= 0) return at_peak;
+  at_peak->least_ns += of_unknown / *fastest;
+  at_peak->most_ns.reset();
+  said.flop += of_unknown;
+  said.of_any += of_unknown;
+  return at_peak;
+}
+
+// Where both sides agree to the fourth digit it is known.
+Figure bounded(const AtPeak& at_peak, Mark marks, bool complete) {
+  constexpr double kAgree = 1 / 2000.0;
+  const auto& most = at_peak.most_ns;
+  if (most && *most - at_peak.least_ns <= *most * kAgree)
+    return {(at_peak.least_ns + *most) / 2, marks};
+  const Figure least(at_peak.least_ns, marks | Mark::kAtLeast);
+  return most && complete ? least.no_more_than(*most) : least;
+}
+
 Figure no_bound() {
   return Figure::unknown(
       "launches without a FLOP count, and not all peaks of the device are known");
@@ -85,15 +190,19 @@ Figure executed_least_ns(const Work& work) {
 }
 
 // That the peaks allow for `flop` operations in the mix of precisions of `mix`. Of a mix that is
-// not known whole, or not at all, the fastest peak gives a lower bound.
-Figure least_time_of(const Figure& flop, const Work& mix, const Report& report) {
+// not known whole, or not at all, the names of kernels give bounds.
+Figure least_time_of(const Figure& flop, const Work& mix, const Report& report,
+                     PrecisionsSaid& said) {
   if (!flop.known()) return flop;
   const Figure whole = executed_least_ns(mix);
   if (!whole.known() && mix.flop_known()) return whole;
   if (mix.flop_complete())
     return (flop * (*whole.number() / static_cast<double>(mix.flop))).with(whole.marks());
-  const auto fastest = fastest_per_ns(report);
-  return fastest ? (flop * (1 / *fastest)).with(Mark::kAtLeast) : no_bound();
+  const auto at_peak = all_at_peak(*flop.number(), report, said);
+  if (!at_peak) return no_bound();
+  // A formula may have more than was executed, as of Winograd's algorithm.
+  const Mark about = mark_if(said.of_any > 0 && said.of_any < said.flop, Mark::kEstimate);
+  return bounded(*at_peak, flop.marks() | about, !flop.bound());
 }
 
 // `flop` operations that take `least_ns` at peak, over the time of `timed`.
@@ -103,8 +212,9 @@ UtilizationMethod method(const char* name, std::string basis, Figure flop, Figur
   const bool whole = &timed == &report.total;
   UtilizationMethod m{name, std::move(basis), std::move(flop), std::move(least_ns), {}, {}, {}, {},
                       {}};
-  if (timed.time.ns > 0) m.gpu_time_ns = gpu_time_of(timed);
-  m.gpu_time = share_of_peak(m.least_ns, time_of(timed));
+  const Mark unnamed = mark_if(of_a_part(timed, report), Mark::kAtLeast);
+  if (timed.time.ns > 0) m.gpu_time_ns = gpu_time_of(timed).with(unnamed);
+  m.gpu_time = share_of_peak(m.least_ns, time_of(timed)).with(inverse(unnamed));
   // These times hold launches that were slowed while counters were read.
   const auto recorded = [&](const Figure& time_ns, bool slowed) {
     return share_of_peak(m.least_ns, time_ns.with(mark_if(slowed, Mark::kAtMost)));
@@ -143,23 +253,46 @@ Figure hfu_of(const Report& report, const TraceReport& trace) {
   return share_of_peak(least, Figure::exact(trace.wall_ns()) * static_cast<double>(trace.devices));
 }
 
+std::optional<AtPeak> place_at_peak(const OperatorReport& place, const Report& report,
+                                    PrecisionsSaid& said) {
+  const double flop = *place.model.flop().number();
+  const Work& mix = place.work.flop > 0 ? place.work : report.total;
+  if (place.work.flop_complete() && mix.flop_complete()) {
+    const double ns = flop * mix.roof.compute_ns / static_cast<double>(std::max<u128>(1, mix.flop));
+    return AtPeak{ns, ns};
+  }
+  auto at_peak = flop_at_peak(flop, place.precisions, report, said);
+  // What perhaps was not needed is in no lower bound, which is all that there is without counts.
+  if (at_peak && !report.total.flop_known() && has(place.model.marks(), Mark::kAtMost))
+    at_peak->least_ns = 0;
+  return at_peak;
+}
+
 // What the FLOP of operators' formulas take at peak.
-Figure formula_least_ns(const Report& report) {
+Figure formula_least_ns(const Report& report, PrecisionsSaid& said) {
   const Figure whole = executed_least_ns(report.total);
   if (!whole.known() && report.total.flop_known()) return whole;
-  double ns = 0;
-  Work executed;  // by these operators: it has the precisions that their FLOP are dealt out to
+  AtPeak all{0, 0.0};
+  Work executed;  // by operators that are counted whole: their FLOP have the precisions of these
   for (const OperatorReport& place : report.operators.places) {
     if (!place.of_model) continue;
-    const auto its = model_least_ns(place, report);
+    const auto its = place_at_peak(place, report, said);
     if (!its) return no_bound();
-    ns += *its;
-    executed.add(place.work);
+    all.least_ns += its->least_ns;
+    if (all.most_ns && its->most_ns)
+      *all.most_ns += *its->most_ns;
+    else
+      all.most_ns.reset();
+    if (place.work.flop_complete()) executed.add(place.work);
   }
-  const Mark marks = report.operators.model.marks();
-  if (!report.total.flop_known())
-    return {ns, Mark::kAtLeast | mark_if(has(marks, Mark::kEstimate), Mark::kEstimate)};
-  return {ns * report.named.scale, marks | flop_mark(executed) | report.named.mark()};
+  const ModelFlop& model = report.operators.model;
+  const bool lacks = model.lacks_some() || !report.named.whole();
+  const bool counted = report.total.flop_known();
+  const Mark marks = counted ? model.marks() | flop_mark(executed)
+                             : mark_if(lacks, Mark::kAtLeast) |
+                                   mark_if(has(model.marks(), Mark::kEstimate), Mark::kEstimate);
+  const Figure least = bounded(all, marks, !lacks);
+  return counted ? (least * report.named.scale).with(report.named.mark()) : least;
 }
 
 // Of GPU time, where no FLOP say how much formulas cover: "in 63 % of the GPU time of kernels that
@@ -177,6 +310,14 @@ std::string covered_time(const Report& report) {
   return "in " + std::to_string(percent) + " % of the GPU time of kernels that count for the model";
 }
 
+}  // namespace
+
+std::string model_coverage(const Report& report) {
+  return report.total.flop_known() ? report.operators.model.coverage() : covered_time(report);
+}
+
+namespace {
+
 // What the user says goes before what the operators' names say.
 void add_formula(const UtilizationOptions& options, Report& report) {
   const OperatorsReport& operators = report.operators;
@@ -193,7 +334,7 @@ void add_formula(const UtilizationOptions& options, Report& report) {
     basis = "6 x parameters x tokens of " + std::to_string(report.steps.per_process) + " steps";
   } else if (given = false; operators.model.flop_where_any().known()) {
     flop = operators.model.flop();
-    basis += ", " + (report.total.flop_known() ? operators.model.coverage() : covered_time(report));
+    basis += ", " + model_coverage(report);
     if (has(flop.marks(), Mark::kAtMost))
       basis += report.total.flop_known() ? ", at most: not every gradient is known"
                                          : ", MFU without what perhaps was not needed";
@@ -205,10 +346,10 @@ void add_formula(const UtilizationOptions& options, Report& report) {
     }
   }
   UtilizationReport& out = report.utilization;
-  Figure least_ns =
-      given || !flop.known() ? least_time_of(flop, report.total, report) : formula_least_ns(report);
-  if (flop.known() && !report.total.flop_known())
-    basis += "; at the fastest peak, since no counter says in which precision";
+  PrecisionsSaid said;
+  Figure least_ns = given || !flop.known() ? least_time_of(flop, report.total, report, said)
+                                           : formula_least_ns(report, said);
+  if (flop.known() && !report.total.flop_known()) basis += said.text();
   out.model_known = flop.known() && (least_ns.known() || report.total.flop_complete());
   if (given) out.given_formula_ns = least_ns.number();
   out.methods.push_back(method("formula", std::move(basis), std::move(flop), std::move(least_ns),
@@ -223,7 +364,8 @@ void add_theory(const UtilizationOptions& options, const Work& step, Report& rep
   Figure flop, least_ns;
   const auto by_formula = [&](Figure given) {
     flop = std::move(given);
-    least_ns = least_time_of(flop, forward, report);
+    PrecisionsSaid said;
+    least_ns = least_time_of(flop, forward, report, said);
   };
   if (options.forward_flop) {
     by_formula(Figure::exact(*options.forward_flop));
@@ -261,7 +403,10 @@ Figure share_of_peak(const Figure& least_ns, const Figure& time_ns) {
   const double share = *least_ns.number() / *time_ns.number();
   if (share > 1) return Figure::unknown(kAbovePeak);
   const Mark of_time = share > 0 ? over_time_mark(time_ns.marks()) : Mark::kNone;
-  return {share, least_ns.marks() | of_time};
+  Figure out(share, least_ns.marks());
+  if (const auto& most = least_ns.most())  // nothing is above peak
+    out = out.no_more_than(std::min(1.0, *most / *time_ns.number()));
+  return of_time == Mark::kNone ? out : out.with(of_time);
 }
 
 bool above_peak(const Figure& share) { return !share.known() && share.why() == kAbovePeak; }
@@ -275,15 +420,38 @@ Figure utilization_of(const Work& work) {
   return share_of_peak(least_time(work, work.roof.compute_ns), time_of(work));
 }
 
-std::optional<double> model_least_ns(const OperatorReport& place, const Report& report) {
-  // What perhaps was not needed is in no lower bound, which is all that there is without counts.
-  if (!report.total.flop_known() && has(place.model.marks(), Mark::kAtMost)) return 0;
-  const double flop = *place.model.flop().number();
-  const Work& mix = place.work.flop > 0 ? place.work : report.total;
-  if (place.work.flop_complete() && mix.flop_complete())
-    return flop * mix.roof.compute_ns / static_cast<double>(std::max<u128>(1, mix.flop));
-  const auto fastest = fastest_per_ns(report);
-  return fastest ? std::optional(flop / *fastest) : std::nullopt;
+Figure least_ns_or_formula(const Work& work, const Report& report) {
+  const ByFormula& by_formula = work.by_formula;
+  if (by_formula.launches == 0 || work.roof.no_peak > 0)
+    return least_time(work, work.roof.compute_ns);
+  PrecisionsSaid said;
+  AtPeak all{work.roof.compute_ns, work.roof.compute_ns};
+  double slowest_least = 0;  // ns of a FLOP, of those in `all.least_ns`
+  const auto add = [&](u128 flop, const PrecisionSet& precisions) {
+    if (flop == 0) return true;
+    const auto its = flop_at_peak(static_cast<double>(flop), precisions, report, said);
+    if (!its) return false;
+    slowest_least = std::max(slowest_least, its->least_ns / static_cast<double>(flop));
+    all.least_ns += its->least_ns;
+    all.most_ns =
+        all.most_ns && its->most_ns ? std::optional(*all.most_ns + *its->most_ns) : std::nullopt;
+    return true;
+  };
+  if (!add(by_formula.flop - by_formula.open, by_formula.precisions) || !add(by_formula.open, {}))
+    return no_bound();
+  all.least_ns = std::max(work.roof.compute_ns,
+                          all.least_ns - static_cast<double>(by_formula.perhaps) * slowest_least);
+  const bool complete = by_formula.launches >= work.incomplete();
+  return bounded(all, Mark::kEstimate | mark_if(!complete, Mark::kAtLeast), complete);
+}
+
+Figure utilization_or_formula(const Work& work, const Report& report) {
+  return share_of_peak(least_ns_or_formula(work, report), time_of(work));
+}
+
+std::optional<AtPeak> model_at_peak(const OperatorReport& place, const Report& report) {
+  PrecisionsSaid said;
+  return place_at_peak(place, report, said);
 }
 
 Figure roofline_of(const Work& work) {

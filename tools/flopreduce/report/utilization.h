@@ -6,6 +6,7 @@
 // wrong, and no figure is given. HFU and MFU of a run, of its steps and of a process are worked out
 // by share_of_peak() alone, marks and all.
 #pragma once
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,10 +27,23 @@ Figure share_of_peak(const Figure& least_ns, const Figure& time_ns);
 inline constexpr const char* kAbovePeak = "above peak";
 bool above_peak(const Figure& share);
 Figure utilization_of(const Work& work);  // over GPU time, sum of kernels
-// What the model's FLOP of an operator in one place take at peak, in the precisions it ran in. Of
-// one with unmeasured launches these are not known: at the fastest peak they take no less. Nothing
-// where that is not known. The place has a formula.
-std::optional<double> model_least_ns(const OperatorReport& place, const Report& report);
+// Of flop_or_formula(): the same where all launches have a count; else about so much. FLOP by
+// formula are at the peaks that kernels' names and operands' types leave: it may be a range.
+Figure least_ns_or_formula(const Work& work, const Report& report);
+Figure utilization_or_formula(const Work& work, const Report& report);
+// How much of what counts for the model has a formula: of its matrix FLOP where all of its launches
+// have a count, else of its GPU time. "87 % of matrix FLOP covered".
+std::string model_coverage(const Report& report);
+// What some FLOP take at peak: no less than one time, and no more than the other, where that is
+// known.
+struct AtPeak {
+  double least_ns = 0;
+  std::optional<double> most_ns = {};
+};
+// Of the model's FLOP of an operator in one place, in the precisions it ran in. Of one with
+// unmeasured launches these are those that names leave open, and where these say nothing the
+// fastest peak is a bound. Nothing where that is not known. The place has a formula.
+std::optional<AtPeak> model_at_peak(const OperatorReport& place, const Report& report);
 Figure roofline_of(const Work& work);  // the same against both roofs
 
 struct PeakUsed {
@@ -51,6 +65,8 @@ struct DevicePeaksReport {
   // FLOP/s that nothing exceeds: the highest of the dense peaks of all its formats, and of those
   // that ran. Nothing where the table does not have the device.
   std::optional<double> fastest;
+  std::array<double, kPrecisionNames.size()> dense =
+      {};                               // FLOP/s by kPrecisionNames; 0: none known
   std::vector<std::string> no_peak_of;  // precisions and integer formats that ran and have none
   std::optional<Peak> memory;
   std::vector<std::string> notes;

@@ -1,5 +1,8 @@
 // The whole run in one row: what people ask for first, by short names. Programs and gates have the
 // figures from here.
+#include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "sections/notices.h"
@@ -55,6 +58,25 @@ Figure energy_of(const Report& report) {
   return sum;
 }
 
+// The number format with the most FLOP; none where there are no FLOP.
+std::optional<std::string> main_precision(const Report& report) {
+  const auto& flop = report.flop.by_precision;
+  const auto most = std::max_element(flop.begin(), flop.end());
+  if (most == flop.end() || *most == 0) return std::nullopt;
+  return report.precisions[static_cast<size_t>(most - flop.begin())];
+}
+
+// Its peak, of the fastest device. Launches without a count may make another format the one.
+Figure main_peak(const Report& report) {
+  const auto precision = main_precision(report);
+  double most = 0;
+  for (const DevicePeaksReport& device : report.utilization.devices)
+    for (const auto& peak : device.peaks)
+      if (peak.precision == precision) most = std::max(most, peak.per_second);
+  if (most == 0) return Figure::unknown("no peak known");
+  return Figure::exact(most).with(mark_if(!report.total.flop_complete(), Mark::kEstimate));
+}
+
 Columns<Report> figure_columns() {
   Columns<Report> c;
   c.for_programs();
@@ -71,7 +93,8 @@ Columns<Report> figure_columns() {
   c.figure("hfu", "HFU", Kind::kShare, method_share(&UtilizationReport::hfu, &Method::wall),
            meaning_of_figure("HFU"));
   c.figure("mfu", "MFU", Kind::kShare, method_share(&UtilizationReport::mfu, &Method::wall),
-           meaning_of_figure("MFU"));
+           meaning_of_figure("MFU"))
+      .range();
   c.figure(
       "hfu_kernel_time", "of peak in kernels", Kind::kShare,
       method_share(&UtilizationReport::hfu, &Method::gpu_time),
@@ -82,6 +105,10 @@ Columns<Report> figure_columns() {
       "matrix_ratio", "of matrix work", Kind::kRatio,
       through(&Report::ratio, &RatioReport::matrix_ratio),
       "the same of fused multiply-adds and tensor work only: compare it with what is expected");
+  c.text(
+       "verdict", "verdict", [](const Report& r) { return ratio_verdict(r.ratio); },
+       "whether that is as expected: ratio.verdict")
+      .names(kVerdictNames);
   c.figure("coverage", "coverage", Kind::kShare, coverage_of, meaning_of_figure("Coverage"));
   c.figure("counted_gpu_time_share", "of GPU time", Kind::kShare, counted_gpu_time_share,
            "share of the GPU time that is of launches with a FLOP count");
@@ -98,6 +125,13 @@ Columns<Report> figure_columns() {
       "flop_per_j", "FLOP/J", Kind::kRatio,
       [](const Report& r) { return flop_of(total_of(r)) / energy_of(r); },
       "executed FLOP / joules of all GPUs");
+  c.text("precision", "precision", main_precision,
+         "the number format with the most FLOP that were counted");
+  c.figure("peak_flop_per_s", "peak", Kind::kRate, main_peak,
+           "peak of that format, of the fastest device; an estimate where launches have no count");
+  c.figure("wall_device_ns", "wall", Kind::kNanoseconds,
+           through(&Report::utilization, &UtilizationReport::wall_ns),
+           "wall time of each recording x the devices that it launched on, summed");
   c.count(
       "processes", "processes", [](const Report& r) { return r.traces.size(); },
       "recorded processes");
@@ -108,12 +142,16 @@ Columns<Report> figure_columns() {
       "ranks of the job, or else below the highest one, that no trace is of");
   c.figure(
       "formula_flop", "formula", Kind::kFlop,
-      [](const Report& r) { return r.operators.model.flop_where_any(); },
+      [](const Report& r) {
+        return r.operators.model.flop_where_any().with(mark_if(!r.named.whole(), Mark::kAtLeast));
+      },
       "what counts for MFU: of all operators with a formula in forward, loss and backward, without "
       "gradients that were not computed and what a mask leaves out");
   c.figure(
       "recompute_flop", "recompute", Kind::kFlop,
-      [](const Report& r) { return flop_of(r.operators.recompute); },
+      [](const Report& r) {
+        return flop_of(r.operators.recompute).with(mark_if(!r.named.whole(), Mark::kAtLeast));
+      },
       "executed by operators in phase recompute");
   c.figure(said::kIntensity, [](const Report& r) { return intensity_of(r.total); });
   c.figure(said::kRate, [](const Report& r) { return rate_of(r.total); });
@@ -122,7 +160,7 @@ Columns<Report> figure_columns() {
   c.text(said::kNearerRoof, [](const Report& r) { return nearer_roof(r.total, "compute"); });
   c.text(said::kBoundBy, [](const Report& r) { return bound_by(r.total, "compute"); });
   add_share_of_roof(c, total_of);
-  add_work_details(c, total_of);
+  add_work_details(c, total_of, [](const Report& r, const Report&) { return end_mark(r); });
   return c;
 }
 

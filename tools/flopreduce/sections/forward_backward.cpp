@@ -10,6 +10,7 @@ using Pair = ForwardBackward;
 
 // A node's work that no number leads to its operator is missing from that operator's row.
 Mark backward_mark(const Pair& row, const Report& report) {
+  if (row.backward_at_least) return Mark::kAtLeast;
   if (report.operators.differentiated_again == 0 || row.backward.launches == 0) return Mark::kNone;
   return row.forward.launches == 0 ? Mark::kAtMost : Mark::kAtLeast;
 }
@@ -56,7 +57,9 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
   c.figure(
        "matrix_ratio", "matrix", Kind::kRatio,
        [](const Pair& r, const Report& report) {
-         return Figure::exact(r.ratio).with(backward_mark(r, report) | inverse(forward_mark(r)));
+         const bool about = r.forward.varying + r.backward.varying > 0;
+         return Figure::exact(r.ratio).with(backward_mark(r, report) | inverse(forward_mark(r)) |
+                                            mark_if(about, Mark::kEstimate));
        },
        "backward / forward of matrix work (fused multiply-adds and tensor cores); null where a "
        "part is unmeasured or missing")

@@ -43,9 +43,9 @@ Columns<GateFigureRow> gate_figure_columns() {
       "value_exact", "exactly",
       [](const GateFigureRow& row) {
         const std::optional<u128>& whole = row.one.whole;
-        return whole ? std::optional(to_decimal(*whole)) : std::nullopt;
+        return whole ? std::optional(to_decimal(*whole)) : text_or_null(row.one.word);
       },
-      "where it is a whole number");
+      "where it is a whole number, or one of several names");
   c.text("reason", "reason", or_null(of_one(&Named::reason)), "why it has no value");
   return c;
 }

@@ -1,5 +1,5 @@
 // Kernels by name, most FLOP first.
-#include "sections/parts/by_precision.h"
+#include "sections/launch_tables.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
@@ -22,14 +22,19 @@ std::string note_of(const KernelReport& k) {
 
 // Of one launch, of those that were timed and not made while counters were read.
 Figure median_of(const KernelReport& k) {
-  const Mark about = mark_if(k.times.min_ns != k.times.max_ns, Mark::kEstimate);
+  const bool alike = k.times.min_ns == k.times.max_ns && k.untimed == 0;
+  const Mark about = mark_if(!alike, Mark::kEstimate);
   return Figure::exact(k.times.median_ns).with(about);
+}
+
+// Launches that were not timed may be beyond.
+Figure extreme_of(const KernelReport& k, const std::optional<uint64_t>& ns, Mark beyond) {
+  return Figure::exact(ns).with(mark_if(k.untimed > 0, beyond));
 }
 
 Columns<KernelReport> kernel_columns() {
   Columns<KernelReport> c;
   const auto work = &KernelReport::work;
-  const auto times = &KernelReport::times;
   c.text("kernel", "kernel", &KernelReport::name);
   add_flop(c, work);
   c.main();
@@ -38,15 +43,18 @@ Columns<KernelReport> kernel_columns() {
   add_launches(c, work);
   add_gpu_time(c, work);
   c.figure(
-       "min_ns", "min", Kind::kNanoseconds, exactly(through(times, &LaunchTimes::min_ns)),
+       "min_ns", "min", Kind::kNanoseconds,
+       [](const KernelReport& k) { return extreme_of(k, k.times.min_ns, Mark::kAtMost); },
        "shortest GPU time of a launch, outside of reading counters; null where it was not recorded")
       .detail();
   c.figure("median_ns", "median", Kind::kNanoseconds, median_of,
            "half of the launches take less, to within 0.8 %; null at level tally, unless all took "
            "the same")
       .detail();
-  c.figure("max_ns", "max", Kind::kNanoseconds, exactly(through(times, &LaunchTimes::max_ns)),
-           "longest GPU time of a launch, outside of reading counters")
+  c.figure(
+       "max_ns", "max", Kind::kNanoseconds,
+       [](const KernelReport& k) { return extreme_of(k, k.times.max_ns, Mark::kAtLeast); },
+       "longest GPU time of a launch, outside of reading counters")
       .detail();
   c.text("note", "note", note_of).detail();
   c.for_programs();
@@ -61,28 +69,11 @@ Columns<KernelReport> kernel_columns() {
   return c;
 }
 
-using KernelFormat = FormatOf<KernelReport>;
-Columns<KernelFormat> kernel_format_columns() {
-  Columns<KernelFormat> c;
-  c.text("kernel", "kernel", [](const KernelFormat& f) { return f.row.name; });
-  c.text(said::kMangled, [](const KernelFormat& f) { return f.row.mangled; });
-  add_format(c);
-  return c;
-}
-void each_kernel_format(const Report& report,
-                        const std::function<void(const KernelFormat&)>& visit) {
-  for_each_format(report, report.kernels, visit);
-}
-
 const TableSource kKernelTable =
     TableSource("kernels", "kernels by name", kernel_columns, &Report::kernels)
         .long_list()
         .when_empty("no launches")
         .titled("Top kernels");
-const TableSource kKernelFormats =
-    TableSource::pass_on("kernel_precisions", "FLOP of kernels by number format",
-                         kernel_format_columns, each_kernel_format);
-
 Section kernels_section(const Report& report) {
   Section out = kKernelTable.section(report);
   if (report.medians_left_out)
@@ -92,6 +83,6 @@ Section kernels_section(const Report& report) {
 
 }  // namespace
 
-const Subject kKernels = {{&kKernelTable, &kKernelFormats}, kernels_section};
+const Subject kKernels = {{&kKernelTable, &launch_table("kernel_precisions")}, kernels_section};
 
 }  // namespace flopinj::reduce

@@ -13,17 +13,15 @@
 namespace flopinj::reduce {
 namespace {
 
-// Of a group that has parts of opposite marks its sum has neither, a part of 0 included: what is
-// not known to be at the roof of memory is below the roof.
+// For people: without a formula all work that is not done again is in one line.
+LostLines lines_for_people(const LostReport& lost, const LostRow& row) {
+  return row.first == LostLine::kOtherFlop && !lost.formula
+             ? LostLines{LostLine::kPadding, LostLine::kOtherFlop, LostLine::kModel}
+             : row.lines();
+}
+Mark lost_marks(const LostReport& lost, LostLines lines) { return lost.marks.of(lines, lost.ns); }
 Mark lost_marks(const LostReport& lost, const LostRow& row) {
-  Mark marks = Mark::kNone, all = Mark::kNone;
-  const bool group = row.first != row.last;
-  for (size_t line = place_of(row.first); line <= place_of(row.last); ++line) {
-    all = all | lost.marks[line];
-    if (!group || lost.ns[line] > 0) marks = marks | lost.marks[line];
-  }
-  const bool open = has(all, Mark::kAtLeast) && has(all, Mark::kAtMost);
-  return group && open ? mark_if(has(marks, Mark::kEstimate), Mark::kEstimate) : marks;
+  return lost_marks(lost, lines_for_people(lost, row));
 }
 
 const std::array<LostRow, kLostRows.size()>& lost_rows(const Report&) { return kLostRows; }
@@ -32,7 +30,7 @@ Figure ns_figure(const LostRow& row, const Report& report) {
   const LostReport& lost = report.lost;
   if (!lost.known()) return Figure::unknown(lost.missing);
   if (!lost.tells(row.last)) return Figure::unknown(lost.no_work);
-  return {u128{ns_of(lost.ns, row)}, lost_marks(lost, row)};
+  return lost.sum(row.lines());
 }
 
 Columns<LostRow> lost_columns() {
@@ -59,7 +57,8 @@ Columns<LostRow> lost_columns() {
       if (!report.lost.known()) return Figure::unknown(report.lost.missing);
       if (!report.lost.tells(row.last)) return Figure::unknown(report.lost.no_work);
       const auto shares = shares_by_process(report.lost, row);
-      return shares ? Figure::exact((*shares).*which) : Figure::unknown("one process");
+      if (!shares) return Figure::unknown("one process");
+      return Figure((*shares).*which, report.lost.marks.of(row.lines(), report.lost.ns));
     };
   };
   c.figure("share_low", "least share", Kind::kShare, by_process(&std::pair<double, double>::first),
@@ -72,9 +71,7 @@ Columns<LostRow> lost_columns() {
         if (!report.lost.known()) return Figure::unknown(report.lost.missing);
         if (report.lost.of_time() && row.last > LostLine::kUncounted)
           return Figure::unknown(report.lost.no_work);
-        uint64_t ns = report.lost.capacity_ns;
-        for (size_t line = 0; line <= place_of(row.last); ++line) ns -= report.lost.ns[line];
-        return Figure::exact(report.lost.share(ns));
+        return report.lost.sum(row.rest()) / Figure::exact(report.lost.capacity_ns);
       },
       "what the lines up to this one leave");
   c.figure(
@@ -93,26 +90,26 @@ Columns<LostRow> lost_columns() {
 struct LostPartLine {
   LostReport::Part part;
   const LostRow* line;
-  uint64_t ns;
+  Figure ns;
 };
 struct LostStepLine {
   LostReport::Step step;
   const LostRow* line;
-  uint64_t ns;
+  Figure ns;
 };
-template <typename Line, typename List>
-void each_lost_line(const List& list, const std::function<void(const Line&)>& visit) {
-  for (const auto& one : list)
-    for (const LostRow& row : kLostRows)
-      if (row.first == row.last && one.ns[place_of(row.first)] > 0)
-        visit({one, &row, one.ns[place_of(row.first)]});
+// Calls visit(row, figure) with each line that has some time.
+template <typename Visit>
+void each_line(const LostReport& lost, const std::string& phase, const LostNs& ns, Visit&& visit) {
+  for (const LostRow& row : kLostRows)
+    if (row.first == row.last && ns[place_of(row.first)] > 0)
+      visit(&row, lost.sum(row.lines(), phase, ns));
 }
 
 template <typename Row>
 void add_lost_line(Columns<Row>& c) {
   c.text(
       "line", "line", [](const Row& row) { return row.line->key; }, "as in lost");
-  c.exact("ns", "time", Kind::kNanoseconds, &Row::ns, "lines add up to those of lost");
+  c.figure("ns", "time", Kind::kNanoseconds, &Row::ns, "lines add up to those of lost");
 }
 // Which device, of which process.
 template <typename Row, typename F>
@@ -155,14 +152,14 @@ Columns<LostStepLine> lost_step_columns() {
 struct LostPhaseLine {
   std::string phase;
   const LostRow* line;
-  uint64_t ns;
+  Figure ns;
 };
 std::vector<LostPhaseLine> lost_phase_lines(const Report& report) {
   std::vector<LostPhaseLine> lines;
   for (const auto& [phase, ns] : ns_by_phase(report.lost))
-    for (const LostRow& row : kLostRows)
-      if (row.first == row.last && ns[place_of(row.first)] > 0)
-        lines.push_back({phase, &row, ns[place_of(row.first)]});
+    each_line(report.lost, phase, ns, [&](const LostRow* row, Figure figure) {
+      lines.push_back({phase, row, std::move(figure)});
+    });
   return lines;
 }
 Columns<LostPhaseLine> lost_phase_columns() {
@@ -341,8 +338,11 @@ std::string lost_advice(const Report& report) {
   std::ranges::stable_sort(rows, std::greater<>(),
                            [&](const LostRow* row) { return ns_of(lost.ns, *row); });
   constexpr double kLarge = 0.05;
-  const bool open = has(lost_marks(lost, *rows[0]), Mark::kAtMost) ||
-                    has(lost_marks(lost, *rows[1]), Mark::kAtLeast);
+  const auto range = [&](const LostRow* row) { return lost.marks.range_ns(row->lines(), lost.ns); };
+  const uint64_t least = range(rows[0]).first;
+  const bool open = std::any_of(rows.begin() + 1, rows.end(), [&](const LostRow* row) {
+    return ns_of(lost.ns, *row) > 0 && range(row).second > least;
+  });
   if (open || lost.share(ns_of(lost.ns, *rows[0])) < kLarge) return "";
   const std::string advice = advice_on(*rows[0], report);
   return advice.empty() ? "" : "Largest: " + std::string(rows[0]->words) + ". " + advice;
@@ -362,6 +362,24 @@ std::string fp32_note(const Report& report) {
   return "";
 }
 
+// What kernels without a FLOP count take at peak, by their operators' formulas.
+Figure uncounted_at_peak(const Report& report) {
+  const ByFormula& by_formula = report.total.by_formula;
+  if (!report.lost.known() || by_formula.launches == 0) return {};
+  Work uncounted;
+  uncounted.launches = uncounted.unmeasured = report.total.incomplete();
+  uncounted.by_formula = by_formula;
+  return least_ns_or_formula(uncounted, report);
+}
+
+std::string by_formula_note(const Report& report) {
+  const Figure share =
+      share_of_peak(uncounted_at_peak(report), Figure::exact(report.lost.capacity_ns));
+  if (!share.known()) return "";
+  return "Of kernels without a FLOP count, by their operators' formulas, " + share_text(share) +
+         " of the device time is work at peak.";
+}
+
 // What shares are of, and what else is known of all lines.
 std::vector<const LostReport*> lost_wholes(const Report& report) { return {&report.lost}; }
 using LostWhole = const LostReport*;
@@ -377,18 +395,26 @@ Columns<LostWhole> lost_whole_columns() {
       "it is the time in which some kernel ran instead: simulated, and without a clock");
   c.figure("hidden_communication_ns", "hidden communication", Kind::kNanoseconds,
            ns(&LostReport::hidden_ns), "communication while other kernels ran: it costs nothing");
-  const auto of_work = [](uint64_t LostReport::*of) {
-    return [of](LostWhole lost) {
+  const auto of_work = [](uint64_t LostReport::*of, Mark LostReport::*marks) {
+    return [of, marks](LostWhole lost) {
       if (!lost->known()) return Figure();
-      return lost->of_time() ? Figure::unknown(lost->no_work) : Figure::exact(lost->*of);
+      return lost->of_time() ? Figure::unknown(lost->no_work)
+                             : Figure(u128{lost->*of}, lost->*marks);
     };
   };
-  c.figure("saved_ns", "saved", Kind::kNanoseconds, of_work(&LostReport::saved_ns),
+  c.figure("saved_ns", "saved", Kind::kNanoseconds,
+           of_work(&LostReport::saved_ns, &LostReport::saved_marks),
            "of the model's FLOP by formula, at peak: what operators did without");
+  c.figure(
+       "uncounted_formula_ns", "by formula", Kind::kNanoseconds,
+       [](LostWhole, const Report& report) { return uncounted_at_peak(report); },
+       "of line uncounted, what the FLOP of its operators' formulas take at peak")
+      .range();
   c.count(
       "skipped_steps", "skipped steps", [](LostWhole lost) { return lost->skipped_steps; },
       "of each process (--skip-steps): in no line, as is all time outside of steps");
-  c.figure("fp32_products_ns", "fp32 products", Kind::kNanoseconds, of_work(&LostReport::fp32_ns),
+  c.figure("fp32_products_ns", "fp32 products", Kind::kNanoseconds,
+           of_work(&LostReport::fp32_ns, &LostReport::fp32_marks),
            "of the work, at the peak of fp32: products outside of the tensor cores");
   c.text(
       "missing", "missing",
@@ -419,10 +445,16 @@ const TableSource kLostHost("lost_host", "where the host was while it was late",
 const TableSource kLostPhases("lost_phases", "where the peak went by phase", lost_phase_columns,
                               lost_phase_lines);
 void each_lost_part(const Report& report, const std::function<void(const LostPartLine&)>& visit) {
-  each_lost_line(report.lost.parts, visit);
+  for (const LostReport::Part& part : report.lost.parts)
+    each_line(report.lost, part.phase, part.ns, [&](const LostRow* row, Figure ns) {
+      visit({part, row, std::move(ns)});
+    });
 }
 void each_lost_step(const Report& report, const std::function<void(const LostStepLine&)>& visit) {
-  each_lost_line(report.lost.steps, visit);
+  for (const LostReport::Step& step : report.lost.steps)
+    for (const LostRow& row : kLostRows)
+      if (row.first == row.last && step.ns[place_of(row.first)] > 0)
+        visit({step, &row, report.lost.marks.sum(row.lines(), step.ns)});
 }
 const TableSource kLostParts =
     TableSource::pass_on("lost_parts", "where the peak went by device, phase and layer",
@@ -494,7 +526,7 @@ std::string lost_note(const LostRow& row, const Report& report) {
     case LostLine::kRecompute:
       return "takes " + lost_share_words(lost, lost_phase_ns(lost, "recompute")) + " of the time";
     case LostLine::kPadding:
-      return lost.given_formula ? "and FLOP that are not the model's" : "";
+      return lost.given_formula ? "and other work in phases of the model" : "";
     case LostLine::kModel:
       return total_note("MFU", report.utilization.mfu(), lost) +
              (lost.saved_ns > 0 ? ", " + lost_share_words(lost, lost.saved_ns) + " of it saved"
@@ -561,17 +593,19 @@ Section lost_section(const Report& report) {
     if (!lost_shown(row, lost)) continue;
     const std::string share = tenths == 0 && ns > 0 ? "<0.1 %" : PrintedShares::text(tenths);
     const bool last = row.last == last_shown(lost);
-    table.rows.push_back({words_of(row, lost), marked_text(lost_marks(lost, row), share),
-                          last ? std::string() : printed.left()});
+    table.rows.push_back(
+        {words_of(row, lost), marked_text(lost_marks(lost, row), share),
+         last ? std::string() : marked_text(lost_marks(lost, row.rest()), printed.left())});
     if (differ) table.rows.back().emplace_back(by_process_words(lost, row));
     table.rows.back().emplace_back(lost_note(row, report));
   }
   out.table = std::move(table);
   if (lost.of_time())
     out.below.emplace_back(
-        "  Without FLOP counts nothing is known of what kernels lose below peak, "
-        "to padding, and to work that is done twice.");
-  for (std::string note : {fp32_note(report), lost_advice(report)})
+        std::string(report.total.flop_known() ? "  Without a peak" : "  Without FLOP counts") +
+        " nothing is known of what kernels lose below peak, to padding, and to "
+        "work that is done twice.");
+  for (std::string note : {by_formula_note(report), fp32_note(report), lost_advice(report)})
     if (!note.empty()) out.below.emplace_back("  " + std::move(note));
   return out;
 }
@@ -584,30 +618,39 @@ std::string largest_lost_words(const LostReport& lost,
   const size_t shown = lines.size() > kShown + 1 ? kShown : lines.size();
   std::string words;
   int64_t others = 0;
+  LostLines other_lines;
   for (size_t i = 0; i < lines.size(); ++i) {
     const auto& [tenths, row] = lines[i];
-    if (i >= shown)
+    if (i >= shown) {
       others += tenths;
-    else
+      other_lines = other_lines | row->lines();
+    } else
       words += (words.empty() ? "" : ", ") + std::string(row->words) + " " +
                marked_text(lost_marks(lost, *row), PrintedShares::text(tenths));
   }
-  return words + (others > 0 ? ", others " + PrintedShares::text(others) : "");
+  return words + (others > 0 ? ", others " + marked_text(lost_marks(lost, other_lines),
+                                                         PrintedShares::text(others))
+                             : "");
 }
 
 // A line of the ledger by phase and layer, all devices together.
 struct LostShare {
   std::string phase, layer;
-  uint64_t ns = 0, of = 0;
+  Figure ns, of;
 };
 std::vector<LostShare> shares_of(const LostRow& row, const Report& report) {
-  std::map<std::pair<std::string, std::string>, uint64_t> sums;
+  std::map<std::pair<std::string, std::string>, LostNs> sums;
   for (const auto& part : report.lost.parts)
-    if (const uint64_t ns = ns_of(part.ns, row); ns > 0) sums[{part.phase, part.layer}] += ns;
+    if (ns_of(part.ns, row) > 0) {
+      LostNs& sum = sums[{part.phase, part.layer}];
+      for (size_t line = 0; line < kLostLines; ++line) sum[line] += part.ns[line];
+    }
   std::vector<LostShare> shares;
   for (const auto& [place, ns] : sums)
-    shares.push_back({place.first, place.second, ns, ns_of(report.lost.ns, row)});
-  std::ranges::stable_sort(shares, std::greater<>(), &LostShare::ns);
+    shares.push_back({place.first, place.second, report.lost.sum(row.lines(), place.first, ns),
+                      report.lost.sum(row.lines())});
+  std::ranges::stable_sort(shares, std::greater<>(),
+                           [](const LostShare& share) { return *share.ns.number(); });
   return shares;
 }
 Columns<LostShare> lost_share_columns() {
@@ -615,11 +658,10 @@ Columns<LostShare> lost_share_columns() {
   c.text("phase", "phase", or_null(&LostShare::phase),
          "phase of the kernels; idle time has the phase of the kernel after it");
   c.text("layer", "layer", or_null(&LostShare::layer));
-  c.exact("ns", "time", Kind::kNanoseconds, &LostShare::ns, "they add up to the line's");
+  c.figure("ns", "time", Kind::kNanoseconds, &LostShare::ns, "they add up to the line's");
   c.figure(
       "line_share", "of the line", Kind::kShare,
-      [](const LostShare& share) { return Figure::exact(share.ns) / Figure::exact(share.of); },
-      "share of the line's time");
+      [](const LostShare& share) { return share.ns / share.of; }, "share of the line's time");
   return c;
 }
 
@@ -728,8 +770,9 @@ std::vector<ShownFigure> lost_figures(const Report& report) {
     if (tenths > 0) lines.emplace_back(tenths, &row);
     all += tenths;
   }
-  const Mark marks = of_time ? inverse(lost.marks[place_of(LostLine::kUncounted)])
-                             : inverse((lost.formula ? u.mfu() : u.hfu())->wall.marks());
+  const Mark marks =
+      of_time ? lost_marks(lost, LostLines::range(0, kLostLines).without({LostLine::kUncounted}))
+              : inverse((lost.formula ? u.mfu() : u.hfu())->wall.marks());
   std::vector<ShownFigure> figures{
       {name, marked_text(marks, PrintedShares::text(all)),
        largest_lost_words(lost, std::move(lines)) + without_steps(lost)}};

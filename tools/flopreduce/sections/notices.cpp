@@ -64,6 +64,10 @@ std::string remedy_of(const TraceReport& t) {
     case CounterReading::kOtherRanks:
       return "add the traces of ranks that read them (by default rank 0), or record with "
              "--measure-ranks all.";
+    case CounterReading::kUnknown:  // another program made the recording
+      if (t.header.mode().empty() && t.diagnostics.empty())
+        return "FLOP are known by formula alone.";
+      [[fallthrough]];
     default:
       return t.counters.problem.empty() ? "see Diagnostics below."
                                         : cut(t.counters.problem, 600) + ".";
@@ -164,6 +168,16 @@ void add_failed_writes(const Report& report, std::vector<std::string>& lines) {
       }
 }
 
+// The program ran on, without us: of how much nothing says.
+void add_cupti_ended(const Report& report, std::vector<std::string>& lines) {
+  for (const TraceReport& t : report.traces)
+    for (const trace::Diagnostic& diagnostic : t.diagnostics)
+      if (diagnostic.code() == "cupti.fatal") {
+        lines.push_back(t.name + ": " + cut(diagnostic.message(), 300) + ".");
+        return;
+      }
+}
+
 // Launches that the user chose not to record.
 void add_choice(const Report& report, std::vector<std::string>& lines) {
   std::set<std::string> choices;
@@ -203,30 +217,6 @@ std::string runs_notice(const Report& report) {
          ". For one of them, give flopreduce its traces only.";
 }
 
-std::string reason_words(const std::string& reason) {
-  static const std::map<std::string, const char*> kWords = {
-      {kNeverMeasured, "kernels that wait for others are never measured"},
-      {kGraphOnly,
-       "the kernels ran only in CUDA graphs, where counters are read with --graphs only; a few "
-       "eager steps before the capture measure them"},
-      {kGreenContext,
-       "the kernels ran only on green contexts, which have a part of the GPU, and counters are not "
-       "read there; a few launches outside of them, while the program warms up, measure them"},
-      {"no_counters", "no counters of their device were read"},
-      {"device_unknown", "their device is not known"},
-      {"tensor_not_sampled", "their tensor work was not sampled"},
-      {"tensor_not_covered", "no metric counts their tensor instructions"},
-      {"definition_lost", "their definitions are in a lost part of the trace"},
-  };
-  const auto found = kWords.find(reason);
-  if (found != kWords.end()) return found->second;
-  if (const std::string group = "not_sampled:"; reason.starts_with(group))
-    return "their kernels have no sample of the counters '" + reason.substr(group.size()) + "'";
-  if (const std::string group = "unavailable:"; reason.starts_with(group))
-    return "the program's CUPTI cannot read the counters '" + reason.substr(group.size()) + "'";
-  return reason;
-}
-
 const char* reading_word(CounterReading reading) { return text_of(reading).word; }
 const char* reading_code(CounterReading reading) { return text_of(reading).code; }
 
@@ -239,7 +229,13 @@ std::string unmeasured_cause(const Report& report) {
   if (report.ledger.unmeasured.empty()) return {};
   const TraceReport* const t = first_without(report);
   if (t != nullptr && reason_of_all(report, *t).empty()) return text_of(t->counters.reading).cause;
-  return reason_words(report.ledger.unmeasured.front().reason);
+  const std::string& reason = report.ledger.unmeasured.front().reason;
+  const bool by_other_ranks = reason.starts_with("not_sampled") &&
+                              std::ranges::any_of(report.traces, [](const TraceReport& trace) {
+                                return trace.counters.reading == CounterReading::kOtherRanks;
+                              });
+  return reason_words(reason) +
+         (by_other_ranks ? "; not all ranks read any: record with --measure-ranks all" : "");
 }
 
 std::string damage_words(const Report& report, size_t most) {
@@ -259,6 +255,7 @@ std::vector<std::string> notices(const Report& report) {
   add_choice(report, lines);
   add_counters(report, lines);
   add_ranks(report, lines);
+  add_cupti_ended(report, lines);
   add_failed_writes(report, lines);
   add_endings(report, Damage::kNoEnd, "trace was", "traces were",
               " not closed (by a program that a signal ended, say)", lines);

@@ -1,5 +1,7 @@
 // Words for what is missing from a report and why, with the remedy where there is one.
 #pragma once
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,13 +15,14 @@ const char* reading_word(CounterReading reading);
 // The same for programs: "not_asked".
 const char* reading_code(CounterReading reading);
 
-// Of a ledger's reason, "no_counters": the cause as the end of a sentence.
-std::string reason_words(const std::string& reason);
 // True where the first of notices() says why no launch has a FLOP count.
 bool notice_of_no_counts(const Report& report);
 // Why most of the launches without a FLOP count have none; empty where all have one.
 std::string unmeasured_cause(const Report& report);
 
+// kRatioVerdicts; nothing where there is no verdict.
+std::optional<std::string> ratio_verdict(const RatioReport& ratio);
+inline constexpr std::span kVerdictNames = std::span(kRatioVerdicts).subspan<1>();
 // Why backward / forward is not known; empty where it is.
 std::string ratio_missing(const Report& report);
 

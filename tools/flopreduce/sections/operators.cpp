@@ -65,7 +65,8 @@ void add_formula_details(Columns<OperatorReport>& c) {
         return o.model.flop().with(by_formula(o.formula_flop, o).marks());
       },
       "of formula_flop, the FLOP that count for MFU: without gradients that were not computed and "
-      "without what a mask leaves out, and no more than was executed where nothing explains less");
+      "without what a mask leaves out, and no more than was executed where nothing explains less; "
+      "of fused attention without a formula, what counts of its products as they were executed");
   c.figure(
       "formula_uncounted", "uncounted", Kind::kOperations,
       [](const OperatorReport& o) { return counted_calls(o.formula_uncounted, o); },

@@ -2,8 +2,8 @@
 #include "phases/phases.h"
 
 #include "report/named_part.h"
+#include "sections/launch_tables.h"
 #include "sections/notices.h"
-#include "sections/parts/by_precision.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
@@ -37,19 +37,8 @@ Columns<PhaseReport> phase_columns() {
   c.for_programs();
   c.figure(said::kUtilization,
            marked([](const PhaseReport& p, const Report&) { return utilization_of(p.work); }));
-  add_work_details(c, work);
+  add_work_details(c, work, phase_mark);
   return c;
-}
-
-using PhaseFormat = FormatOf<PhaseReport>;
-Columns<PhaseFormat> phase_format_columns() {
-  Columns<PhaseFormat> c;
-  c.text("phase", "phase", [](const PhaseFormat& f) { return f.row.name; });
-  add_format(c);
-  return c;
-}
-void each_phase_format(const Report& report, const std::function<void(const PhaseFormat&)>& visit) {
-  for_each_format(report, report.phases, visit);
 }
 
 // Launches that are in a phase on less evidence than others.
@@ -59,6 +48,7 @@ struct PhasePart {
 };
 std::vector<PhasePart> phase_parts(const Report& report) {
   return {{"unclear", "other", report.unclear},
+          {"gradients", "other", report.operators.perhaps_gradients},
           {"products", "optimizer", report.optimizer_products}};
 }
 Columns<PhasePart> phase_part_columns() {
@@ -66,6 +56,8 @@ Columns<PhasePart> phase_part_columns() {
   const auto work = [](const PhasePart& p) -> const Work& { return p.work; };
   c.text("part", "part", &PhasePart::part,
          "unclear: launches that may have run forward, their sequence numbers do not say. "
+         "gradients: products outside of autograd's nodes that may be gradients which backward "
+         "lacks. "
          "products: of operators that multiply matrices, which no sequence number places: the "
          "optimizer's own, as of Muon and Shampoo, or those of a closure");
   c.text("phase", "phase", &PhasePart::phase);
@@ -76,8 +68,6 @@ Columns<PhasePart> phase_part_columns() {
 const TableSource kPhaseTable =
     TableSource("phases", "FLOP and GPU time by phase of training", phase_columns, &Report::phases)
         .titled("By phase");
-const TableSource kPhaseFormats = TableSource::pass_on(
-    "phase_precisions", "FLOP of phases by number format", phase_format_columns, each_phase_format);
 const TableSource kPhaseParts("phase_parts",
                               "launches that are in their phase on less evidence than others",
                               phase_part_columns, phase_parts);
@@ -99,6 +89,12 @@ Section phases_section(const Report& report) {
         {"Gradients are differentiated again: operators that a checkpoint runs again "
          "may be among the launches of backward.",
          Tone::kWarn});
+  if (const Work& outside = report.operators.perhaps_gradients; outside.launches > 0)
+    out.below.push_back({to_grouped(outside.launches) + " launches of other" +
+                             flop_in_brackets(outside) +
+                             " are outside of autograd's nodes and as large as gradients that "
+                             "backward lacks: they may be these.",
+                         Tone::kWarn});
   if (const Work& products = report.optimizer_products; products.launches > 0)
     out.below.push_back({to_grouped(products.launches) + " launches of optimizer" +
                              flop_in_brackets(products) +
@@ -120,9 +116,13 @@ Mark phase_mark(const PhaseReport& phase, const Report& report) {
     if (phase.name == "recompute") return Mark::kAtLeast;
     if (phase.name == "backward") return Mark::kAtMost;
   }
-  if (report.unclear.flop == 0 && report.unclear.flop_complete()) return Mark::kNone;
+  Mark marks = Mark::kNone;
+  if (report.operators.perhaps_gradients.launches > 0)
+    marks = mark_if(phase.name == "backward", Mark::kAtLeast) |
+            mark_if(phase.name == "other", Mark::kAtMost);
+  if (report.unclear.flop == 0 && report.unclear.flop_complete()) return marks;
   if (phase.name == "forward") return Mark::kAtLeast;
-  return phase.name == "other" || phase.at_most ? Mark::kAtMost : Mark::kNone;
+  return marks | mark_if(phase.name == "other" || phase.at_most, Mark::kAtMost);
 }
 
 std::vector<Line> unclear_lines(const Report& report) {
@@ -136,6 +136,7 @@ std::vector<Line> unclear_lines(const Report& report) {
            Tone::kDim}};
 }
 
-const Subject kPhases = {{&kPhaseTable, &kPhaseFormats, &kPhaseParts}, phases_section};
+const Subject kPhases = {{&kPhaseTable, &launch_table("phase_precisions"), &kPhaseParts},
+                         phases_section};
 
 }  // namespace flopinj::reduce

@@ -1,5 +1,5 @@
 // NVTX ranges, by what was launched inside them.
-
+#include "sections/launch_tables.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
@@ -34,32 +34,13 @@ Columns<Range> range_columns() {
   return c;
 }
 
-// Without the ranges inside of it.
-struct OwnWork {
-  std::optional<std::string> range;  // nothing: in no range
-  const Work& work;
-};
-Columns<OwnWork> own_work_columns() {
-  Columns<OwnWork> c;
-  const auto work = [](const OwnWork& r) -> const Work& { return r.work; };
-  c.text("range", "range", &OwnWork::range, "null: launches in no range");
-  add_work(c, work);
-  return c;
-}
-void each_own_work(const Report& report, const std::function<void(const OwnWork&)>& visit) {
-  for (const RangeReport& r : report.ranges) visit({r.path, r.exclusive});
-  visit({std::nullopt, report.outside_ranges});
-}
-
 const TableSource kRangeTable =
     TableSource("ranges", "NVTX ranges, with what is below them", range_columns, ranges_by_flop)
         .long_list()
         .titled("Top ranges (inclusive)");
-const TableSource kOwnWork = TableSource::pass_on(
-    "ranges_exclusive", "launches right in a range, and in none", own_work_columns, each_own_work);
 
 }  // namespace
 
-const Subject kRanges = {{&kRangeTable, &kOwnWork}};
+const Subject kRanges = {{&kRangeTable, &launch_table("ranges_exclusive")}};
 
 }  // namespace flopinj::reduce

@@ -1,5 +1,4 @@
 // Backward over forward, and what it should be.
-#include <array>
 #include <cmath>
 
 #include "sections/notices.h"
@@ -13,21 +12,25 @@ constexpr const char* kForwardMayHaveMore =
     "at most: forward may have more launches, see By phase; a range named forward around the model "
     "tells, in PyTorch: with torch.cuda.nvtx.range(\"forward\")";
 
+constexpr const char* kBackwardMayHaveMore =
+    "at least: products outside of autograd may be gradients, see By phase";
+
 constexpr const char* kBackwardMayHaveLess =
     "at most: launches of backward may be of recompute, see By phase";
 
 std::string ratio_note(const Report& report) {
+  if (has(report.ratio.ratio.marks(), Mark::kAtLeast)) return kBackwardMayHaveMore;
   if (!has(report.ratio.ratio.marks(), Mark::kAtMost)) return ratio_missing(report);
   return report.operators.recompute_unclear() ? kBackwardMayHaveLess : kForwardMayHaveMore;
 }
 
 // Of the ratio against its expectation; empty without a verdict.
 std::string verdict_text(const RatioReport& r) {
-  const ExpectedRatio& expected = *r.expected;
   switch (r.verdict) {
     case RatioVerdict::kInside:
-      return expected.certain() ? "as expected" : "inside the expected range";
+      return r.expected->certain() ? "as expected" : "inside the expected range";
     case RatioVerdict::kOutside: {
+      const ExpectedRatio& expected = *r.expected;
       const double found = *r.matrix_ratio.number();
       const bool below = found < expected.least;
       const double bound = below ? expected.least : expected.most;
@@ -43,11 +46,6 @@ std::string verdict_text(const RatioReport& r) {
       break;
   }
   return {};
-}
-
-std::optional<std::string> verdict_word(RatioVerdict verdict) {
-  constexpr std::array kWords = {"", "inside", "outside", "undecided"};
-  return text_or_null(kWords[static_cast<size_t>(verdict)]);
 }
 
 std::string uncounted(const Work& work, const char* phase) {
@@ -76,12 +74,14 @@ std::vector<RatioRow> ratio_rows(const Report& report) {
   return {{"backward / forward", r.ratio, ratio_note(report)},
           {"backward / forward of the measured launches", Figure::exact(r.ratio_partial),
            r.ratio_partial ? "of launches that are known to be forward's" : ""},
-          {"matrix work only", r.matrix_ratio, verdict_text(r), verdict_word(r.verdict)},
+          {"matrix work only", r.matrix_ratio, verdict_text(r), ratio_verdict(r)},
           {"matrix work only, low end of 95 %", end(r.matrix_interval, &Limits::low)},
           {"matrix work only, high end of 95 %", end(r.matrix_interval, &Limits::high)},
           {"expected of matrix work, least", expected(&ExpectedRatio::least), basis},
           {"expected of matrix work, most", expected(&ExpectedRatio::most), basis},
-          {"first layer's share of matrix work", Figure::exact(r.first_layer_share),
+          {"first layer's share of matrix work",
+           Figure::exact(r.first_layer_share)
+               .with(mark_if(!phase_work(report, "forward").flop_complete(), Mark::kEstimate)),
            r.first_layer_share ? "f1, of the forward ranges that have layers" : ""}};
 }
 
@@ -98,17 +98,29 @@ Columns<RatioRow> ratio_columns() {
   c.text("verdict", "verdict", &RatioRow::verdict,
          "of matrix work, with all of its interval, against the expected value or range, 1 % left "
          "aside: inside, outside, or undecided where the expectation is assumed or of a part, the "
-         "interval reaches beyond it or is not known, or damage took launches; the note says "
-         "which; null where there is no ratio or no expectation");
+         "interval reaches beyond it or is not known, damage took launches, or no expectation can "
+         "be had; the note says which; null where there is no ratio, or nothing names layers or "
+         "operators")
+      .names(kVerdictNames);
   return c;
+}
+
+Mark marks_of_forward(const Report& report) {
+  for (const PhaseReport& phase : report.phases)
+    if (phase.name == "forward") return flop_of(phase.work).marks();
+  return Mark::kNone;
 }
 
 Columns<LayerReport> first_layer_columns() {
   Columns<LayerReport> c;
   c.text("layer", "layer", &LayerReport::path,
          "a range directly below the outermost range that says forward");
-  c.figure("forward_matrix_flop", "forward matrix FLOP", Kind::kFlop,
-           exactly(&LayerReport::forward_matrix_flop));
+  c.figure(
+      "forward_matrix_flop", "forward matrix FLOP", Kind::kFlop,
+      [](const LayerReport& layer, const Report& report) {
+        return Figure(layer.forward_matrix_flop, marks_of_forward(report));
+      },
+      "executed; what is not known of a part of the forward pass is not known of any layer");
   c.flag("first", "first", &LayerReport::first,
          "the one that was entered first of those that hold matrix work");
   return c;
@@ -133,6 +145,10 @@ Section ratio_section(const Report& report) {
 }
 
 }  // namespace
+
+std::optional<std::string> ratio_verdict(const RatioReport& ratio) {
+  return text_or_null(std::string(kRatioVerdicts[static_cast<size_t>(ratio.verdict)]));
+}
 
 std::string ratio_missing(const Report& report) {
   const Work &forward = phase_work(report, "forward"), &backward = phase_work(report, "backward");

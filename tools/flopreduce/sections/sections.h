@@ -21,11 +21,11 @@ struct Subject {
     return say != nullptr ? say(report) : sources.front()->section(report);
   }
 };
-extern const Subject kHead, kFigureRow, kPhases, kPrecisions, kIntegerOperations, kRatio, kKernels,
-    kSignatures, kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger, kProcesses,
-    kDiagnostics, kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks, kMeasuring,
-    kCoverage, kRanks, kRankCommunication, kBusyTime, kIdleGaps, kLost, kCopies, kSteps, kNumbers,
-    kFacts, kRankSpread, kGates;
+extern const Subject kScreen, kHead, kFigureRow, kPhases, kPrecisions, kIntegerOperations, kRatio,
+    kKernels, kSignatures, kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger,
+    kProcesses, kDiagnostics, kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks,
+    kMeasuring, kCoverage, kRanks, kRankCommunication, kBusyTime, kIdleGaps, kLost, kCopies, kSteps,
+    kNumbers, kFacts, kRankSpread, kGates;
 
 // What people read, in order; empty sections are left out.
 std::vector<Section> report_sections(const Report&);
@@ -63,7 +63,8 @@ void add_warnings(const Report&, std::vector<Line>&);
 void add_origin(const Report&, std::vector<Line>&);
 // How many FLOP and how much GPU time the launches have, and how far that is known.
 void add_total(const Report&, std::vector<Line>&);
-// Every table of the report, in order: those of the sections, and those for programs only.
+// Every table of the report, in order: those of the sections, and those for programs only. Rows
+// are handed out and not held.
 std::vector<Table> report_tables(const Report&);
 std::vector<Table> subject_tables(const Subject&, const Report&);
 // One of them, by a key that there is.
@@ -77,7 +78,8 @@ std::vector<const TableSource*> table_sources();
 // The table of phases, and in it also those that the rules know and no launch had, with 0 launches
 // and 0 FLOP.
 Table all_phases(const Report&);
-// What conditions on figures are looked up in: the report's tables, with all_phases().
+// What conditions on figures are looked up in: the report's tables, their rows held, with
+// all_phases(), and without the words of the first screen.
 std::vector<Table> gate_tables(const Report&);
 
 }  // namespace flopinj::reduce

@@ -93,9 +93,9 @@ Columns<StepsReport> step_summary_columns() {
   c.figure("hfu", "HFU", Kind::kShare, &StepsReport::hfu,
            "executed FLOP of the steps at peak / their wall time, from the start of the first to "
            "the end of the last, kernels included that run on after their range");
-  c.figure(
-      "mfu", "MFU", Kind::kShare, &StepsReport::mfu,
-      "6 x parameters x tokens, or the FLOP of formulas in the steps, at peak / the same time");
+  c.figure("mfu", "MFU", Kind::kShare, &StepsReport::mfu,
+           "6 x parameters x tokens, or the FLOP of formulas in the steps, at peak / the same time")
+      .range();
   c.figure("tokens_per_s", "tokens/s", Kind::kRatio, &StepsReport::tokens_per_s,
            "of all processes, with --tokens-per-step");
   c.text("missing", "missing", or_null(&StepsReport::missing),

@@ -72,7 +72,7 @@ Columns<Method> method_columns() {
            "sum of the durations of the kernels that the method speaks of");
   const auto share = [&c](const char* key, const char* heading, Figure Method::*of,
                           const char* meaning) -> Columns<Method>& {
-    return c.figure(key, heading, Kind::kShare, of, meaning).dash(kAbovePeak);
+    return c.figure(key, heading, Kind::kShare, of, meaning).range().dash(kAbovePeak);
   };
   share("utilization_wall", "of wall", &Method::wall,
         "FLOP / (wall time x peak): of executed HFU, of formula MFU")
@@ -88,7 +88,8 @@ Columns<Method> method_columns() {
   c.text("name", "name", &Method::name, "executed, formula, theory, one, batch or epoch");
   c.text("basis", "basis", &Method::flop_basis, "what was counted");
   c.figure("least_ns", "least", Kind::kNanoseconds, &Method::least_ns,
-           "least time that the peaks allow for the FLOP: the sum over precisions of FLOP / peak");
+           "least time that the peaks allow for the FLOP: the sum over precisions of FLOP / peak")
+      .range();
   c.figure(
       "wall_device_ns", "wall", Kind::kNanoseconds,
       [](const Method&, const Report& report) { return report.utilization.wall_ns; },

@@ -4,8 +4,8 @@
 
 namespace flopinj::reduce::data {
 
-extern const std::string_view kPublicNames;  // anonymous/public_names.txt
-extern const std::string_view kPeaks;        // peaks/peaks.tsv
-extern const std::string_view kPhaseRules;   // phases/built_in.rules
+extern const std::string_view kPeaks;       // peaks/peaks.tsv
+extern const std::string_view kPrecisions;  // peaks/precisions.tsv
+extern const std::string_view kPhaseRules;  // phases/built_in.rules
 
 }  // namespace flopinj::reduce::data

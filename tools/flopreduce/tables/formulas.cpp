@@ -1,6 +1,10 @@
 #include "tables/formulas.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
+
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -102,6 +106,7 @@ constexpr std::string_view kTensorPrefix = "sm__ops_path_tensor_";
 // Tensor instructions, but for the integer ones.
 constexpr std::string_view kScreeningPrefix = "sm__inst_executed_pipe_tensor";
 constexpr std::string_view kScreeningInteger = "imma";
+constexpr uint32_t kFirstWithTensorCores = 7;
 
 std::optional<TensorPath> parse_tensor(std::string_view name) {
   if (!name.starts_with(kTensorPrefix)) return std::nullopt;
@@ -163,8 +168,25 @@ void drop_included(std::vector<SignatureFlop::Part>& parts) {
 
 }  // namespace
 
-bool is_of_tensor_work(std::string_view metric) {
-  return metric.starts_with(kTensorPrefix) || metric.starts_with(kScreeningPrefix);
+// Counts of one result or of one instruction (restrictions()) are not all of a format.
+void TensorWorkAsked::add(std::string_view metric) {
+  screened_ = screened_ || metric.starts_with(kScreeningPrefix);
+  const auto path = parse_tensor(metric);
+  if (!path || !path->op.empty() || !path->sparsity.empty()) return;
+  for (const auto format : parts_of(path->source, '_'))
+    if (format != "fp16" || path->destination.empty() || path->destination == "fp32")
+      formats_.emplace(format);
+}
+
+// From which compute capability on a format is there (CUDA C++ Programming Guide, "Element Types
+// and Matrix Sizes"): fp64 on GPUs for data centers only, where it is slower than all others.
+bool TensorWorkAsked::all(uint32_t compute_major, uint32_t compute_minor) const {
+  static constexpr std::array<std::pair<uint32_t, std::string_view>, 6> kFormats{
+      {{70, "fp16"}, {80, "bf16"}, {80, "tf32"}, {89, "fp8"}, {100, "fp6"}, {100, "fp4"}}};
+  if (screened_ || compute_major < kFirstWithTensorCores) return true;
+  return std::ranges::all_of(kFormats, [&](const auto& format) {
+    return 10 * compute_major + compute_minor < format.first || formats_.contains(format.second);
+  });
 }
 
 void Flop::add(uint32_t precision, u128 flop, bool is_matrix) {

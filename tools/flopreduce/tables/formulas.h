@@ -3,7 +3,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,8 +44,17 @@ struct MetricMeaning {
   std::optional<TensorPath> tensor;
 };
 
-// It counts or looks for tensor work.
-bool is_of_tensor_work(std::string_view metric);
+// What a set of metrics says of a device's tensor work: they look for all of it, or count all the
+// formats in floating point that GPUs of this compute capability multiply.
+class TensorWorkAsked {
+ public:
+  void add(std::string_view metric);
+  bool all(uint32_t compute_major, uint32_t compute_minor) const;
+
+ private:
+  bool screened_ = false;
+  std::set<std::string, std::less<>> formats_;  // "bf16"
+};
 
 // Integer sources of tensor operations. The last is for all that are none of the others.
 inline constexpr std::array<std::string_view, 6> kIntegerFormats = {

@@ -100,8 +100,11 @@ struct Recorded {
     if (has_overhead && overhead.real_wall_ns() != 0) return overhead.real_wall_ns();
     return std::nullopt;
   }
+  // Not known where another program made the recording: our recorder always writes bytes.
   std::optional<u128> own_ns() const {
-    if (!has_overhead) return std::nullopt;
+    const bool ours = overhead.launch_callbacks() > 0 || overhead.launch_callback_ns() > 0 ||
+                      overhead.startup_ns() > 0 || overhead.bytes_written() > 0;
+    if (!has_overhead || !ours) return std::nullopt;
     return u128{overhead.launch_callback_ns()} + overhead.window_ns() + overhead.startup_ns();
   }
 };

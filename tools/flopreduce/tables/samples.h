@@ -116,7 +116,7 @@ struct RequiredGroups {
     bool operator==(const Substitute&) const = default;
   };
   std::vector<Substitute> substitutes;
-  // The devices have tensor cores, and no group of theirs counts or looks for tensor work.
+  // The devices have tensor cores, and their groups neither look for all tensor work nor count it.
   bool tensor_not_asked = false;
 
   void add(uint32_t group, bool required, const std::vector<NeededIf>& needed_if,

@@ -46,18 +46,16 @@ std::string TraceTables::path_string(uint32_t path, bool escaped) const {
   return cut(text, kLimit);
 }
 
-// What a recording has no counters of is not 0. Every GPU since compute capability 7.0 has tensor
-// cores, or counters that say that it has none.
+// What a recording has no counters of is not 0.
 void TraceTables::note_what_was_not_asked() {
-  constexpr uint32_t kFirstWithTensorCores = 7;
-  for (const auto& device : devices)
-    if (device.facts.compute_major() >= kFirstWithTensorCores)
-      required[device.chip].tensor_not_asked = true;
+  std::vector<TensorWorkAsked> asked(required.size());
   for (const auto& trace : traces)
     for (const auto& group : trace.group_list)
-      if (std::ranges::any_of(group.metrics,
-                              [&](uint32_t metric) { return is_of_tensor_work(names[metric]); }))
-        required[devices[group.device].chip].tensor_not_asked = false;
+      for (const uint32_t metric : group.metrics)
+        asked[devices[group.device].chip].add(names[metric]);
+  for (const auto& device : devices)
+    if (!asked[device.chip].all(device.facts.compute_major(), device.facts.compute_minor()))
+      required[device.chip].tensor_not_asked = true;
 }
 
 void TraceTables::join() {

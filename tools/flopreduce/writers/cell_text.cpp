@@ -44,6 +44,7 @@ std::vector<std::pair<std::string, Kind>> flat_columns(const Table& table) {
     if (column.kind == Kind::kExactFlop) continue;
     columns.emplace_back(column.key, column.kind);
     if (can_be_marked(column)) columns.emplace_back(std::string(column.key) + "_mark", Kind::kText);
+    if (column.range) columns.emplace_back(std::string(column.key) + "_at_most", column.kind);
   }
   return columns;
 }
@@ -56,6 +57,9 @@ Mark exact_marks(const Table& table, const TableRow& row, size_t c) {
 std::string human(const Cell& cell, Kind kind) {
   if (cell.empty()) return cell.absent;
   if (const auto* text = std::get_if<std::string>(&cell.value)) return printable(*text);
+  const auto* real = std::get_if<double>(&cell.value);
+  if (cell.most && real != nullptr && kind == Kind::kShare)
+    return range_text(cell.marks, *real, *cell.most);
   std::string marks = marks_text(cell.marks);
   if (!marks.empty()) marks += ' ';
   if (const auto* number = std::get_if<u128>(&cell.value))

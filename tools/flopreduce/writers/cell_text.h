@@ -35,7 +35,8 @@ constexpr bool can_be_marked(const Column& column) {
 Mark exact_marks(const Table& table, const TableRow& row, size_t c);
 
 // The columns of forms whose cells hold one value each, without second looks (Kind::kExactFlop): of
-// each that can be marked the next one, KEY_mark, has its marks.
+// each that can be marked the next one, KEY_mark, has its marks; of each that may be a range the
+// one after that, KEY_at_most, has its upper end, where there is one.
 std::vector<std::pair<std::string, Kind>> flat_columns(const Table& table);
 // Calls visit(cell) for each of them, and marks(text).
 template <typename Visit, typename Marks>
@@ -44,6 +45,8 @@ void for_each_flat_cell(const Table& table, const TableRow& row, Visit&& visit, 
     if (table.columns[c].kind == Kind::kExactFlop) continue;
     visit(row[c]);
     if (can_be_marked(table.columns[c])) marks(marks_text(exact_marks(table, row, c)));
+    if (table.columns[c].range)
+      visit(row[c].most ? Cell(Figure::exact(*row[c].most)) : Cell::none());
   }
 }
 

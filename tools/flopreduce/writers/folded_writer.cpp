@@ -30,7 +30,7 @@ void write_folded(std::ostream& out, const Report& report, StackWeight weight) {
   for (const WorkNode& node : work_tree(report)) {
     open.resize(node.depth - 1);
     open.push_back(frame(node.name));
-    const u128 value = weight_of(*node.work, weight);
+    const u128 value = weight_of(node.work, weight);
     if (!node.leaf || value == 0) continue;
     for (size_t i = 0; i < open.size(); ++i) out << (i > 0 ? ";" : "") << open[i];
     out << ' ' << to_decimal(value) << '\n';

@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "sections/sections.h"
@@ -19,52 +20,79 @@ bool has_exact_text(Kind kind) { return kind == Kind::kFlop || kind == Kind::kOp
 // Many readers of JSON round larger integers.
 constexpr u128 kMostWhole = u128{1} << 53;
 
-Json number_json(Kind kind, const Cell& cell) {
-  if (const auto* real = std::get_if<double>(&cell.value)) return *real;
-  const auto* whole = std::get_if<u128>(&cell.value);
-  if (whole == nullptr) return nullptr;
-  if (kind == Kind::kFlag) return *whole != 0;
-  if (*whole <= kMostWhole) return static_cast<uint64_t>(*whole);
-  return has_exact_text(kind) ? Json(static_cast<double>(*whole)) : Json(to_decimal(*whole));
+std::string text_of(const Json& value) {
+  return value.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-void add_number(Json& row, const std::string& key, Kind kind, const Cell& cell) {
-  row[key] = number_json(kind, cell);
-  if (!has_exact_text(kind)) return;
-  const auto* whole = std::get_if<u128>(&cell.value);
-  row[key + "_exact"] = whole != nullptr ? Json(to_decimal(*whole)) : Json(nullptr);
-}
-
-void add_cell(Json& row, const Column& column, const Cell& cell) {
-  const std::string key = column.key;
-  if (const auto* text = std::get_if<std::string>(&cell.value)) {
-    row[key] = printable(*text);
-    return;
+// One row as a line of text. A table may have very many: no object is made of one.
+class RowText {
+ public:
+  RowText(const Table& table, const TableRow& cells) {
+    for (size_t c = 0; c < cells.size(); ++c)
+      if (table.columns[c].kind != Kind::kExactFlop) add_cell(table.columns[c], cells[c]);
+    text_ += text_.empty() ? "{}" : "}";
   }
-  const bool lower = has(cell.marks, Mark::kAtLeast) || has(cell.marks, Mark::kMoreThan);
-  const bool upper = has(cell.marks, Mark::kAtMost);
-  const auto say_estimated = [&] {
-    if (has(cell.marks, Mark::kEstimate)) row[key + "_estimated"] = true;
-  };
-  if (!lower && !upper) {
-    add_number(row, key, column.kind, cell);
-    if (cell.empty() && cell.absent != "-") row[key + "_why"] = cell.absent;
-    return say_estimated();
-  }
-  add_number(row, key, column.kind, Cell::none());
-  if (cell.least)
-    add_number(row, key + "_at_least", column.kind, Figure::exact(*cell.least));
-  else if (!upper)
-    add_number(row, key + "_at_least", column.kind, cell);
-  if (!lower) add_number(row, key + "_at_most", column.kind, cell);
-  say_estimated();
-}
+  const std::string& text() const { return text_; }
 
-Json row_json(const Table& table, const TableRow& cells) {
-  Json row = Json::object();
-  for (size_t c = 0; c < cells.size(); ++c)
-    if (table.columns[c].kind != Kind::kExactFlop) add_cell(row, table.columns[c], cells[c]);
-  return row;
+ private:
+  void add(const char* key, const char* of_key, const Json& value) {
+    text_ += text_.empty() ? "{\"" : ",\"";
+    ((text_ += key) += of_key) += "\":";
+    text_ += text_of(value);
+  }
+
+  void add_number(const char* key, const char* of_key, Kind kind, const Cell& cell) {
+    const auto* whole = std::get_if<u128>(&cell.value);
+    add(key, of_key, number(kind, cell, whole));
+    if (has_exact_text(kind))
+      add(key, (std::string(of_key) + "_exact").c_str(),
+          whole != nullptr ? Json(to_decimal(*whole)) : Json(nullptr));
+  }
+
+  static Json number(Kind kind, const Cell& cell, const u128* whole) {
+    if (const auto* real = std::get_if<double>(&cell.value)) return *real;
+    if (whole == nullptr) return nullptr;
+    if (kind == Kind::kFlag) return *whole != 0;
+    if (*whole <= kMostWhole) return static_cast<uint64_t>(*whole);
+    return has_exact_text(kind) ? Json(static_cast<double>(*whole)) : Json(to_decimal(*whole));
+  }
+
+  void add_cell(const Column& column, const Cell& cell) {
+    const char* key = column.key;
+    if (const auto* text = std::get_if<std::string>(&cell.value))
+      return add(key, "", printable(*text));
+    const bool lower = has(cell.marks, Mark::kAtLeast) || has(cell.marks, Mark::kMoreThan);
+    const bool upper = has(cell.marks, Mark::kAtMost);
+    if (!lower && !upper) {
+      add_number(key, "", column.kind, cell);
+      if (cell.empty() && cell.absent != "-") add(key, "_why", cell.absent);
+    } else {
+      add_number(key, "", column.kind, Cell::none());
+      if (cell.least)
+        add_number(key, "_at_least", column.kind, Figure::exact(*cell.least));
+      else if (!upper)
+        add_number(key, "_at_least", column.kind, cell);
+      if (cell.most)
+        add_number(key, "_at_most", column.kind, Figure::exact(*cell.most));
+      else if (!lower)
+        add_number(key, "_at_most", column.kind, cell);
+    }
+    if (has(cell.marks, Mark::kEstimate)) add(key, "_estimated", true);
+  }
+
+  std::string text_;
+};
+
+// A list with a line for each row; `margin`: of the line that it begins on.
+void write_rows(std::ostream& out, const Table& table, const std::string& margin) {
+  const char* before = "[";
+  table.for_each_row([&](const TableRow& row) {
+    out << std::exchange(before, ",") << '\n' << margin << "  " << RowText(table, row).text();
+  });
+  if (*before == '[')
+    out << "[]";
+  else
+    out << '\n' << margin << ']';
 }
 
 Json type_of(Kind kind) {
@@ -112,46 +140,26 @@ Json record_schema(const std::vector<Column>& columns) {
 
 }  // namespace
 
-Json tables_json(std::span<const Table> tables) {
-  Json json{{"schema_version", kSchemaVersion}};
+void write_json(std::ostream& out, std::span<const Table> tables) {
+  out << "{\n  \"schema_version\": " << kSchemaVersion;
   for (const Table& table : tables) {
-    Json rows = Json::array();
-    table.for_each_row([&](const TableRow& row) { rows.push_back(row_json(table, row)); });
-    json[table.key] = table.key == kOneRow && !rows.empty() ? std::move(rows[0]) : std::move(rows);
+    out << ",\n  \"" << table.key << "\": ";
+    bool one = false;
+    if (table.key == kOneRow)
+      table.for_each_row([&](const TableRow& row) {
+        if (!std::exchange(one, true)) out << RowText(table, row).text();
+      });
+    if (!one) write_rows(out, table, "  ");
   }
-  return json;
+  out << "\n}\n";
 }
 
-void write_json(std::ostream& out, const Json& json) {
-  const auto text = [](const Json& value) {
-    return value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  };
-  const auto write = [&](const Json& value, const std::string& margin) {
-    if (!value.is_array() || value.empty()) {
-      out << text(value);
-      return;
-    }
-    const char* before = "[";
-    for (const Json& row : value)
-      out << std::exchange(before, ",") << '\n' << margin << "  " << text(row);
-    out << '\n' << margin << ']';
-  };
-  if (json.is_object()) {
-    const char* before = "{";
-    for (const auto& [key, value] : json.items()) {
-      out << std::exchange(before, ",") << "\n  " << Json(key) << ": ";
-      write(value, "  ");
-    }
-    out << "\n}";
-  } else {
-    write(json, "");
-  }
+void write_json_rows(std::ostream& out, const Table& table) {
+  write_rows(out, table, "");
   out << '\n';
 }
 
-Json report_json(const Report& report) { return tables_json(report_tables(report)); }
-
-Json report_schema() {
+void write_schema(std::ostream& out) {
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
               {"title", "flopreduce --format json"},
               {"description",
@@ -173,7 +181,10 @@ Json report_schema() {
       record = {{"type", "array"}, {"description", table->about()}, {"items", std::move(record)}};
     schema["properties"][table->key()] = std::move(record);
   }
-  return schema;
+  const char* before = "{";
+  for (const auto& [key, value] : schema.items())
+    out << std::exchange(before, ",") << "\n  " << Json(key) << ": " << text_of(value);
+  out << "\n}\n";
 }
 
 }  // namespace flopinj::reduce

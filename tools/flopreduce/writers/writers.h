@@ -1,7 +1,6 @@
 // The forms of output: each writer prints sections or tables, and knows no subject.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <span>
 #include <string>
@@ -14,6 +13,29 @@
 namespace flopinj::reduce {
 
 class Launches;
+
+// A form, by the name that it has on a command line, and what it reads of a report. What no form
+// reads is not worked out.
+struct Form {
+  enum class Reads : uint8_t {
+    kSections,    // the first screen, or the sections that are asked for
+    kTables,      // the tables that are asked for, or all
+    kEveryTable,  // whatever is asked for
+    kRangeStacks,
+    kLaunches,  // each one, while traces are read
+  };
+  struct Traits {
+    bool of_answers = false;                    // of every command's answer, not of a report only
+    bool facts = false;                         // it may show tables of what single processes did
+    const char* kept_from_terminals = nullptr;  // "a page"; null: a terminal may show it
+  };
+  const char* name;
+  const char* purpose;
+  Reads reads;
+  Traits traits = {};
+};
+std::span<const Form> forms();
+const Form& form_named(std::string_view name);  // there must be one
 
 struct TextOptions {
   bool color = false;
@@ -40,17 +62,17 @@ void write_html(std::ostream& out, const std::string& title, const std::vector<S
                 std::string_view program);
 
 // Tables as JSON (schema 3): an object with a list of rows for each table, by the table's key, each
-// row an object by column. The table `figures` has one row, which is an object right there.
+// row an object by column, on a line of its own. The table `figures` has one row, which is an
+// object right there. Written as rows are made: memory does not depend on their number.
 //
 // FLOP are a number, and KEY_exact has their decimal text, since many readers round integers from
 // 2^53 on. Of a bound KEY is null, and KEY_at_least or KEY_at_most has it. KEY_estimated is true
 // beside an estimate. Where KEY is null for a known reason, KEY_why has it.
-nlohmann::ordered_json tables_json(std::span<const Table> tables);
-nlohmann::ordered_json report_json(const Report& report);
-// What the JSON of every report is valid by.
-nlohmann::ordered_json report_schema();
-// A line for each row of a table.
-void write_json(std::ostream& out, const nlohmann::ordered_json& json);
+void write_json(std::ostream& out, std::span<const Table> tables);
+// The list of rows of one table.
+void write_json_rows(std::ostream& out, const Table& table);
+// What the JSON of every report is valid by, as JSON.
+void write_schema(std::ostream& out);
 
 // RFC 4180, for programs and spreadsheets: a header of the columns' keys, then the rows; lines end
 // in CR LF. Numbers are exact, in the unit of their key; unknown ones are empty. Every column of

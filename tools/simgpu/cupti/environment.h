@@ -9,8 +9,8 @@
 namespace simgpu::cupti {
 
 struct Environment {
-  // SIMGPU_CUPTI_VERSION, as 24 or 12.6. Default: CUPTI_API_VERSION of the headers of the build, or
-  // 28 (12.9.1) in a copy of the library that is named libcupti.so.12.
+  // SIMGPU_CUPTI_VERSION, as 24 or 12.6. Default: CUPTI_API_VERSION of the headers of the build; in
+  // a file named libcupti.so.12: 28 (12.9.1), or 22 (12.4) without the range profiler.
   uint32_t cupti_version;
   Faults faults;  // SIMGPU_FAULT
   // SIMGPU_UNKNOWN_METRICS: metrics whose names contain this are not known; empty: none.

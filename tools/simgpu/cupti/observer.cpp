@@ -29,13 +29,19 @@ void module_event(Process& process, CUpti_CallbackIdResource id, CUcontext conte
 }
 
 void api_enter(void* self, ApiCall* call) { of(self).callbacks.api(*call, CUPTI_API_ENTER); }
-void api_exit(void* self, ApiCall* call) { of(self).callbacks.api(*call, CUPTI_API_EXIT); }
+void api_exit(void* self, ApiCall* call) {
+  Process& process = of(self);
+  process.callbacks.api(*call, CUPTI_API_EXIT);
+  const uint64_t fatal = process.environment.faults.fatal_error;
+  if (fatal != 0 && process.kernels >= fatal) process.fail_for_good();
+}
 
 void kernel_end(void* self, const KernelRun* run) {
   Process& process = of(self);
-  if (process.ranges.any_started()) process.ranges.kernel(*run);
+  process.kernels.fetch_add(1, std::memory_order_relaxed);
+  const bool in_window = process.ranges.any_started() && process.ranges.kernel(*run);
   process.each_activity([&](Activity& activity) {
-    if (activity.wants_kernels()) activity.kernel(*run);
+    if (activity.wants_kernels()) activity.kernel(*run, in_window);
   });
 }
 
@@ -59,12 +65,14 @@ void stream_destroying(void* self, CUcontext context, CUstream stream, uint32_t)
   resource(of(self), CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, context, stream, nullptr);
 }
 void module_loaded(void* self, CUcontext context, const ModuleInfo* module) {
+  of(self).loaded_kernels += module->kernels;
   if (of(self).ranges.any_started()) of(self).ranges.module_loaded(context, module->module_id);
   module_event(of(self), CUPTI_CBID_RESOURCE_MODULE_LOADED, context, module);
   // The module as it is profiled follows: here always the one that was loaded.
   module_event(of(self), CUPTI_CBID_RESOURCE_MODULE_PROFILED, context, module);
 }
 void module_unloading(void* self, CUcontext context, const ModuleInfo* module) {
+  of(self).loaded_kernels -= module->kernels;
   module_event(of(self), CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, context, module);
 }
 

@@ -80,6 +80,20 @@ Activity* Process::activity_of(CUpti_SubscriberHandle subscriber) {
   return nullptr;
 }
 
+bool Process::spoils_ranges(CUpti_ActivityKind kind) {
+  return environment.faults.no_records_beside && Activity::of_kernels(kind) && ranges.any_enabled();
+}
+
+void Process::fail_for_good() {
+  if (failed_.exchange(true)) return;
+  CUpti_StateData data{};
+  data.notification.result = CUPTI_ERROR_UNKNOWN;
+  data.notification.message = "a fatal error, as SIMGPU_FAULT asks";
+  if (callbacks.wants(CUPTI_CB_DOMAIN_STATE, CUPTI_CBID_STATE_FATAL_ERROR))
+    callbacks.deliver(CUPTI_CB_DOMAIN_STATE, CUPTI_CBID_STATE_FATAL_ERROR, &data);
+  detach();
+}
+
 void Process::detach() {
   callbacks.reset();
   ranges.reset();

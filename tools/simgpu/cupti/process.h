@@ -27,6 +27,8 @@ class Process {
   // run on other threads, so it must not hold what they wait for; no other CUPTI call may be made
   // meanwhile.
   void detach();
+  // As CUPTI does after a fatal error: it says so in the domain STATE, once, and finalizes itself.
+  void fail_for_good();
 
   uint32_t version() const { return environment.cupti_version; }
   // What a call that needs a driver gives without one.
@@ -36,9 +38,13 @@ class Process {
   Callbacks callbacks;
   Activity activity;  // of clients that name no subscriber
   RangeRegistry ranges;
+  std::atomic<uint64_t> kernels{0};         // that have run since the process attached
+  std::atomic<uint64_t> loaded_kernels{0};  // of modules that were loaded since, and are still
 
   // Of a subscriber that allows others; null for anybody else, and past a bound.
   Activity* activity_of(CUpti_SubscriberHandle subscriber);
+  // By a fault: records of this kind cannot be had now.
+  bool spoils_ranges(CUpti_ActivityKind kind);
   // Calls back with the activity of the process and of all subscribers.
   template <class Call>
   void each_activity(Call&& call) {
@@ -59,6 +65,7 @@ class Process {
   std::mutex mutex_;
   std::atomic<const Driver*> driver_{nullptr};
   std::atomic<bool> attached_{false};
+  std::atomic<bool> failed_{false};
   const Observer observer_;
 };
 

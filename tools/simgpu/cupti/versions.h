@@ -1,7 +1,8 @@
 // What differs between the versions of CUPTI that this library can be.
 //
-// Sources: the headers and libraries of the wheels 12.6.80, 12.8.90, 12.9.79, 13.0.85, 13.1.115,
-// 13.2.75, 13.2.86, 13.3.75, 13.4.92 and 13.5.25 on PyPI; for refused buffers, kineto issue 1275.
+// Sources: the headers and libraries of the wheels 12.1.105, 12.4.127, 12.6.80, 12.8.90, 12.9.79,
+// 13.0.85, 13.1.115, 13.2.75, 13.2.86, 13.3.75, 13.4.92 and 13.5.25 on PyPI; for refused buffers,
+// kineto issue 1275.
 #pragma once
 #include <cupti.h>
 #include <cupti_profiler_host.h>

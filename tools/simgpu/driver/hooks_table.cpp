@@ -40,6 +40,7 @@ constexpr Driver kTable = {
       const Device* device = Runtime::get().device(ordinal);
       return device != nullptr ? device->chip().cupti_name : nullptr;
     },
+    .current_context = &current_handle,
     .context_id = [](CUcontext handle) -> uint32_t {
       if (const auto green = Runtime::get().converted_contexts.find(handle)) return green->id;
       const auto context = find_context(handle);

@@ -1,14 +1,23 @@
 #include "driver/observer.h"
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
 #include "driver/context.h"
 #include "driver/execution/clock.h"
+#include "driver/runtime.h"
+#include "faults/faults.h"
 
 namespace simgpu {
 namespace {
+
+[[noreturn]] void end_program(const char* function) {
+  std::fprintf(stderr, "simgpu: %s was called inside a callback (strict_callbacks)\n", function);
+  std::abort();
+}
 
 // A call announces itself in `inside`, then looks at `installed`; set_observer changes `installed`,
 // then waits for `inside` to be zero. Sequential consistency makes one of the two see the other.
@@ -66,6 +75,8 @@ ApiScope::ApiScope(uint32_t cbid, const char* name, const void* params, const ch
   call_.correlation_id = thread_correlation_id;
   call_.correlation_data = &correlation_data_;
   if (host_ns != 0 && depth == 0) spend_ns(host_ns);
+  if (depth != 0 && Runtime::get().settings().faults.strict_callbacks && !allowed_in_callback(name))
+    end_program(name);
   const ObserverGuard guard;
   if (guard.get() == nullptr) return;
   entered_ = true;

@@ -78,4 +78,24 @@ std::string list_of_faults() {
   return out;
 }
 
+std::span<const LeftOver> left_overs() {
+  static constexpr LeftOver kAll[] = {
+#define SIMGPU_LEFT_OVER(functions, when, why) {functions, when, why},
+#include "faults/left_overs.def"
+#undef SIMGPU_LEFT_OVER
+  };
+  return kAll;
+}
+
+bool allowed_in_callback(std::string_view function) {
+  for (const std::string_view suffix : {"_ptsz", "_ptds", "_v2"})
+    if (function.ends_with(suffix)) function.remove_suffix(suffix.size());
+  const auto among = [function](std::string_view functions) {
+    return (" " + std::string(functions) + " ").find(" " + std::string(function) + " ") !=
+           std::string::npos;
+  };
+  return among("cuCtxSynchronize cuStreamSynchronize") ||
+         std::ranges::any_of(left_overs(), [&](const LeftOver& l) { return among(l.functions); });
+}
+
 }  // namespace simgpu

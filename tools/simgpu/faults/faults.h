@@ -2,6 +2,7 @@
 // "=TEXT". Both simulated libraries read it with this parser.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,15 @@ struct Faults {
 // An item that is no fault, or lacks its number from 1 or its text, is passed over and gets one
 // line in `complaints`.
 Faults parse_faults(std::string_view text, std::vector<std::string>& complaints);
+
+// Of left_overs.def.
+struct LeftOver {
+  std::string_view functions, when, why;
+};
+std::span<const LeftOver> left_overs();
+// Whether strict_callbacks lets a tool call the function of the driver (by any version of it)
+// inside a callback.
+bool allowed_in_callback(std::string_view function);
 
 // Every fault and its effect, one a line.
 std::string list_of_faults();

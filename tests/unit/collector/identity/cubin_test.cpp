@@ -11,7 +11,9 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.h"
@@ -153,6 +155,41 @@ TEST_CASE("parameters lie where a cubin says, on every architecture") {
     check_parameters(kernels_of(test_cubin(std::string("parameters_") + arch)));
   }
   check_large(kernels_of(test_cubin("large_sm90")));
+}
+
+// What ptxas says of them (nvcc --resource-usage).
+TEST_CASE("registers and shared memory are those that the compiler tells, on every architecture") {
+  for (const char* arch : {"sm75", "sm90", "sm100"}) {
+    INFO(arch);
+    const Kernels kernels = kernels_of(test_cubin(std::string("shared_") + arch));
+    const std::map<std::string, std::pair<uint32_t, uint32_t>> expected{
+        {"none", {8, 0}}, {"fixed", {10, 1'200}}, {"dynamic", {10, 0}}};
+    REQUIRE(kernels.size() == expected.size());
+    for (const auto& [name, kernel] : kernels)
+      CHECK(std::pair{kernel.registers_per_thread, kernel.static_shared_bytes} ==
+            expected.at(name));
+  }
+  CHECK(kernels_of(test_cubin("parameters_sm90")).at("many").registers_per_thread == 10);
+  CHECK(kernels_of(test_cubin("parameters_sm120")).at("many").registers_per_thread == 11);
+}
+
+TEST_CASE("registers of no function, or of a record that is not whole, are nobody's") {
+  Bytes image = test_cubin("shared_sm90");
+  const size_t section = section_header(image, ".nv.info");
+  const size_t records = contents_of(image, ".nv.info");
+  REQUIRE(image[records + 1] == 0x2f);  // 12 bytes, the first kernel's
+  const auto registers = [&] {
+    std::multiset<uint32_t> all;
+    for (const auto& [name, kernel] : kernels_of(image)) all.insert(kernel.registers_per_thread);
+    return all;
+  };
+  REQUIRE(registers() == std::multiset<uint32_t>{8, 10, 10});
+  const auto first = at<uint32_t>(image, records + 8);
+  at<uint32_t>(image, records + 4) = 0xffff'ffff;  // a symbol that is not there
+  CHECK(registers().count(0) == 1);
+  CHECK(registers().count(first) == std::multiset<uint32_t>{8, 10, 10}.count(first) - 1);
+  at<uint64_t>(image, section + 32) = 11;
+  CHECK(registers() == std::multiset<uint32_t>{0, 0, 0});
 }
 
 TEST_CASE("code hashes are as defined") {

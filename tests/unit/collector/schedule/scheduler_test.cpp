@@ -123,6 +123,40 @@ TEST_CASE_METHOD(Fixture, "scheduler: chips are measured each for itself") {
   CHECK(scheduler.initial_wanted() == 0);
 }
 
+TEST_CASE_METHOD(Fixture, "scheduler: devices of one chip with other metrics are measured apart") {
+  std::vector<MetricGroupPlan> fewer = two_groups(), none = two_groups();
+  fewer[0].metrics = {"c"};
+  none[0].unavailable = "this slice lacks it";
+  CHECK(scheduler.add_plan(kGpu0, "GH100", two_groups()) == std::vector{GroupId{1}, GroupId{2}});
+  CHECK(scheduler.add_plan(kGpu1, "GH100", fewer) == std::vector{GroupId{3}, GroupId{4}});
+  CHECK(scheduler.add_plan(DeviceId{3}, "GH100", none) == std::vector{GroupId{}, GroupId{5}});
+  CHECK(scheduler.initial_wanted() == 0b11111);
+  const Signature& s = signature("s");
+  complete(kGpu0, s);
+  CHECK_FALSE(scheduler.may_want(kGpu0, s));
+  CHECK(wants(kGpu1, s) == kScreening);
+  CHECK(wants(DeviceId{3}, s) == 0U);  // its only group
+}
+
+TEST_CASE("scheduler: a trial says what windows cost, costs nothing itself and is no window") {
+  SchedulerConfig config;  // 1 %: 2 s at the start
+  SignatureTable table;
+  MeasurementScheduler scheduler{config, table};
+  scheduler.begin(0, 1);
+  scheduler.add_plan(kGpu0, "GH100", two_groups());
+  CHECK(scheduler.affords_window(kGpu0, kSass, 0));
+  MeasurementWindow trial = Fixture::window(kGpu0, kSass, {});
+  trial.trial = true;
+  trial.cost.overhead_ns = 3'000'000'000;
+  scheduler.window_succeeded(trial, {});
+  CHECK(scheduler.spent_ns() == 0);
+  CHECK(scheduler.windows_opened() == 0);
+  CHECK_FALSE(scheduler.affords_window(kGpu0, kSass, 0));
+  CHECK(scheduler.affords_window(kGpu0, kSass, 100'000'000'000));
+  scheduler.window_unread(trial);
+  CHECK(scheduler.windows_discarded() == 0);
+}
+
 TEST_CASE_METHOD(Fixture, "scheduler: devices of one chip share what is known of a kernel") {
   for (uint32_t d = 1; d <= kMaxPlannedDevices; ++d)
     CHECK(scheduler.add_plan(DeviceId{d}, "GH100", two_groups()) ==

@@ -19,6 +19,9 @@ class Run {
  public:
   explicit Run(std::unique_ptr<Sink> sink) : recording_(config(), clock()) {
     recording_.start(std::move(sink));
+    // The writer's first flush is its own. It could find a part of the kernels, and what it writes
+    // then has room for twice as much, which all of them outgrow at some later time.
+    recording_.collector.flush();
     stream_ = recording_.collector.add_stream(DeviceId{1}, 1, 1);
     for (uint32_t k = 0; k < kKernels; ++k)
       kernels_.push_back(recording_.function("kernel" + std::to_string(k)));

@@ -14,8 +14,10 @@ struct Merged {
   std::vector<TimedLaunch> out;
   std::vector<TallyRow> late;
 
-  void launch(uint32_t correlation, uint32_t signature) {
+  void launch(uint32_t correlation, uint32_t signature, uint32_t flags = 0, uint64_t called = 0) {
     LaunchRecord record;
+    record.flags = flags;
+    record.called = called;
     record.correlation = correlation;
     record.signature = SignatureId{signature};
     merger.launch({ThreadId{1}, StreamId{1}, DeviceId{1}}, record);
@@ -48,6 +50,46 @@ TEST_CASE("merger: a kernel may end as it starts, and times that CUPTI does not 
   CHECK(merged.out[0].end_ns == 700);
   for (const size_t i : {1, 2}) CHECK(merged.out[i].start_ns == 0);
   CHECK(merged.merger.unusable() == 2);
+}
+
+TEST_CASE("merger: of launches in windows a time from before the launch is none") {
+  constexpr uint64_t kCalled = 5'000'000'000;
+  const bool told = GENERATE(false, true);  // the call's time, by the user's wish
+  const uint32_t flags =
+      LaunchRecord::kWindowed | LaunchRecord::kNotBefore | (told ? 0U : LaunchRecord::kCallUntold);
+  Merged merged;
+  for (uint32_t i = 1; i <= 4; ++i) merged.launch(i, 1, flags, kCalled);
+  merged.launch(5, 1, 0, told ? kCalled : 0);
+  merged.time(1, kCalled - 1'000'001, kCalled);
+  merged.time(2, kCalled - 1'000'000, kCalled);  // within what clocks may be apart
+  merged.time(3, 0, 0);
+  merged.time(5, 700, 800);
+  merged.release(0);                             // the fourth has none yet
+  merged.time(4, kCalled - 1'000'001, kCalled);  // nor later
+  merged.release(0);
+  REQUIRE(merged.out.size() == 5);
+  const std::vector<uint64_t> expected{0, kCalled - 1'000'000, 0, 0, 700};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    CHECK(merged.out[i].start_ns == expected[i]);
+    CHECK(merged.out[i].called_ns == (told ? kCalled : 0));
+  }
+  CHECK(merged.late.empty());
+  CHECK(merged.merger.timeless_in_windows() == 3);
+  CHECK(merged.merger.unusable() == 0);
+}
+
+TEST_CASE("merger: launches in windows without a time are told where most are, and few others") {
+  const uint32_t in_windows = GENERATE(1U, 2U, 3U), others = GENERATE(0U, 1U, 2U);
+  Merged merged;
+  constexpr uint32_t kInWindow = LaunchRecord::kWindowed | LaunchRecord::kNotBefore;
+  for (uint32_t i = 1; i <= 8; ++i) merged.launch(i, 1, i <= 4 ? kInWindow : 0U);
+  for (uint32_t i = in_windows + 1; i <= 4; ++i) merged.time(i, 700, 800);
+  for (uint32_t i = others + 5; i <= 8; ++i) merged.time(i, 700, 800);
+  merged.release(0);
+  const bool told = in_windows == 3 && others < 2;
+  CHECK(merged.merger.timeless_in_windows() == (told ? 3U : 0U));
+  merged.time(1, 700, 800);  // late, and so not without
+  CHECK(merged.merger.timeless_in_windows() == 0);
 }
 
 TEST_CASE("merger: a time is of the last launch with its id, whether or not the one before waits") {

@@ -285,30 +285,13 @@ TEST_CASE("keyed hash: the test vector of the paper on SipHash") {
   CHECK(hash.of(input) == 0xa129ca6149be45e5U);
 }
 
-TEST_CASE("anonymous names: public ones stay, others keep the names that figures depend on") {
+TEST_CASE("anonymous names: what figures are made by stays, of public names and others") {
   const AnonymousNames names(kHash);
   for (const char* name :
-       {"aten::conv2d, sizes = [[8, 1, 14, 14], [8]]",
-        "AddmmBackward0",
-        "autograd::engine::evaluate_function: ConvolutionBackward0, sizes = [[8, 64]]",
-        "forward",
-        "optimizer",
-        "loss",
-        "c10d::allreduce_",
-        "Optimizer.step#AdamW.step",
-        "pt_autograd_0",
-        "aten::conv2d, sizes = [[8, 1], [], []], stride = [2, 2], padding = same",
+       {"aten::conv2d, sizes = [[8, 1, 14, 14], [8]]", "AddmmBackward0", "forward", "optimizer",
+        "loss", "aten::conv2d, sizes = [[8, 1], [], []], stride = [2, 2], padding = same",
         "aten::avg_pool2d, sizes = [[8, 1]], kernel_size = [2, 2], ceil_mode = True",
-        "aten::mm, sizes = [[8, 1], [123456, 2]], types = [ComplexFloat, -]",
-        "Conv2d(3, 64, kernel_size=(3, 3), stride=(1, 1))",
-        "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi",
-        "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_7MeanOpsIffffEEjfLi4EEEEEvT1_",
-        "_ZN7cutlass7Kernel2I62cutlass_80_tensorop_bf16_s16816gemm_bf16_128x64_32x6_nn_align8EEvv",
-        "ampere_sgemm_128x64_tn",
-        "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
-        "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16_stage4_warpsize2x2x1_ffma",
-        "nvjet_hsh_128x64_64x6_1x2_h_bz_coopB_TNT",
-        "triton_poi_fused_add_native_layer_norm_0"})
+        "aten::mm, sizes = [[8, 1], [123456, 2]], types = [ComplexFloat, -]"})
     CHECK(names.name(name) == name);
   for (const char* secret :
        {"AcmeNet.forward", "acme_encoder/forward", "/home/acme/train.py", "aten::acme_op, x = acme",

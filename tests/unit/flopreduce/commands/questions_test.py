@@ -304,8 +304,8 @@ class Compare(Base):
         self.assertEqual(
             self.compare("--normalize", "batch=1:64")["comparison"],
             [{"simulated": False, "simulated_clock": False, "ptx_counts": False,
-              "normalization": "batch", "normalization_a": 1,
-              "normalization_b": 64}])
+              "verdict_a": None, "verdict_b": None, "normalization": "batch",
+              "normalization_a": 1, "normalization_b": 64}])
 
     def test_kernels_that_appear_and_vanish(self):
         result = self.json("compare", self.trace["vectors"], self.trace["simulated"])
@@ -390,6 +390,7 @@ class Compare(Base):
         self.assertEqual({k: (float(r["value"]), r["from"]) for k, r in rows.items()},
                          {k: (row["value"], row["from"]) for k, row in figures.items()})
         self.assertEqual(rows["operations_flop"]["from"], "FLOP of a step x 10 steps")
+        self.assertIn("| by operations |", run(*train, "--format", "markdown").stdout)
         infer = ("project", "infer", "--forward-flop", "15503M", "--gpu", "K80 board",
                  "--precision", "fp32,fp64")
         rows = list(csv.DictReader(io.StringIO(run(*infer, "--format", "csv").stdout)))

@@ -239,6 +239,56 @@ TEST_CASE("a bound decides what it can") {
   CHECK(verdict("big == 9007199254740992") == std::string("false"));
 }
 
+TEST_CASE("a figure that is one of several names is compared with them") {
+  static constexpr std::string_view kNames[] = {"inside", "outside", "undecided"};
+  Column verdict = text("verdict"), other = text("other"), none = text("none");
+  verdict.names = other.names = none.names = kNames;
+  const std::vector<Table> report = {
+      table_of("figures", {verdict, other, none, number("ratio", Kind::kRatio)},
+               {{"outside", "inside", Cell::none(), Figure::exact(2.0)}})};
+  const auto decided = [&](const std::string& condition) {
+    Gate gate;
+    std::string error;
+    REQUIRE(Gate::parse(condition, gate, error));
+    // Before anything is read it is known whether the condition can be meant.
+    std::string wrong;
+    for (const Gate::Sides& sides : gate.comparisons())
+      if (const auto why = wrong_name(report, sides)) wrong = *why;
+    const GateResult result =
+        gate.evaluate([&](const FigurePath& path) { return find_figure(report, path); });
+    INFO(condition);
+    CHECK(wrong.empty() == (result.verdict != Verdict::kInvalid));
+    if (!wrong.empty()) CHECK(result.message == wrong);
+    return result;
+  };
+  const auto holds = [&](const std::string& condition) {
+    const Verdict verdict_is = decided(condition).verdict;
+    REQUIRE((verdict_is == Verdict::kFailed || verdict_is == Verdict::kPassed));
+    return verdict_is == Verdict::kFailed;
+  };
+  CHECK(holds("verdict == outside"));
+  CHECK_FALSE(holds("verdict == inside"));
+  CHECK(holds("verdict != 'inside'"));
+  CHECK_FALSE(holds("outside != verdict"));
+  CHECK(holds("verdict != other"));
+  CHECK(holds("ratio > 1 and verdict == outside"));
+  CHECK(decided("none == inside").verdict == Verdict::kNotKnown);
+  CHECK(decided("none != inside").verdict == Verdict::kNotKnown);
+  const GateResult found = decided("verdict == outside");
+  CHECK(found.message == "verdict = outside");
+  REQUIRE(found.figures.size() == 1);
+  CHECK(found.figures[0].word == "outside");
+  CHECK_FALSE(found.figures[0].value.has_value());
+  for (const char* condition : {"verdict == 1", "verdict < outside", "verdict == no_such",
+                                "ratio == verdict", "verdict == ratio"})
+    CHECK(decided(condition).message ==
+          "verdict is a name: write verdict == or != one of inside, outside, undecided");
+  const auto list = list_figures(report);
+  REQUIRE_FALSE(list.empty());
+  CHECK(list[0].name == "verdict");
+  CHECK(list[0].value == "outside");
+}
+
 TEST_CASE("unknown names are told with the nearest ones") {
   const auto wrong = decide("rato > 1");
   CHECK(wrong.verdict == Verdict::kInvalid);

@@ -236,7 +236,7 @@ TEST_CASE("a GPU time with means in it is marked in every table of every recordi
       if (entry.path().extension() != ".pb") continue;
       std::ifstream file(entry.path(), std::ios::binary);
       ReduceOptions options;
-      options.keep_rows = options.facts = true;
+      options.facts = true;
       const auto json =
           json_of(reduce_bytes({std::string(std::istreambuf_iterator<char>(file), {})}, options));
       for (const auto& [table, rows] : json.items())

@@ -161,18 +161,17 @@ ReduceOptions options(uint64_t skip) {
   options.utilization.skip_steps = skip;
   options.utilization.peaks.push_back(parse_peak("fp32=1T").value);
   options.utilization.peaks.push_back(parse_peak("memory=1T").value);
-  options.lost_launches = UINT64_MAX;
+  options.lost = true;
   options.launch_times = true;
   options.facts = true;
-  options.keep_rows = true;
   return options;
 }
 
 // Tables with wall times, with energy, of steps, and of where the time went.
 const std::set<std::string> kByTime = {
-    "communication", "device_time", "devices",    "figures",    "lost",  "lost_capacity",
-    "lost_parts",    "lost_phases", "lost_steps", "processes",  "ranks", "step_list",
-    "step_summary",  "steps",       "time",       "utilization"};
+    "communication", "device_time",  "devices",    "figures",   "lost",       "lost_capacity",
+    "lost_parts",    "lost_phases",  "lost_steps", "processes", "ranks",      "step_list",
+    "screen",        "step_summary", "steps",      "time",      "utilization"};
 
 }  // namespace
 

@@ -67,7 +67,7 @@ std::string trace_of(const Scene& scene, TraceBuilder t = begun()) {
 Report report_of(const Scene& scene, uint64_t skip = 0) {
   ReduceOptions options;
   options.facts = true;
-  options.lost_launches = UINT64_MAX;
+  options.lost = true;
   options.utilization.skip_steps = skip;
   options.utilization.tokens_per_step = 1000;
   return reduce_bytes({trace_of(scene)}, std::move(options));
@@ -167,8 +167,7 @@ TEST_CASE("step times: a program that runs ahead has steps as long as the GPU ta
   CHECK(row_of(s, "steps", "what", "wall time")["max_ns"] == 110'000);
   CHECK(row_of(s, "steps", "what", "wall time")["mean_ns"] == 102'000);
   CHECK(s["step_list"] == j["step_list"]);
-  const auto compared =
-      tables_json(comparison_tables(compare(report, reduce_bytes({summary}), {})));
+  const auto compared = json_of(comparison_tables(compare(report, reduce_bytes({summary}), {})));
   for (const auto& row : compared["total"])
     if (row["figure"] == "step_time") CHECK(row["ratio"].get<double>() == Approx(1).epsilon(0.01));
 }

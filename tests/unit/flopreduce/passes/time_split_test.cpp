@@ -128,6 +128,9 @@ std::vector<Kernel> random_kernels(std::mt19937& random, size_t places) {
     step += below(4) == 0 ? 1 : 0;
     k = {at, below(30), {}, below(places), step, below(8) == 0};
     k.worth.of = static_cast<KernelClass>(below(kWorkClasses));
+    const bool communication = !k.slowed && k.worth.of == KernelClass::kCommunication;
+    if (communication && below(3) == 0) k.length += below(200);
+    const uint64_t begun = k.begin;
     constexpr std::array kWork{kRecompute, kOtherFlop, kModel};
     k.worth.work_line = kWork[below(3)];
     const bool counted = k.worth.of == KernelClass::kMatrix || k.worth.of == KernelClass::kOther;
@@ -136,7 +139,7 @@ std::vector<Kernel> random_kernels(std::mt19937& random, size_t places) {
     k.worth.memory_fs = k.worth.work_fs + (counted ? below(1'000'000) * k.length / 2 : 0);
     k.worth.blocks_fs = k.worth.memory_fs;
     if (k.worth.of == KernelClass::kMatrix) k.worth.blocks_fs += below(500'000) * k.length;
-    at += below(30);
+    at = begun + (communication ? 0 : below(30));
   }
   return kernels;
 }
@@ -165,18 +168,29 @@ TEST_CASE("time split: as by nanoseconds, and it adds up") {
       split.only(from, to);
     }
     const std::vector<Copy> copies = random_copies(random);
-    auto copy = copies.begin();
-    const auto copy_until = [&](uint64_t ns) {
-      for (; copy != copies.end() && copy->begin <= ns; ++copy)
-        split.copy(copy->begin, copy->length);
-    };
+    // In one span, where kernels that run alone are only counted; then one by one.
+    std::array<LostTime, kPlaces> places_one_by_one{};
+    TimeSplit one_by_one;
+    if (seed % 3 == 2) one_by_one.only(from, to);
+    std::vector<LaunchInTime> launches;
+    for (const Copy& copy : copies) launches.push_back(LaunchInTime::copy(copy.begin, copy.length));
     for (const Kernel& k : kernels) {
-      copy_until(k.begin);
-      split.launch({k.begin, k.length, &k.worth, &places[k.place], k.step, false, k.slowed});
+      const uint32_t row = split.add_row(k.worth, places[k.place]);
+      CHECK(one_by_one.add_row(k.worth, places_one_by_one[k.place]) == row);
+      launches.push_back({k.begin, k.length, row, k.step, 0, 0, 0, k.slowed});
       if (k.begin < to) end = std::max(end, k.begin + k.length);
     }
-    copy_until(UINT64_MAX);
+    std::ranges::stable_sort(launches, {}, &LaunchInTime::begin_ns);
+    split.launches(launches);
+    for (const LaunchInTime& launch : launches) one_by_one.launch(launch);
     split.finish();
+    one_by_one.finish();
+    for (size_t i = 0; i < kPlaces; ++i) {
+      CHECK(places[i].fs == places_one_by_one[i].fs);
+      CHECK(places[i].beside_fs == places_one_by_one[i].beside_fs);
+    }
+    CHECK(split.hidden_fs() == one_by_one.hidden_fs());
+    CHECK(split.excess_fs() == one_by_one.excess_fs());
     end = std::min(end, to);
     // Copies run where no kernel does: between the first one and the last one, and outside.
     uint64_t copied = 0, at_the_edges = 0;
@@ -220,7 +234,7 @@ TEST_CASE("time split: gaps by their kind, with the kernel after them") {
   std::array<LostTime, 5> places{};
   TimeSplit split;
   const auto launch = [&](uint64_t begin, size_t place, uint32_t step, bool windowed = false) {
-    split.launch({begin, 10, &worth, &places[place], step, windowed, false});
+    split.launch({begin, 10, split.add_row(worth, places[place]), step, 0, 0, windowed, 0});
   };
   launch(1000, 0, 1);
   launch(1050, 1, 1);           // 40 ns
@@ -248,8 +262,9 @@ TEST_CASE("time split: many steps share places") {
   LostTime place;
   TimeSplit split;
   constexpr uint32_t kSteps = 5 * TimeSplit::kMostSteps;
+  const uint32_t row = split.add_row(worth, place);
   for (uint32_t step = 1; step <= kSteps; ++step)
-    split.launch({step * uint64_t{10}, 10, &worth, &place, step, false, false});
+    split.launch({step * uint64_t{10}, 10, row, step, 0, 0, 0, 0});
   split.finish();
   const auto steps = split.steps();
   CHECK(steps.size() <= TimeSplit::kMostSteps + 1);

@@ -146,6 +146,37 @@ TEST_CASE("launch by launch: one range path in training and in validation") {
   }
 }
 
+// A teacher under no_grad, in the middle of forward: functions of the program's own have numbers
+// there, too.
+TEST_CASE("a program's function between launches without numbers ran without gradients") {
+  const std::string relu = "aten::relu, sizes = [[4, 8]]",
+                    mm = "aten::mm, sizes = [[4, 8], [8, 8]]";
+  for (const bool known : {false, true}) {
+    Training t;
+    t.run(kMain, {}, "aten::convolution, sizes = [[4, 3, 8, 8], [8, 3, 3, 3]]", 1000, 0);
+    t.run(kMain, {"Multiply, sizes = [[4, 8], [8, 8]]"}, mm, 256, 1);  // trained
+    t.run(kMain, {}, relu, 7, 2);
+    t.run(kMain, {}, relu, 3, kNone);
+    t.run(kMain, {"Multiply, sizes = [[4, 8], [8, 8]]"}, mm, 512, 3);
+    t.run(kMain, {}, relu, 3, kNone);
+    t.run(kMain, {}, "aten::mse_loss, sizes = [[4, 8], [4, 8], []]", 5, 4);
+    t.node("MseLossBackward0", 5, 4);
+    t.node("ReluBackward0", 7, 2);
+    // All that its node does may be nodes of its own.
+    t.write(kMain);
+    t.run(kAutograd,
+          {kNode + "MultiplyBackward", "MultiplyBackward, sizes = [[4, 8]]",
+           known ? "aten::mm, sizes = [[4, 8], [8, 8]]" : kNode + "MmBackward0"},
+          known ? "aten::mm, sizes = [[4, 8], [8, 8]]" : "MmBackward0, sizes = [[4, 8]]", 512,
+          known ? 1 : 90);
+    t.write(kAutograd);
+    t.node("ConvolutionBackward0", 1100, 0);
+    const Report r = t.reduce();
+    CHECK(flop_of(r, "forward") == 2 * (1000 + 256 + 7 + 5));
+    CHECK(r.unclear.flop == 2 * (512 + 3 + 3));
+  }
+}
+
 TEST_CASE("a closure's products inside an optimizer's step") {
   Training t;
   const std::vector<std::string> step = {"Optimizer.step#LBFGS.step"};

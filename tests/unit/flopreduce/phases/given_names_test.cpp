@@ -58,11 +58,9 @@ Report report_of(const std::vector<Where>& all, const std::string& text) {
 // FLOP right in each range, by its path.
 std::map<std::string, uint64_t> places(const Report& report) {
   std::map<std::string, uint64_t> found;
-  for (const RangeReport& range : report.ranges)
-    if (range.exclusive.launches > 0)
-      found[range.path] = static_cast<uint64_t>(range.exclusive.flop);
-  if (report.outside_ranges.launches > 0)
-    found[""] = static_cast<uint64_t>(report.outside_ranges.flop);
+  for (const WorkGroup& of : group(report, {WorkKey::kRange}))
+    found[of.ids[0] == kNoRange ? "" : report.ranges[of.ids[0]].path] =
+        static_cast<uint64_t>(of.work.flop);
   return found;
 }
 

@@ -101,6 +101,18 @@ TEST_CASE("PyTorch's names") {
   CHECK(phase_of({"NotBackwardAtAll"}) == "other");
 }
 
+TEST_CASE("products in hooks of a leaf are no gradients, also where the leaf's node does not run") {
+  const std::string leaf = "torch::autograd::AccumulateGrad";
+  const std::string evaluates = "autograd::engine::evaluate_function: ";
+  const std::string product = "aten::mm, sizes = [[8, 4], [4, 8]]";
+  // By backward(), once the gradient is there; by torch.autograd.grad(), which takes it.
+  CHECK(phase_of({evaluates + leaf, leaf, product}, "pt_autograd_0") == "other");
+  CHECK(phase_of({evaluates + leaf, product}, "pt_autograd_0") == "other");
+  CHECK(phase_of({evaluates + leaf, "aten::mul, sizes = [[8, 4], []]"}, "pt_autograd_0") ==
+        "backward");
+  CHECK(phase_of({evaluates + "MmBackward0", product}, "pt_autograd_0") == "backward");
+}
+
 TEST_CASE("threads decide where no range does") {
   CHECK(phase_of({}, "pt_autograd_0") == "backward");
   CHECK(phase_of({"layer:fc1"}, "pt_autograd_12") == "backward");

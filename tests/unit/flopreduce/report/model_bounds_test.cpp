@@ -85,7 +85,7 @@ constexpr Product kH100{"NVIDIA H100 80GB HBM3", "GH100", 132}, kB200{"NVIDIA B2
 Report report_of(const Ran& ran, bool known, const Product& gpu, UtilizationOptions options = {}) {
   ReduceOptions reduce;
   reduce.utilization = std::move(options);
-  reduce.lost_launches = UINT64_MAX;
+  reduce.lost = true;
   return reduce_bytes({trace_of(ran, known, gpu.name, gpu.chip, gpu.multiprocessors)},
                       std::move(reduce));
 }
@@ -100,7 +100,7 @@ std::map<std::string, Figure> model_figures(const Report& report) {
   }
   if (report.lost.known() && report.lost.formula)
     figures["ledger"] = {report.lost.share(report.lost.at(LostLine::kModel)),
-                         report.lost.marks[place_of(LostLine::kModel)]};
+                         report.lost.sum({LostLine::kModel}).marks()};
   return figures;
 }
 

@@ -68,6 +68,25 @@ TEST_CASE("model: elementwise work without a formula makes none") {
   CHECK(mark_of(product.reduce()) == ">=");
 }
 
+TEST_CASE("model: elementwise work counts as executed where that is less, without a mark") {
+  const std::vector<std::string> add = {"forward", "aten::add, sizes = [[1024, 1024], []]"};
+  constexpr u128 kFormula = 1024 * 1024;  // an addition for each element
+  Trained less;
+  less.run(less.kernel("add", 0, 0.5 * 1024 * 1024), add);
+  const Report executed = less.reduce();
+  CHECK(model_flop(executed) == kTrained + kFormula / 2);
+  CHECK(mark_of(executed).empty());
+  Trained more;
+  more.run(more.kernel("add", 0, 3.0 * 1024 * 1024), add);
+  CHECK(model_flop(more.reduce()) == kTrained + kFormula);
+  // Without a count nobody knows whether it was less.
+  Trained uncounted;
+  uncounted.run(uncounted.unmeasured("add"), add);
+  const Report r = uncounted.reduce();
+  CHECK(model_flop(r) == kTrained + kFormula);
+  CHECK(mark_of(r) == "~");
+}
+
 TEST_CASE("model: launches without a count and without a formula make a lower bound") {
   Trained s;
   s.run(s.unmeasured("secret"), {"forward", "mylib::secret"});
@@ -85,7 +104,8 @@ TEST_CASE("model: phases that train nothing do not count") {
   for (const auto& names : std::vector<std::vector<std::string>>{
            {"Optimizer.step#Muon.step", kMm},
            {"evaluation", kMm},
-           {"rollout", kMm},  // no rule knows it: other
+           // No rule knows it: other. One of the weights' size may be a gradient that no node has.
+           {"rollout", "aten::mm, sizes = [[8, 16], [16, 32]]"},
            {kNode + "CheckpointFunctionBackward", kMm},
            {"Optimizer.step#Muon.step", "mylib::newton_schulz"}}) {
     INFO(names.front());

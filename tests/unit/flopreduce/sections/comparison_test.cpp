@@ -88,7 +88,7 @@ TEST_CASE("a side without all FLOP counts is named, and none of its figures is c
 namespace {
 
 using Json = nlohmann::ordered_json;
-Json tables_of(const Comparison& comparison) { return tables_json(comparison_tables(comparison)); }
+Json tables_of(const Comparison& comparison) { return json_of(comparison_tables(comparison)); }
 
 struct Named {
   std::string mangled;

@@ -12,12 +12,6 @@ using namespace flopinj::reduce;
 
 namespace {
 
-Report with_rows(const std::string& bytes) {
-  ReduceOptions options;
-  options.keep_rows = true;
-  return reduce_bytes({bytes}, std::move(options));
-}
-
 // gemm: 100 in forward/layer, 60 in backward, 64 FMA each; relu: 10 in forward; lost: not measured.
 std::string job() {
   TraceBuilder t = started(1);
@@ -44,7 +38,7 @@ std::string said(const Report& report, const Explanation& e) {
 using Json = nlohmann::ordered_json;
 
 Json tables_of(const Report& report, const Explanation& e) {
-  return tables_json(explanation_tables(report, e));
+  return json_of(explanation_tables(report, e));
 }
 
 // The row of a table that has this text there.
@@ -58,7 +52,7 @@ const Json& row_of(const Json& rows, const char* column, const std::string& text
 }  // namespace
 
 TEST_CASE("an explanation says which rules told its launches' phases") {
-  const Report r = with_rows(job());
+  const Report r = reduce_bytes({job()});
   const Explanation e = explain(r, {FigureKind::kKernel, "gemm"});
   REQUIRE(e.part.rules.size() == 2);
   CHECK(e.part.rules[0].rule == "range has the word 'forward'");
@@ -69,14 +63,14 @@ TEST_CASE("an explanation says which rules told its launches' phases") {
 }
 
 TEST_CASE("parts of a figure add up to it, and to the report's own") {
-  const Report r = with_rows(job());
+  const Report r = reduce_bytes({job()});
   const auto flop = [&](FigureKind kind, const char* name) {
     const Explanation e = explain(r, {kind, name});
     u128 sum = 0;
     for (const auto& s : e.part.signatures) sum += s.work.flop;
     CHECK(sum == e.part.total.flop);
     sum = 0;
-    for (const auto& s : e.part.stacks) sum += s.work.flop;
+    for (const auto& s : group(e.part, {WorkKey::kRange, WorkKey::kKernel})) sum += s.work.flop;
     CHECK(sum == e.part.total.flop);
     return to_decimal(e.part.total.flop);
   };
@@ -87,8 +81,17 @@ TEST_CASE("parts of a figure add up to it, and to the report's own") {
   CHECK(flop(FigureKind::kPhase, "backward") == "7680");
 }
 
+TEST_CASE("an explanation has layers and operators of its launches") {
+  const Report r = reduce_bytes({job()});
+  const auto layers = tables_of(r, explain(r, {FigureKind::kKernel, "gemm"}))["explained_layers"];
+  REQUIRE(layers.size() == 2);
+  CHECK(row_of(layers, "layer", "layer")["flop"] == 12800);
+  CHECK(layers[1]["layer"].is_null());
+  CHECK(layers[1]["flop"] == 7680);
+}
+
 TEST_CASE("a kernel's derivation names samples, metric, weight and ranges") {
-  const Report r = with_rows(job());
+  const Report r = reduce_bytes({job()});
   const Explanation e = explain(r, {FigureKind::kKernel, "gemm"});
   const auto& m = e.part.signatures[0].metrics;
   const auto ffma = std::find_if(m.begin(), m.end(), [](const auto& x) { return x.stat.mean > 0; });
@@ -126,7 +129,7 @@ TEST_CASE("what a sample counted can be multiplied again: whole numbers are in f
   t.tally({{1, 20, 0, 0, 0}});
   t.ledger(20, 20, 0);
   t.end();
-  const Report r = with_rows(t.bytes());
+  const Report r = reduce_bytes({t.bytes()});
   const std::string text = said(r, explain(r, {FigureKind::kKernel, "gemm"}));
   INFO(text);
   for (const char* part : {"2359296.0000", "47,185,920", "94,371,840"})
@@ -142,7 +145,7 @@ TEST_CASE("kernels of one shown name are explained one by one, by their mangled 
   t.tally({{1, 10, 0, 0, 0}, {2, 1000, 0, 0, 0}});
   t.ledger(1010, 1010, 0);
   t.end();
-  const Report r = with_rows(t.bytes());
+  const Report r = reduce_bytes({t.bytes()});
   REQUIRE(r.kernels.size() == 2);
   REQUIRE(r.kernels[0].name == r.kernels[1].name);
   const auto figures = figures_named(r, "a::k(int)");
@@ -157,7 +160,7 @@ TEST_CASE("kernels of one shown name are explained one by one, by their mangled 
 }
 
 TEST_CASE("names: in full, in part, in doubt, and the nearest") {
-  const Report r = with_rows(job());
+  const Report r = reduce_bytes({job()});
   REQUIRE(figures_named(r, "gemm").size() == 1);
   CHECK(figures_named(r, "GEM")[0].name == "gemm");
   // The layer and its only range are the same launches, and so are forward's phase and range.
@@ -183,7 +186,7 @@ TEST_CASE("names that hold a slash: explanations and report agree") {
   t.tally({{1, 1, 0, 0, 1}, {1, 2, 0, 0, 2}, {1, 40, 0, 0, 3}, {1, 100, 0, 0, 4}});
   t.ledger(143, 143, 0);
   t.end();
-  const Report r = with_rows(t.bytes());
+  const Report r = reduce_bytes({t.bytes()});
   REQUIRE(r.ranges.size() == 4);
   std::set<std::string> paths;
   for (const auto& range : r.ranges) {
@@ -208,7 +211,7 @@ TEST_CASE("a slash in a name that no other path is stays as it is") {
   t.tally({{1, 1, 0, 0, 1}});
   t.ledger(1, 1, 0);
   t.end();
-  CHECK(with_rows(t.bytes()).ranges[0].path == "model/dense");
+  CHECK(reduce_bytes({t.bytes()}).ranges[0].path == "model/dense");
 }
 
 TEST_CASE("a layer is what its ranges hold in all phases") {
@@ -221,7 +224,7 @@ TEST_CASE("a layer is what its ranges hold in all phases") {
   t.tally({{1, 10, 0, 0, 3}, {1, 20, 0, 0, 5}, {1, 7, 0, 0, 6}});
   t.ledger(37, 37, 0);
   t.end();
-  const Report r = with_rows(t.bytes());
+  const Report r = reduce_bytes({t.bytes()});
   REQUIRE(figures_named(r, "fc1").size() == 1);
   CHECK(explain(r, {FigureKind::kLayer, "fc1"}).part.total.flop == 30 * 128);
   CHECK(explain(r, {FigureKind::kLayer, "fc10"}).part.total.flop == 7 * 128);
@@ -238,7 +241,7 @@ TEST_CASE("the peaks of a figure: row, clock, source, least time") {
   t.launches({{1, 4'000, 0}, {1, 4'000, 0}});
   t.ledger(2, 2, 0);
   t.end();
-  const Report r = with_rows(t.bytes());
+  const Report r = reduce_bytes({t.bytes()});
   const Explanation e = explain(r, {FigureKind::kKernel, "gemm"});
   REQUIRE(e.part.utilization.devices.size() == 1);
   const auto j = tables_of(r, e)["explained_peaks"];
@@ -373,7 +376,7 @@ TEST_CASE("a precision is its part of every kernel's FLOP, with its own metrics 
   t.launches({{1, 4'000}, {1, 4'000}, {1, 4'000}, {2, 1'000}, {3, 1'000}});
   t.ledger(5, 5, 0);
   t.end();
-  const Report r = with_rows(t.bytes());
+  const Report r = reduce_bytes({t.bytes()});
   REQUIRE(figures_named(r, "fp64").size() == 1);
   CHECK(figures_named(r, "fp64")[0].kind == FigureKind::kPrecision);
   CHECK(figures_named(r, "tensor_fp16").empty());  // nothing ran in it
@@ -418,7 +421,7 @@ TEST_CASE("an estimate of two precisions at once has no interval for one of them
   t.tally({{1, 100, 0, 0, 0}, {2, 100, 0, 0, 0}});
   t.ledger(200, 200, 0);
   t.end();
-  const Report r = with_rows(t.bytes());
+  const Report r = reduce_bytes({t.bytes()});
   const Explanation fp64 = explain(r, {FigureKind::kPrecision, "fp64"});
   CHECK(fp64.mixed_estimates == 100);
   CHECK(tables_of(r, fp64)["explained"][0]["flop_low"].is_null());
@@ -444,7 +447,7 @@ TEST_CASE("the ratio: what makes each side, and the expectation") {
   t.tally({{1, 10, 0, 0, 2}, {1, 30, 0, 0, 3}, {2, 5, 0, 0, 3}, {1, 70, 0, 0, 4}, {2, 3, 0, 0, 5}});
   t.ledger(118, 118, 0);
   t.end();
-  const Report r = with_rows(t.bytes());
+  const Report r = reduce_bytes({t.bytes()});
   REQUIRE(figures_named(r, "ratio").size() == 1);
   const Explanation e = explain(r, figures_named(r, "ratio")[0]);
   const auto j = tables_of(r, e);
@@ -500,7 +503,6 @@ TEST_CASE("utilization: least time at peak over each time, as executed and by fo
   t.overhead(2'000, 100'000);
   t.end();
   ReduceOptions options;
-  options.keep_rows = true;
   options.utilization.formula_flop = 2 * 51.2e6;  // half of what was executed
   const Report r = reduce_bytes({t.bytes()}, std::move(options));
   const Explanation e = explain(r, {FigureKind::kShareOfPeak, "utilization"});

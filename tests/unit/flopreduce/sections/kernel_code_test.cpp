@@ -150,11 +150,8 @@ TEST_CASE("moves whose number depends on data make no estimate") {
 }
 
 TEST_CASE("explain names the instructions that made the figure") {
-  ReduceOptions options;
-  options.keep_rows = true;
   TraceBuilder t = looking();
-  const Report r =
-      reduce_bytes({kernel(t, {{pb::Interned::SASS_HFMA, 3, 0, 7}}, true).bytes()}, options);
+  const Report r = reduce_bytes({kernel(t, {{pb::Interned::SASS_HFMA, 3, 0, 7}}, true).bytes()});
   const auto said = [&](FigureKind kind, const char* name) {
     std::ostringstream out;
     write_text(out, explanation_sections(r, explain(r, {kind, name})), {});
@@ -165,7 +162,7 @@ TEST_CASE("explain names the instructions that made the figure") {
   CHECK(whole.find("At most 3.200 kFLOP are of instructions that only") != std::string::npos);
   CHECK(said(FigureKind::kPrecision, "fp16").find("<= 3,200") != std::string::npos);
   CHECK(said(FigureKind::kPrecision, "fp32").find("<=") == std::string::npos);
-  const auto json = tables_json(explanation_tables(r, explain(r, {FigureKind::kKernel, "k"})));
+  const auto json = json_of(explanation_tables(r, explain(r, {FigureKind::kKernel, "k"})));
   const auto& metrics = json["samples"];
   const auto hfma = std::find_if(metrics.begin(), metrics.end(), [](const auto& m) {
     return m["metric"].template get<std::string>().find("hfma") != std::string::npos;

@@ -213,6 +213,36 @@ TEST_CASE("the first screen has a cause where counters of other kernels were rea
   CHECK(says(all, "unmeasured: their kernels have no sample of the counters 'sass'"));
 }
 
+TEST_CASE("where not all ranks read counters, the line with the cause has the remedy") {
+  for (const bool all : {false, true}) {
+    std::vector<std::string> traces;
+    for (int rank : {0, 1}) {
+      TraceBuilder t;
+      header(
+          t,
+          [&](trace::Header& h) {
+            h.set_rank(rank);
+            h.set_measures(all || rank == 0);
+          },
+          1 + static_cast<uint64_t>(rank));
+      t.device();
+      t.thread(1, "main");
+      t.stream();
+      t.group(1, "sass", sass_metrics());
+      t.kernel(1, rank == 0 ? "first" : "other", 11 + static_cast<uint64_t>(rank));
+      if (rank == 0) t.samples(1, 1, {sass(0, 0, 50)});
+      t.launches({{1, 100}});
+      t.end();
+      traces.push_back(t.bytes());
+    }
+    std::string notes;
+    for (const ShownFigure& figure : screen_figures(reduce_bytes(traces)))
+      notes += figure.note + "\n";
+    CHECK(says(notes, "unmeasured: their kernels have no sample of the counters 'sass'"));
+    CHECK(says(notes, "--measure-ranks all") == !all);
+  }
+}
+
 TEST_CASE("a total is not 0 where launches without a count may have executed FLOP") {
   TraceBuilder t;
   header(t);

@@ -261,18 +261,23 @@ class Agreement(unittest.TestCase):
             for row, record in zip(rows, report[key], strict=True):
                 texts = dict(zip(head, row, strict=True))
                 for column in head:
-                    if column.removesuffix("_mark") not in head or not column.endswith("_mark"):
+                    of = re.sub("_(mark|at_most)$", "", column)
+                    if of == column or of not in head:
                         self.check_cell(texts[column], texts.get(f"{column}_mark", ""), record,
-                                        column, key)
-                        cells += 1
+                                        column, key, texts.get(f"{column}_at_most"))
+                    elif column.endswith("_at_most") and texts[column]:
+                        self.assertTrue(same(texts[column], record[column]), (key, column))
+                    cells += 1
         return cells
 
-    def check_cell(self, text, mark, record, column, key):
+    def check_cell(self, text, mark, record, column, key, most):
+        """`most`: the upper end, where it is a range."""
         where = (key, column, text, mark, record)
         bounds = [end for sign, end in ((">", "_at_least"), ("<=", "_at_most")) if sign in mark]
         for end in ("_at_least", "_at_most"):
             if len(bounds) < 2:
-                self.assertEqual(f"{column}{end}" in record, end in bounds, where)
+                there = end in bounds or (end == "_at_most" and bool(most))
+                self.assertEqual(f"{column}{end}" in record, there, where)
         self.assertEqual(record.get(f"{column}_estimated", False), "~" in mark, where)
         if bounds:
             self.assertIsNone(record[column], where)

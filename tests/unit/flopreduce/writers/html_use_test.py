@@ -143,7 +143,7 @@ class Use(unittest.TestCase):
         until = 0
         for line, left, width in falls:
             self.assertAlmostEqual(left, until, 6)
-            self.assertAlmostEqual(width, 100 * table[line]["ns"] / capacity, 6)
+            self.assertAlmostEqual(width, 100 * known(table[line], "ns") / capacity, 6)
             until += width
         self.assertAlmostEqual(until, 100, 6)
         for width in (800, 1000, 1280):  # notes end where there is no more room

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "passes/summary/condense.h"
@@ -256,6 +257,9 @@ size_t terminal_width(const OutputArguments& output) {
   return columns != nullptr ? std::strtoul(columns, nullptr, 10) : 0;
 }
 
+constexpr const char* kFileHelp = "Write to FILE instead of standard output (-)";
+constexpr const char* kForceHelp = "Overwrite FILE where it exists";
+
 }  // namespace
 
 void OutputArguments::add_to(manual::CommandLine& app, std::vector<std::string> formats) {
@@ -266,11 +270,27 @@ void OutputArguments::add_to(manual::CommandLine& app, std::vector<std::string> 
         ->type_name("KEY[,KEY]")
         ->delimiter(',')
         ->allow_extra_args(false);
-  app.add_option("--format", format, "Form of the output")
+  // Each is seen in its place on the command line.
+  app.add_option_function<std::string>(
+         "--format",
+         [this](const std::string& name) {
+           outputs_.push_back({name, std::nullopt});
+         },
+         "Form of the output; with several, each -o is of the --format before it")
       ->type_name("FORM")
       ->check(manual::one_of(std::move(formats)))
-      ->capture_default_str();
-  add_file_to(app);
+      ->default_str(format)
+      ->trigger_on_parse();
+  app.add_option_function<std::string>(
+         "-o,--output",
+         [this](const std::string& name) {
+           if (outputs_.empty() || outputs_.back().file) outputs_.emplace_back();
+           outputs_.back().file = name;
+         },
+         kFileHelp)
+      ->type_name("FILE")
+      ->trigger_on_parse();
+  app.add_flag("--force", force, kForceHelp);
   app.add_option_function<size_t>(
          "--top", [this](const size_t& n) { given_top = top = n; }, "Lines of long tables")
       ->default_str(std::to_string(top))
@@ -285,17 +305,59 @@ void OutputArguments::add_to(manual::CommandLine& app, std::vector<std::string> 
 void OutputArguments::add_file_to(manual::CommandLine& app) {
   app.add_option_function<std::string>(
          "-o,--output", [this](const std::string& name) { file = name == "-" ? "" : name; },
-         "Write to FILE instead of standard output (-)")
+         kFileHelp)
       ->type_name("FILE");
-  app.add_flag("--force", force, "Overwrite FILE where it exists");
+  app.add_flag("--force", force, kForceHelp);
+}
+
+// Of one output the order does not matter.
+void OutputArguments::pair_outputs() {
+  if (outputs_.size() == 2 && !outputs_[0].format && !outputs_[1].file) {
+    outputs_[0].format = outputs_[1].format;
+    outputs_.pop_back();
+  }
+  const Output* to_standard_output = nullptr;
+  std::set<std::string> files;
+  for (Output& output : outputs_) {
+    if (output.file == "-") output.file = "";
+    const std::string name = output.file.value_or("");
+    if (outputs_.size() > 1 && !output.format)
+      throw Failure("-o " + printable(name) +
+                    ": of which --format? Of several outputs each -o follows its --format");
+    if (name.empty()) {
+      if (to_standard_output != nullptr)
+        throw Failure("--format " + *to_standard_output->format + " and --format " +
+                      *output.format +
+                      " would both go to standard output: name a file with -o behind each");
+      to_standard_output = &output;
+    } else if (!files.insert(std::filesystem::path(name).lexically_normal()).second) {
+      throw Failure("-o " + printable(name) + ": two outputs of one name");
+    }
+  }
+  if (outputs_.empty()) return;
+  format = outputs_[0].format.value_or(format);
+  file = outputs_[0].file.value_or("");
+}
+
+std::vector<OutputArguments> OutputArguments::each() const {
+  if (outputs_.empty()) return {*this};
+  std::vector<OutputArguments> each;
+  for (const Output& output : outputs_) {
+    OutputArguments& one = each.emplace_back(*this);
+    one.format = output.format.value_or(format);
+    one.file = output.file.value_or("");
+  }
+  return each;
 }
 
 void OutputArguments::finish(std::vector<std::string> read) {
   inputs = std::move(read);
-  if (format == "html") refuse_terminal("a page");
-  if (format == "sqlite") refuse_terminal("a database");
-  if (format == "chrome-trace") refuse_terminal("a time line of all launches");
-  refuse_to_overwrite(*this);
+  pair_outputs();
+  for (const OutputArguments& one : each()) {
+    if (const char* kept = form_named(one.format).traits.kept_from_terminals)
+      one.refuse_terminal(kept);
+    refuse_to_overwrite(one);
+  }
 }
 
 void OutputArguments::refuse_terminal(const char* what) const {

@@ -126,11 +126,12 @@ struct TimeRange {
   void parse();  // throws Failure
 };
 
-// Where a command's result goes, and in which form.
+// Where a command's result goes, and in which form. There may be several outputs of one reading;
+// any other option applies to every output whose form takes it.
 struct OutputArguments {
-  std::string file;    // empty: standard output; `-o -` says so too
-  bool force = false;  // overwrite files that exist
-  std::string format = "text";
+  // Of the first output. An empty file: standard output; `-o -` says so too.
+  std::string file, format = "text";
+  bool force = false;                 // overwrite files that exist
   std::vector<std::string> tables;    // for CSV and JSON: keys of the tables to print
   TimeRange time_range;               // for launches on a time line
   std::string weight;                 // for folded stacks: "flop", "time" or "launches"
@@ -145,12 +146,23 @@ struct OutputArguments {
 
   void add_to(manual::CommandLine& app, std::vector<std::string> formats);
   void add_file_to(manual::CommandLine& app);  // -o and --force
-  // After parsing: what is read. Fails where the output is among it, or exists.
+  // After parsing: what is read. Fails where an output is among it, or exists; where it would go
+  // to a terminal and is not for one; and where outputs do not go together.
   void finish(std::vector<std::string> read);
   // Fails where `what` ("a page") would go to a terminal.
   void refuse_terminal(const char* what) const;
+  // Each output by itself, in their order.
+  std::vector<OutputArguments> each() const;
   // Lines fit the terminal, or $COLUMNS; where there is neither, tables have all their columns.
   TextOptions text_options() const;
+
+ private:
+  struct Output {
+    std::optional<std::string> format, file;
+  };
+  void pair_outputs();
+
+  std::vector<Output> outputs_;  // as they are given: an -o belongs to the --format before it
 };
 
 // Calls write() with the output that the arguments name. The exit code; errors were said.

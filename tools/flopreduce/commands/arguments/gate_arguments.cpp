@@ -51,8 +51,8 @@ std::vector<GateResult> GateArguments::results(std::span<const Table> tables) co
 
 void GateArguments::check_names(std::span<const Table> tables) const {
   for (const Gate& gate : gates_)
-    for (const FigurePath& figure : gate.figures())
-      if (const auto why = wrong_name(tables, figure))
+    for (const Gate::Sides& sides : gate.comparisons())
+      if (const auto why = wrong_name(tables, sides))
         throw Failure("--fail-if '" + printable(cut(gate.text(), 500)) + "': " + *why);
 }
 

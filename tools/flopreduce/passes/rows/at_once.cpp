@@ -9,7 +9,7 @@ namespace flopinj::reduce {
 namespace {
 
 // Of a launch, what has run by then.
-uint64_t launches_until(const AtOnceLaunch& launch, uint64_t to) {
+uint64_t launches_until(const LaunchInTime& launch, uint64_t to) {
   const uint64_t ran = to - launch.begin_ns;
   if (ran == launch.length_ns) return AtOnce::kLaunch;
   if (ran < AtOnce::kLaunch) return (ran << 32) / launch.length_ns;
@@ -52,26 +52,8 @@ size_t AtOnce::Hash::operator()(const Key& key) const {
 void AtOnce::launch(const Launch& launch) {
   if (launch.row == Launch::kCopy)
     return add_copy(launch.begin_ns, launch.begin_ns + launch.length_ns);
-  if (!next(launch)) add_saturating(row(launch.row).launches, kLaunch);
-}
-
-bool AtOnce::alone(const Launch& launch) {
-  Row& of = row(launch.row);
-  add_saturating(of.ns, launch.length_ns);
-  add_saturating(of.launches, kLaunch);
-  return true;
-}
-
-void AtOnce::gap(uint64_t ns, LostLine line, const Launch& next, bool beside) {
-  static constexpr auto kPlaces = [] {
-    std::array<size_t, kLostLines> places{};
-    for (size_t i = 0; i < kGapLines.size(); ++i) places[place_of(kGapLines[i])] = i;
-    return places;
-  }();
-  const size_t at = kPlaces[place_of(line)];
-  Row& of = row(next.row);
-  add_saturating(of.gap_ns[at], ns);
-  if (beside) add_saturating(of.beside_ns[at], ns);
+  touch(launch.row);
+  if (!next(launch)) add_saturating(spread(launch.row).launches, kLaunch);
 }
 
 AtOnce::Set* AtOnce::set_of_running() {
@@ -83,13 +65,23 @@ AtOnce::Set* AtOnce::set_of_running() {
     while (at != order_.begin() && row_of(*(at - 1)) > row_of(i)) --at;
     order_.insert(at, i);
   }
+  Pair* pair = nullptr;
+  if (order_.size() == 2) {
+    const uint64_t rows = uint64_t{row_of(order_[0])} << 32 | row_of(order_[1]);
+    pair = &pairs_[(rows * 0x9E3779B97F4A7C15ULL) >> 56];
+    if (std::exchange(pair->rows, rows) == rows) return pair->set;
+    pair->set = nullptr;
+  }
   key_.clear();
   for (const uint32_t i : order_) key_.push_back(row_of(i));
-  if (const auto found = sets_.find(key_); found != sets_.end()) return &found->second;
-  if (sets_.size() >= kMostSets) return nullptr;
-  Set& set = sets_[key_];
-  set.launches.resize(key_.size());
-  return &set;
+  auto found = sets_.find(key_);
+  if (found == sets_.end() && sets_.size() < kMostSets) {
+    found = sets_.try_emplace(key_).first;
+    found->second.launches.resize(key_.size());
+  }
+  Set* const set = found == sets_.end() ? nullptr : &found->second;
+  if (pair != nullptr) pair->set = set;
+  return set;
 }
 
 void AtOnce::stretch(uint64_t to) {
@@ -99,7 +91,7 @@ void AtOnce::stretch(uint64_t to) {
   for (size_t i = 0; i < order_.size(); ++i) {
     Running& one = running()[order_[i]];
     const uint64_t until = launches_until(one.launch, to);
-    add_saturating(set->launches[i], until - std::exchange(one.counted, until));
+    add_saturating(set->launches[i], until - std::exchange(one.done, until));
   }
 }
 
@@ -109,8 +101,8 @@ void AtOnce::as_if_alone(uint64_t to) {
   uint64_t number = 0;
   for (Running& one : running()) {
     const uint64_t until = launches_until(one.launch, to);
-    Row& of = row(one.launch.row);
-    add_saturating(of.launches, until - std::exchange(one.counted, until));
+    Spread& of = spread(one.launch.row);
+    add_saturating(of.launches, until - std::exchange(one.done, until));
     add_saturating(of.ns, ns / kernels + (number++ < ns % kernels ? 1 : 0));
   }
 }
@@ -150,16 +142,24 @@ std::optional<trace::AtOnce> AtOnce::take(uint32_t device, std::span<const uint3
   if (!any()) return std::nullopt;
   run_until(UINT64_MAX);
   end_copies();
-  std::vector<Row> numbered(all_rows);
-  for (uint32_t i = 0; i < rows_.size(); ++i) {
-    const Row& from = rows_[i];
-    if (!from.any) continue;
-    Row& to = numbered[rows[i]];
+  struct Sums {
+    uint64_t ns = 0, launches = 0;
+    std::array<uint64_t, kGapLines.size()> gap_ns{}, beside_ns{};
+  };
+  std::vector<Sums> numbered(all_rows);
+  for (const uint32_t row : touched_rows()) {
+    const RowTimes& from = this->rows()[row].times;
+    Sums& to = numbered[rows[row]];
     add_saturating(to.ns, from.ns);
-    add_saturating(to.launches, from.launches);
-    for (size_t line = 0; line < kGapLines.size(); ++line) {
-      add_saturating(to.gap_ns[line], from.gap_ns[line]);
-      add_saturating(to.beside_ns[line], from.beside_ns[line]);
+    add_saturating(to.launches, from.launches < kLaunch ? from.launches * kLaunch : UINT64_MAX);
+    if (row < spread_.size()) {
+      add_saturating(to.ns, spread_[row].ns);
+      add_saturating(to.launches, spread_[row].launches);
+    }
+    for (size_t i = 0; i < kGapLines.size(); ++i) {
+      const LostLine line = kGapLines[i];
+      add_saturating(to.gap_ns[i], from.gap_ns[RowTimes::place_of_gap(line)]);
+      if (is_beside(line)) add_saturating(to.beside_ns[i], from.beside_ns[place_beside(line)]);
     }
   }
   trace::AtOnce message;
@@ -173,7 +173,7 @@ std::optional<trace::AtOnce> AtOnce::take(uint32_t device, std::span<const uint3
   const auto sets = numbered_sets(rows);
   auto set = sets.begin();
   for (uint32_t number = 0; number < all_rows; ++number) {
-    const Row& of = numbered[number];
+    const Sums& of = numbered[number];
     if (of.launches > 0) {
       message.add_set(1);
       message.add_set(of.ns);

@@ -20,19 +20,8 @@ inline constexpr std::array kGapLines{LostLine::kIdleHostLate,     LostLine::kId
                                       LostLine::kIdleBetweenSteps, LostLine::kIdleLongGaps,
                                       LostLine::kIdleShortGaps,    LostLine::kIdleCopies};
 
-// In 32 bytes: many are kept until they are in order.
-struct AtOnceLaunch {
-  static constexpr uint32_t kCopy = UINT32_MAX;  // as its row: no launch, memory was copied
-  uint64_t begin_ns, length_ns;
-  uint32_t row, step;
-  uint32_t called_before;
-  uint32_t pause : 31, windowed : 1;
-};
-static_assert(sizeof(AtOnceLaunch) == 32);
-
-class AtOnce : public Timeline<AtOnce, AtOnceLaunch> {
+class AtOnce : public Timeline<AtOnce> {
  public:
-  using Launch = AtOnceLaunch;
   static constexpr uint64_t kLaunch = uint64_t{1} << 32;  // parts of a launch are counted in it
   // Of several rows: kernels of more, or in more sets, are counted as if each had run alone.
   static constexpr size_t kMostSets = 4096, kMostRows = 16;
@@ -45,7 +34,7 @@ class AtOnce : public Timeline<AtOnce, AtOnceLaunch> {
                                     uint32_t all_rows);
 
  private:
-  friend class Timeline<AtOnce, AtOnceLaunch>;
+  friend class Timeline<AtOnce>;
   using Key = std::vector<uint32_t>;  // rows in order
   struct Hash {
     size_t operator()(const Key& key) const;
@@ -54,27 +43,35 @@ class AtOnce : public Timeline<AtOnce, AtOnceLaunch> {
     uint64_t ns = 0;
     std::vector<uint64_t> launches;  // in kLaunch, by row
   };
-  struct Row {
-    bool any = false;
-    uint64_t ns = 0, launches = 0;  // alone
-    std::array<uint64_t, kGapLines.size()> gap_ns{}, beside_ns{};
+  using Done = uint64_t;  // of a launch's kLaunch
+  // Of launches that are counted as if each had run alone: past kMostSets or kMostRows, and those
+  // that take no time.
+  struct Spread {
+    uint64_t ns = 0, launches = 0;  // the latter in kLaunch
   };
-  Row& row(uint32_t of) {
-    if (rows_.size() <= of) rows_.resize(of + 1);
-    rows_[of].any = true;
-    return rows_[of];
+  Spread& spread(uint32_t row) {
+    touch(row);
+    if (spread_.size() <= row) spread_.resize(row + size_t{1});
+    return spread_[row];
   }
-  bool alone(const Launch& launch);
   void stretch(uint64_t to);
-  void gap(uint64_t ns, LostLine line, const Launch& next, bool beside);
   void enter_step(uint32_t) {}
   bool counts() const { return true; }
+  bool within(uint64_t) const { return true; }
+  bool is_idle_beside(const Launch&) const { return false; }
+  void ran_beside(const Launch&, uint64_t, uint64_t) {}
   Set* set_of_running();
   std::vector<std::pair<Key, Set>> numbered_sets(std::span<const uint32_t> rows);
   void as_if_alone(uint64_t to);
 
-  std::vector<Row> rows_;
+  std::vector<Spread> spread_;  // by row
   std::unordered_map<Key, Set, Hash> sets_;
+  // The last sets of two rows, by these: kernels of two streams meet again and again.
+  struct Pair {
+    uint64_t rows = UINT64_MAX;
+    Set* set = nullptr;
+  };
+  std::array<Pair, 256> pairs_{};
   uint64_t spread_ns_ = 0;
   Key key_;                      // of the stretch at hand, and the places of its launches
   std::vector<uint32_t> order_;  // in running()

@@ -18,6 +18,9 @@ bool begins_before(const BusyInterval& a, const BusyInterval& b) { return a.begi
 
 uint32_t BatchCounter::lane_of(const LaunchBatchReader& batch,
                                const LaunchBatchReader::Stretch& alike, NumberTells tells) {
+  const StepNames* const names = shared_.step_names();
+  if (names != nullptr && names->without(rows_of_.trace(), alike.step))
+    tells = NumberTells::kNameless;
   LaunchLane lane{batch.thread(), batch.stream(), tells};
   if (shared_.rows_by() == RowsBy::kSummary) {
     lane.windowed = alike.windowed;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "passes/rows/row_table.h"
@@ -53,6 +54,33 @@ class LaunchConsumer {
   virtual void packet(uint32_t /*trace*/, const Packet&) {}
   // False once no more launches are asked for.
   virtual bool goes_on() const { return true; }
+};
+
+// Several that are shown the same launches; null: none.
+class Consumers final : public LaunchConsumer {
+ public:
+  Consumers(std::initializer_list<LaunchConsumer*> each) {
+    for (LaunchConsumer* one : each)
+      if (one != nullptr) each_.push_back(one);
+  }
+  void launches(const RowTable& rows, const LaunchPiece& piece) override {
+    for (LaunchConsumer* one : each_) one->launches(rows, piece);
+  }
+  void batch(uint32_t trace, const LaunchBatchReader& batch) override {
+    for (LaunchConsumer* one : each_) one->batch(trace, batch);
+  }
+  void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override {
+    for (LaunchConsumer* one : each_) one->tally(rows, row, tally);
+  }
+  void end(const RowTable& rows) override {
+    for (LaunchConsumer* one : each_) one->end(rows);
+  }
+  void packet(uint32_t trace, const Packet& packet) override {
+    for (LaunchConsumer* one : each_) one->packet(trace, packet);
+  }
+
+ private:
+  std::vector<LaunchConsumer*> each_;  // must outlive this
 };
 
 }  // namespace flopinj::reduce

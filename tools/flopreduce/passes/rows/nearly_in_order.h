@@ -4,38 +4,46 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "passes/rows/timeline.h"
 
 namespace flopinj::reduce {
 
-template <typename Launch>
 class NearlyInOrder {
  public:
+  // Keeps at least `kept` of the newest launches, up to four times as many.
   explicit NearlyInOrder(size_t kept) : kept_(kept) {}
-  // Calls visit(launch, late) for launches that are no longer kept: all that are not late are in
-  // order, and a late one begins before one of them.
-  template <typename Visit>
-  void add(const Launch& launch, Visit&& visit) {
-    if (newest_.size() == 2 * kept_) fold(kept_, visit);
+  // Hands launches that are no longer kept to to.late(launch) where one that began later was handed
+  // on before, and all others to to.launches(span), in order.
+  template <typename To>
+  void add(const LaunchInTime& launch, To& to) {
+    if (newest_.size() == 4 * kept_) fold(3 * kept_, to);
     newest_.push_back(launch);
   }
-  template <typename Visit>
-  void end(Visit&& visit) {
-    fold(newest_.size(), visit);
+  template <typename To>
+  void end(To& to) {
+    fold(newest_.size(), to);
     newest_ = {};
     beside_ = {};
   }
 
  private:
-  static bool begins_before(const Launch& a, const Launch& b) { return a.begin_ns < b.begin_ns; }
+  static bool begins_before(const LaunchInTime& a, const LaunchInTime& b) {
+    return a.begin_ns < b.begin_ns;
+  }
 
-  template <typename Visit>
-  void fold(size_t count, Visit&& visit) {
+  template <typename To>
+  void fold(size_t count, To& to) {
+    if (count == 0) return;
     sort_batches();
-    for (size_t i = 0; i < count; ++i) {
-      const bool late = newest_[i].begin_ns < last_begin_ns_;
-      if (!late) last_begin_ns_ = newest_[i].begin_ns;
-      visit(static_cast<const Launch&>(newest_[i]), late);
+    const std::span<const LaunchInTime> oldest(newest_.data(), count);
+    size_t late = 0;
+    for (; late < count && oldest[late].begin_ns < last_begin_ns_; ++late) to.late(oldest[late]);
+    if (late < count) {
+      last_begin_ns_ = oldest.back().begin_ns;
+      to.launches(oldest.subspan(late));
     }
     newest_.erase(newest_.begin(), newest_.begin() + static_cast<std::ptrdiff_t>(count));
   }
@@ -68,8 +76,8 @@ class NearlyInOrder {
   }
 
   size_t kept_;
-  std::vector<Launch> newest_, beside_;  // the latter while batches are merged
-  uint64_t last_begin_ns_ = 0;           // of launches that are no longer kept
+  std::vector<LaunchInTime> newest_, beside_;  // the latter while batches are merged
+  uint64_t last_begin_ns_ = 0;                 // of launches that are no longer kept
 };
 
 }  // namespace flopinj::reduce

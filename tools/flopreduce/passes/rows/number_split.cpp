@@ -38,14 +38,18 @@ struct Before {
   ForwardNumbers::Pass pass;
 };
 
-// Of launches without numbers behind one numbered launch and before another. `weights`: some have.
-NumberTells between(const Before& before, const Before& after, bool weights) {
+// Of launches without numbers behind one numbered launch and before another. `most`: what any of
+// them multiplies.
+NumberTells between(const Before& before, const Before& after, Multiplies most) {
+  const bool same = before.tells == NumberTells::kBetween && before.pass.first == after.pass.first;
+  const bool begins = after.tells != NumberTells::kNothing && after.number == after.pass.first;
+  // What its weights are made of (spectral norm). Another model has weights itself.
+  if (begins && !same && most == Multiplies::kProducts) return NumberTells::kUnclear;
   if (after.tells != NumberTells::kBetween) return NumberTells::kNothing;
   if (before.number == 0)
     return after.number > after.pass.first ? NumberTells::kUnclear : NumberTells::kNothing;
-  const bool same = before.tells == NumberTells::kBetween && before.pass.first == after.pass.first;
   if (!same) return NumberTells::kNothing;
-  return weights ? NumberTells::kUnclear : NumberTells::kBetween;
+  return most == Multiplies::kWeights ? NumberTells::kUnclear : NumberTells::kBetween;
 }
 
 NumberTells behind(const Before& before) {
@@ -71,10 +75,63 @@ bool NumberSplit::may_run_forward(const ForwardNumbers::Passes& passes, uint32_t
   return path == kNoIndex || entry->second.contains(source_->operators.rule_around(path));
 }
 
-bool NumberSplit::has_weights(uint32_t path) {
-  if (path == kNoIndex) return false;
-  const auto [known, fresh] = weights_.try_emplace(path, false);
-  if (fresh) known->second = source_->operators.has_weights(path);
+// As OperatorMap::program_function_of().
+uint32_t NumberSplit::function_of(uint32_t path) {
+  if (path == kNoIndex) return 0;
+  const auto [known, fresh] = functions_.try_emplace(path, 0);
+  if (fresh) known->second = source_->operators.program_function_of(path);
+  return known->second;
+}
+
+// Whether the number is that of a node which is not the function's own.
+bool NumberSplit::may_lack_node(uint32_t trace, uint32_t path, uint64_t number) {
+  const uint32_t function = function_of(path);
+  return function != 0 && source_->numbers.program_nodes.lacks(trace, function, number);
+}
+
+bool NumberSplit::any_functions() {
+  if (any_functions_) return *any_functions_;
+  bool any = false;
+  for (uint32_t path = PathTable::kLost + 1; path < source_->tables.paths.size() && !any; ++path)
+    any = source_->operators.program_function_of(path) != 0;
+  any_functions_ = any;
+  return any;
+}
+
+// Of each call of a batch: whether it tells by its number that gradients are on. Functions of a
+// program's own show one whatever is on: where what runs directly before and behind them has none,
+// and no node is known to be theirs, gradients are off.
+void NumberSplit::find_numbered(uint32_t trace, std::span<const LaunchCall> calls) {
+  const bool any = any_functions();
+  numbered_.assign(calls.size(), false);
+  bool before = true;  // whether the last one outside of functions has a number
+  size_t first = 0;    // of the calls in functions behind it
+  const auto settle = [&](size_t end, bool off) {
+    for (; first < end; ++first) {
+      const LaunchCall& call = calls[first];
+      const uint32_t function = function_of(path_of(*source_, trace, call.path));
+      numbered_[first] = !off || source_->numbers.program_nodes.has(trace, function, call.sequence);
+    }
+  };
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const bool has_number = calls[i].sequence != 0 && !calls[i].graph;
+    if (any && has_number && function_of(path_of(*source_, trace, calls[i].path)) != 0) continue;
+    settle(i, !before && !has_number);
+    numbered_[i] = before = has_number;
+    first = i + 1;
+  }
+  settle(calls.size(), false);
+}
+
+// Products count where no range decides for their phase, weights in any.
+Multiplies NumberSplit::multiplies(uint32_t path) {
+  if (path == kNoIndex) return Multiplies::kNothing;
+  const auto [known, fresh] = multiplies_.try_emplace(path);
+  if (fresh) {
+    known->second = source_->operators.multiplies(path);
+    if (known->second == Multiplies::kProducts && source_->operators.rule_around(path) != kNoIndex)
+      known->second = Multiplies::kNothing;
+  }
   return known->second;
 }
 
@@ -94,6 +151,8 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
     at.tells = reader.tells(
         number, [&](const ForwardNumbers::Pass& pass) { return is_of(*source_, pass, path); });
     at.pass = reader.pass();
+    if (at.tells == NumberTells::kBetween && may_lack_node(trace, path, number))
+      at.tells = NumberTells::kUnclear;
     if (at.tells == NumberTells::kUnclear && !open) at.tells = NumberTells::kNothing;
     return at;
   };
@@ -102,43 +161,48 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
     if (launch.number == 0) return Before{};
     return numbered(launch.number, launch.path, may_run_forward(*passes, launch.path));
   };
-  const auto may_have_weights = [&](const BatchEdges::Gap& gap) {
+  const auto most_of = [&](const BatchEdges::Gap& gap) {
     may_run_forward(*passes, kNoIndex);
-    return std::ranges::any_of(gap.rules_of_weights,
-                               [&](uint32_t rule) { return around_.at(passes).contains(rule); });
+    const bool weights = std::ranges::any_of(
+        gap.rules_of_weights, [&](uint32_t rule) { return around_.at(passes).contains(rule); });
+    if (weights) return Multiplies::kWeights;
+    return gap.products ? Multiplies::kProducts : Multiplies::kNothing;
   };
   const BatchEdges::Ends ends = source_->numbers.edges().of(trace, batch.packet());
   Before before = ends.first != nullptr ? beyond(ends.first->before) : Before{};
   size_t end = 0;
   size_t waiting = SIZE_MAX;  // the first of the last cuts, which have no number
-  // Among the operands of these.
-  bool weights = ends.first != nullptr && may_have_weights(*ends.first);
+  Multiplies most =
+      ends.first != nullptr ? most_of(*ends.first) : Multiplies::kNothing;  // of these
   const auto settle = [&](NumberTells tells) {
     for (; waiting < cuts_.size(); ++waiting)
       if (!cuts_[waiting].settled && tells != NumberTells::kNothing) cuts_[waiting].tells = tells;
     waiting = SIZE_MAX;
-    weights = false;
+    most = Multiplies::kNothing;
   };
   const PatternTable& patterns = source_->tables.traces[trace].patterns;
-  for (const LaunchCall& call : batch.calls(patterns, calls_)) {
+  const std::span<const LaunchCall> calls = batch.calls(patterns, calls_);
+  find_numbered(trace, calls);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const LaunchCall& call = calls[i];
     end += call.launches;
     const uint32_t path = path_of(*source_, trace, call.path);
     const bool open = !call.graph && may_run_forward(*passes, path);
-    if (call.graph || call.sequence == 0) {
+    if (!numbered_[i]) {
       // A layer in a step that ran a forward pass, by a name that no optimizer's update has.
       const bool layer = open && path != kNoIndex && source_->operators.name_decides(path);
       add({end, layer ? NumberTells::kUnclear : NumberTells::kNothing, !open});
       if (open && waiting == SIZE_MAX) waiting = cuts_.size() - 1;
-      weights = weights || (open && has_weights(path));
+      if (open) most = std::max(most, multiplies(path));
       continue;
     }
     const Before now = numbered(call.sequence, path, open);
-    settle(between(before, now, weights));
+    settle(between(before, now, most));
     before = now;
     add({end, now.tells, true});
   }
   if (ends.last != nullptr && ends.last->after.number != 0)
-    settle(between(before, beyond(ends.last->after), weights || may_have_weights(*ends.last)));
+    settle(between(before, beyond(ends.last->after), std::max(most, most_of(*ends.last))));
   else
     settle(behind(before));
   if (cuts_.empty()) cuts_.push_back({});

@@ -5,7 +5,8 @@
 // are. Where weights are among their operands they may be a model of their own, such as a teacher,
 // and are unclear. What is before the first numbered launch of a recording, or behind the last,
 // inside of a pass, is too, and so are layers without numbers in an optimizer's step that runs
-// forward passes.
+// forward passes. Products of no weights before a pass may make its weights (spectral norm), and
+// are unclear with what runs beside them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -44,13 +45,20 @@ class NumberSplit {
  private:
   void add(const Cut& cut);
   bool may_run_forward(const ForwardNumbers::Passes& passes, uint32_t path);
-  bool has_weights(uint32_t path);
+  Multiplies multiplies(uint32_t path);
+  bool may_lack_node(uint32_t trace, uint32_t path, uint64_t number);
+  uint32_t function_of(uint32_t path);
+  bool any_functions();
+  void find_numbered(uint32_t trace, std::span<const LaunchCall> calls);
 
   const NumberSource* source_;
-  std::unordered_map<uint32_t, bool> weights_;  // by path
+  std::unordered_map<uint32_t, Multiplies> multiplies_;  // by path
+  std::unordered_map<uint32_t, uint32_t> functions_;     // by path: program_function_of()
+  std::optional<bool> any_functions_;
   // Rules of ranges around the passes of a thread.
   std::unordered_map<const ForwardNumbers::Passes*, std::set<uint32_t>> around_;
   std::vector<LaunchCall> calls_;
+  std::vector<bool> numbered_;  // of find_numbered()
   std::vector<Cut> cuts_;
 };
 

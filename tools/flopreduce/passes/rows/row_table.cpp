@@ -18,10 +18,10 @@ uint64_t flop_per_launch(const SignatureFlop& flop) {
 
 }  // namespace
 
-SharedTables::SharedTables(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases,
-                           int fma, RowsBy rows_by)
-    : tables_(tables), phases_(phases), rows_by_(rows_by) {
-  if (rows_by == RowsBy::kSummary) return;
+SharedTables::SharedTables(const TraceTables& tables, PhaseMap& phases, RowsBy rows_by)
+    : tables_(tables), phases_(phases), rows_by_(rows_by) {}
+
+void SharedTables::keep_flop_over_time(const PhaseRules& rules, int fma) {
   for (const auto& rule : rules.rules()) {
     const auto known = std::find(phase_names_.begin(), phase_names_.end(), rule.phase);
     phase_of_rule_.push_back(static_cast<uint32_t>(known - phase_names_.begin()));
@@ -90,8 +90,8 @@ void RowTable::use_trace(uint32_t trace) {
 uint32_t RowTable::lane(LaunchLane of) {
   constexpr size_t kMostIds = 1U << 16;  // hostile ones: looked up again each time
   const uint64_t ids = static_cast<uint64_t>(of.thread) << 32 | of.stream;
-  auto& lane_of_ids = lane_of_ids_[static_cast<size_t>(of.tells) | (of.windowed ? 4U : 0U) |
-                                   (of.in_step ? 8U : 0U)];
+  auto& lane_of_ids = lane_of_ids_[static_cast<size_t>(of.tells) | (of.windowed ? 8U : 0U) |
+                                   (of.in_step ? 16U : 0U)];
   if (const auto found = lane_of_ids.find(ids); found != lane_of_ids.end()) return found->second;
   const TraceState& trace = shared_.tables().traces[trace_];
   const uint32_t unknown_device = trace.unknown_device();
@@ -104,9 +104,9 @@ uint32_t RowTable::lane(LaunchLane of) {
   lane.green = trace.green_streams.contains(of.stream);
   auto index = static_cast<uint32_t>(lanes_.size());
   if (shared_.rows_by() == RowsBy::kReport) {
-    static_assert(NamePool::kMaxNames <= 1U << 28 && kNumberTells <= 4);
+    static_assert(NamePool::kMaxNames <= 1U << 27 && kNumberTells <= 8);
     const uint64_t what = static_cast<uint64_t>(lane.device) << 32 |
-                          static_cast<uint64_t>(lane.thread_name) << 4 | (lane.green ? 8 : 0) |
+                          static_cast<uint64_t>(lane.thread_name) << 5 | (lane.green ? 16 : 0) |
                           static_cast<uint64_t>(of.tells) << 1 | (lane.lost ? 1 : 0);
     index = lane_of_what_.try_emplace(what, index).first->second;
     if (lane_of_ids.size() < kMostIds) lane_of_ids.emplace(ids, index);

@@ -11,6 +11,7 @@
 
 #include "passes/rows/busy_interval.h"
 #include "passes/rows/number_split.h"
+#include "phases/operator_calls.h"
 #include "phases/phases.h"
 #include "reader/launch_batch.h"
 #include "tables/totals.h"
@@ -30,10 +31,15 @@ enum class RowsBy : uint8_t {
 class SharedTables {
  public:
   // The tables must be joined, and must outlive this.
-  SharedTables(const TraceTables& tables, const PhaseRules& rules, PhaseMap& phases, int fma,
-               RowsBy rows_by = RowsBy::kReport);
+  SharedTables(const TraceTables& tables, PhaseMap& phases, RowsBy rows_by = RowsBy::kReport);
+  // Of each device and phase, which takes memory for each of a job's ranks: without this there is
+  // none.
+  void keep_flop_over_time(const PhaseRules& rules, int fma);
   // Without a source, sequence numbers are not used. It must outlive this.
   void use_numbers(const NumberSource& source) { numbers_ = &source; }
+  // Likewise of steps without names.
+  void use_step_names(const StepNames& names) { step_names_ = names.any() ? &names : nullptr; }
+  const StepNames* step_names() const { return step_names_; }
   const TraceTables& tables() const { return tables_; }
   RowsBy rows_by() const { return rows_by_; }
   const NumberSource* numbers() const { return numbers_; }
@@ -42,7 +48,9 @@ class SharedTables {
   uint32_t rule_of_kernel(uint32_t rule, uint32_t signature) const {
     return phases_.rule_of_kernel(rule, signature);
   }
-  uint32_t phase_of(uint32_t rule) const { return phase_of_rule_[rule]; }
+  uint32_t phase_of(uint32_t rule) const {
+    return phase_of_rule_.empty() ? 0 : phase_of_rule_[rule];
+  }
   // FLOP of one launch, as far as samples have them; 0 where they do not.
   uint64_t flop_of(uint32_t signature, uint32_t chip) const;
 
@@ -51,6 +59,7 @@ class SharedTables {
   PhaseMap& phases_;
   const RowsBy rows_by_;
   const NumberSource* numbers_ = nullptr;
+  const StepNames* step_names_ = nullptr;
   std::mutex phases_lock_;
   std::vector<std::string> phase_names_;
   std::vector<uint32_t> phase_of_rule_;
@@ -198,7 +207,7 @@ class RowTable {
   std::vector<Lane> lanes_;
   // By (thread id, stream id), for each other kind of LaunchLane; and, by kReport, by (device,
   // thread name, green, what numbers tell, lost).
-  std::array<std::unordered_map<uint64_t, uint32_t>, 4 * kNumberTells> lane_of_ids_;
+  std::array<std::unordered_map<uint64_t, uint32_t>, 32> lane_of_ids_;
   std::unordered_map<uint64_t, uint32_t> lane_of_what_;
   std::unordered_map<uint64_t, RowBlock> patterns_;  // by lane and number of the block
   RowBlock* recent_ = nullptr;                       // the last one used

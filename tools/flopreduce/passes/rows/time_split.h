@@ -30,21 +30,8 @@ struct LaunchWorth {
   uint64_t blocks_fs = 0;                     // by its blocks too: memory_fs or more
 };
 
-struct SplitLaunch {
-  uint64_t begin_ns = 0, length_ns = 0;
-  const LaunchWorth* worth = nullptr;
-  LostTime* place = nullptr;  // what its phase and range got; both must outlive the split
-  uint32_t step = 0;
-  bool windowed = false;       // made while counters were read
-  bool slowed = false;         // no kernel: KernelClass::kSlowed
-  bool copy = false;           // nor this: it has a time and nothing else
-  uint32_t called_before = 0;  // when the program called for it: LaunchBatch.called_before
-  uint32_t pause = 0;          // Timeline::add_pause()
-};
-
-class TimeSplit : public Timeline<TimeSplit, SplitLaunch> {
+class TimeSplit : public Timeline<TimeSplit> {
  public:
-  using Launch = SplitLaunch;
   // Steps that are kept apart: where there are more, neighbours share a place.
   static constexpr size_t kMostSteps = 512;
 
@@ -59,31 +46,28 @@ class TimeSplit : public Timeline<TimeSplit, SplitLaunch> {
     before_ = true;
   }
   bool within(uint64_t ns) const { return from_ns_ <= ns && ns < to_ns_; }
+  // The number of a new row, for launches that are worth so much each: `place` is what their phase
+  // and range got, and must outlive the split. There are none after finish().
+  uint32_t add_row(const LaunchWorth& worth, LostTime& place);
   // In the order of their beginnings.
   void launch(const Launch& launch);
-  void copy(uint64_t begin_ns, uint64_t length_ns) {
-    add_copy(std::max(begin_ns, from_ns_), std::min(begin_ns + length_ns, to_ns_));
-  }
   // `count` launches that took so long together, and nothing says when: as if each had run alone.
   // Their time is in no idle line, but what was found idle holds it.
-  void unplaced(const LaunchWorth& worth, LostTime& place, uint64_t count, uint64_t ns);
+  void unplaced(uint32_t row, uint64_t count, uint64_t ns);
   // What takes no part in any order.
-  void slowed_unplaced(LostTime& place, uint64_t ns);
+  void slowed_unplaced(uint32_t row, uint64_t ns);
   // Instead of launches, what a summary has of them: from the first one's beginning to the last
   // one's end, and of stretches of one kind, wherever they are, the sum.
   void summed(uint64_t ns, uint64_t edge_copies_ns) { span(0, ns, edge_copies_ns); }
   // A part of a launch, or of several, counted in kLaunch.
   static constexpr uint64_t kLaunch = uint64_t{1} << 32;
   struct Part {
-    const LaunchWorth* worth = nullptr;
-    LostTime* place = nullptr;
+    uint32_t row = 0;
     uint64_t from = 0, to = 0;  // parts that follow each other add up to the whole
-    uint64_t whole = kLaunch;
     bool slowed = false;
-    KernelClass of() const { return slowed ? KernelClass::kSlowed : worth->of; }
   };
   void summed_stretch(u128 fs, std::span<const Part> parts);
-  void summed_gap(LostTime& place, LostLine line, uint64_t ns, uint64_t beside_ns);
+  void summed_gap(uint32_t row, LostLine line, uint64_t ns, uint64_t beside_ns);
   // After the last launch.
   void finish();
 
@@ -102,27 +86,69 @@ class TimeSplit : public Timeline<TimeSplit, SplitLaunch> {
   std::vector<Step> steps() const;
 
  private:
-  friend class Timeline<TimeSplit, SplitLaunch>;
+  friend class Timeline<TimeSplit>;
   // What a stretch of an instant's class has beside its work.
   struct Rest {
     LostLine memory, blocks, below;
     bool roofs;
   };
   static const Rest& rest_of(KernelClass of);
-  bool alone(const Launch& launch);
+  // What a row's launches came to since the last value_rows(), beside those that are only counted.
+  struct Sums {
+    u128 work = 0, padding = 0;  // the latter of the former
+    std::array<u128, 3> rest{};  // as Rest
+    u128 slowed = 0;
+  };
+  struct Worth {
+    LaunchWorth each;
+    LostTime* place = nullptr;
+    Sums sums;
+  };
+  // Of one launch, what was done by now.
+  template <typename Fs>
+  struct Amounts {
+    Fs work = 0, padding = 0, memory = 0, blocks = 0;
+    template <typename Less>
+    Amounts operator-(const Amounts<Less>& o) const {
+      return {work - o.work, padding - o.padding, memory - o.memory, blocks - o.blocks};
+    }
+  };
+  using Done = Amounts<uint64_t>;
+  // What kernels do in the stretch at hand.
+  template <typename Fs>
+  struct Doing {
+    Worth* row;
+    KernelClass of;  // kSlowed: no kernel
+    Amounts<Fs> amount;
+  };
+  template <typename Fs>
+  using AllDoing = std::vector<Doing<Fs>>;
+  template <typename Fs>
+  static Amounts<Fs> done_of(const LaunchWorth& worth, uint64_t ran, uint64_t length);
   void stretch(uint64_t to);
-  void gap(uint64_t ns, LostLine line, const Launch& next, bool beside);
+  template <typename Fs>
+  void stretch(Fs fs, uint64_t to, AllDoing<Fs>& doing);
+  template <typename Fs>
+  void split(Fs fs, const AllDoing<Fs>& doing);
+  template <typename Fs>
+  void lose(KernelClass of, Fs fs, Fs work, Fs memory, Fs blocks, size_t kernels,
+            const AllDoing<Fs>& doing);
+  u128 add_work(uint32_t row, uint64_t launches);
   void enter_step(uint32_t step);
   bool counts() const { return !before_; }
+  bool is_idle_beside(const Launch& launch) const {
+    return launch.slowed == 0 && rows()[launch.row].beside && worths_[launch.row].each.work_fs == 0;
+  }
+  void ran_beside(const Launch& launch, uint64_t alone_ns, uint64_t ns);
   void begin();
-  void add(LostTime& place, LostLine line, u128 fs);
-  void add_work(LostTime& place, const LaunchWorth& worth, u128 work, u128 padding);
-  void lose(KernelClass of, u128 fs, u128 work, u128 memory, u128 blocks,
-            std::span<const Part> parts, size_t kernels);
+  void value_rows();
 
   uint64_t from_ns_ = 0, to_ns_ = UINT64_MAX;
-  bool before_ = false;      // from_ns_ is not reached
-  std::vector<Part> parts_;  // of the stretch at hand
+  bool before_ = false;        // from_ns_ is not reached
+  std::vector<Worth> worths_;  // by row
+  bool small_ = true;          // all that a launch is worth: see stretch()
+  AllDoing<uint64_t> doing_;   // of the stretch at hand
+  AllDoing<u128> much_doing_;
   u128 unplaced_fs_ = 0, hidden_fs_ = 0;
   std::array<u128, kWorkClasses> excess_fs_{};
   uint32_t every_ = 1;

@@ -1,31 +1,79 @@
 // A device's kernels in the order of time: stretches in which the same ones run, and the gaps in
-// which none does, each with its cause. What they come to is another's matter.
+// which none does, each with its cause. What they come to is another's matter, but for what is only
+// counted: kernels that ran alone for all of their time, as most do, and the gaps before them.
 #pragma once
 #include <call_times.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "tables/lost_time.h"
 
 namespace flopinj::reduce {
 
-// A launch has begin_ns, length_ns, step, windowed (made while counters were read), called_before
-// (LaunchBatch) and pause. `To`, which derives from this, has
-//   bool alone(const Launch&)   it ran alone for all of its time; false: stretch() is to have it
+// When a launch ran, in 32 bytes: many are kept until they are in order.
+struct LaunchInTime {
+  static constexpr uint32_t kCopy = UINT32_MAX;  // as its row: no launch, memory was copied
+  uint64_t begin_ns, length_ns;
+  uint32_t row;  // launches of one row are worth the same
+  uint32_t step;
+  uint32_t called_before;  // when the program called for it: LaunchBatch.called_before
+  uint32_t pause : 30;     // Timeline::add_pause()
+  uint32_t windowed : 1;   // made while counters were read
+  uint32_t slowed : 1;     // no kernel: what one took longer because counters were read
+
+  static LaunchInTime copy(uint64_t begin_ns, uint64_t length_ns) {
+    return {begin_ns, length_ns, kCopy, 0, 0, 0, 0, 0};
+  }
+  void set_pause(uint32_t number) { pause = number & ((1U << 30) - 1); }
+};
+static_assert(sizeof(LaunchInTime) == 32);
+
+// What launches of one row come to where no other kernel matters. No two of these times overlap, so
+// that sums are below 2^64.
+struct RowTimes {
+  static constexpr size_t kGapLines = 6;  // causes of gaps
+  static constexpr size_t place_of_gap(LostLine line) {
+    return place_of(line) - place_of(LostLine::kIdleCopies);
+  }
+  static constexpr LostLine line_of_gap(size_t place) {
+    return static_cast<LostLine>(place + place_of(LostLine::kIdleCopies));
+  }
+  uint64_t launches = 0, ns = 0;             // of those that ran alone
+  std::array<uint64_t, kGapLines> gap_ns{};  // before launches of the row
+  std::array<uint64_t, 3> beside_ns{};       // as LostTime::beside_fs
+};
+
+// `To`, which derives from this, has
+//   void launch(const Launch&)  the next one, which may be a copy, or run beside others
 //   void stretch(uint64_t to)   running() all go on from now() until then
-//   void gap(uint64_t ns, LostLine, const Launch& next, bool beside)   none ran for so long
 //   void enter_step(uint32_t)
 //   bool counts() const   time has come to what counts
-template <typename To, typename Launch>
+//   bool within(uint64_t ns) const   what begins then counts
+//   bool is_idle_beside(const Launch&)   beside others nothing is counted of it but the time,
+//   void ran_beside(const Launch&, uint64_t alone_ns, uint64_t ns)   in which it ran beside others
+//   Done   what it keeps of a kernel that runs
+template <typename To>
 class Timeline {
  public:
+  using Launch = LaunchInTime;
   static constexpr uint64_t kLongGapNs = 100'000;
   static constexpr size_t kMostPauses = 1U << 20, kMostCopies = 1U << 20;
 
+  // In the order of their beginnings, copies among them.
+  void launches(std::span<const Launch> in_order) {
+    const Launch* at = in_order.data();
+    const Launch* const end = at + in_order.size();
+    while (at != end) {
+      at = alone(at, end);
+      if (at != end) self().launch(*at++);
+    }
+  }
   // For Launch::pause: of what its thread did before, it spent `length_ns` in a range, until
   // `since_ns` before the call. 0 where there are too many.
   uint32_t add_pause(const Launch& launch, uint32_t path, uint64_t since_ns, uint64_t length_ns) {
@@ -67,10 +115,28 @@ class Timeline {
   struct Running {
     Launch launch;
     uint64_t end_ns = 0;
-    uint64_t counted = 0;  // for `To`
+    typename To::Done done{};
+  };
+  struct Row {
+    RowTimes times;
+    uint64_t least_ns = 1;  // launches that took less are not only counted
+    bool touched = false;   // it is in touched_rows()
+    bool beside = false;    // its launches hide nothing that runs beside them
   };
   std::vector<Running>& running() { return running_; }
   uint64_t now() const { return now_; }
+  const std::vector<Row>& rows() const { return rows_; }
+  std::vector<Row>& rows() { return rows_; }
+  Row& touch(uint32_t row) {
+    if (rows_.size() <= row) rows_.resize(row + size_t{1});
+    Row& of = rows_[row];
+    if (!of.touched) {
+      of.touched = true;
+      touched_.push_back(row);
+    }
+    return of;
+  }
+  std::vector<uint32_t>& touched_rows() { return touched_; }
 
   // In the order of their beginnings. False: it takes no time.
   bool next(const Launch& launch) {
@@ -84,18 +150,20 @@ class Timeline {
     // Like all idle time, that before a step's first kernel is the next one's.
     if (launch.step > step_) self().enter_step(step_ = launch.step);
     if (launch.begin_ns > now_) {
-      bool beside = false;
-      const uint64_t ns = launch.begin_ns - now_;
-      const LostLine line = line_of_gap(ns, launch, beside);
-      const bool paused = line == LostLine::kIdleHostLate && launch.pause != 0 && self().counts();
+      const Gap its = gap_before(launch);
+      const bool paused =
+          its.line == LostLine::kIdleHostLate && launch.pause != 0 && self().counts();
       const uint64_t copied = take_copies(now_, launch.begin_ns, [&](uint64_t from, uint64_t to) {
         if (paused) add_pause_time(from, to, pauses_[launch.pause - 1]);
       });
-      if (copied > 0) self().gap(copied, LostLine::kIdleCopies, launch, false);
-      if (copied < ns) self().gap(ns - copied, line, launch, beside);
+      if (self().counts()) {
+        Row& row = touch(launch.row);
+        if (copied > 0) add_gap(row, {copied, LostLine::kIdleCopies, false});
+        if (copied < its.ns) add_gap(row, {its.ns - copied, its.line, its.beside});
+      }
       now_ = launch.begin_ns;
     }
-    while (!copies_.empty() && copies_.front().end_ns <= now_) copies_.pop_front();
+    drop_copies();
     if (launch.length_ns == 0) return false;
     Running& one = running_.emplace_back();
     one.launch = launch;
@@ -121,9 +189,9 @@ class Timeline {
   void run_until(uint64_t ns) {
     if (running_.size() == 1) {
       const Running& one = running_.front();
-      if (now_ == one.launch.begin_ns && one.end_ns <= ns && self().alone(one.launch)) {
-        now_ = one.end_ns;
-        ended(one.launch);
+      if (now_ == one.launch.begin_ns && one.end_ns <= ns && self().counts() &&
+          is_counted(one.launch)) {
+        count(touch(one.launch.row), one.launch);
         running_.clear();
         return;
       }
@@ -149,15 +217,68 @@ class Timeline {
   struct Copied {
     uint64_t begin_ns = 0, end_ns = 0;
   };
+  struct Gap {
+    uint64_t ns;
+    LostLine line;
+    bool beside;  // launches that were made while counters were read
+  };
   To& self() { return static_cast<To&>(*this); }
   void ended(const Launch& launch) {
     last_step_ = launch.step;
     last_windowed_ = launch.windowed;
   }
+  bool is_counted(const Launch& launch) const {
+    return launch.row < rows_.size() && launch.length_ns >= rows_[launch.row].least_ns &&
+           launch.slowed == 0;
+  }
+  void count(Row& row, const Launch& launch) {
+    ++row.times.launches;
+    row.times.ns += launch.length_ns;
+    now_ = launch.begin_ns + launch.length_ns;
+    ended(launch);
+  }
+  void add_gap(Row& row, const Gap& gap) {
+    row.times.gap_ns[RowTimes::place_of_gap(gap.line)] += gap.ns;
+    if (gap.beside) row.times.beside_ns[place_beside(gap.line)] += gap.ns;
+  }
+  // Launches each of which begins after all before it have ended, and ends before the next one
+  // begins: but for one kernel that does nothing that matters beside others, which may go on beside
+  // all of them. Returns the first that is not so.
+  const Launch* alone(const Launch* at, const Launch* end) {
+    if (!any_ || !self().counts() || !self().within(at->begin_ns)) return at;
+    if (at->row == Launch::kCopy) return at;  // a copy ends no stretch
+    run_until(at->begin_ns);
+    drop_copies();
+    if (running_.size() > 1 || !copies_.empty()) return at;
+    const bool beside = !running_.empty();
+    if (beside && !self().is_idle_beside(running_.front().launch)) return at;
+    const uint64_t until = beside ? running_.front().end_ns : UINT64_MAX;
+    uint64_t idle_ns = 0, hidden_ns = 0;  // of the kernel that goes on
+    for (; at + 1 < end; ++at) {
+      const uint64_t ends = at->begin_ns + at->length_ns;
+      if (ends > at[1].begin_ns || ends >= until || !is_counted(*at) || at->step > step_ ||
+          at->pause != 0 || at->begin_ns < now_ || !self().within(ends))
+        break;
+      Row& row = touch(at->row);
+      if (beside) {
+        if (row.beside) break;
+        idle_ns += at->begin_ns - now_;
+        hidden_ns += at->length_ns;
+      } else if (at->begin_ns > now_) {
+        add_gap(row, gap_before(*at));
+      }
+      count(row, *at);
+    }
+    if (hidden_ns > 0) self().ran_beside(running_.front().launch, idle_ns, hidden_ns);
+    return at;
+  }
   void add_pause_time(uint64_t from, uint64_t to, const Pause& pause) {
     from = std::max(from, pause.begin_ns);
     to = std::min(to, pause.end_ns);
     if (from < to) add_host_ns(pause.path, to - from);
+  }
+  void drop_copies() {
+    while (!copies_.empty() && copies_.front().end_ns <= now_) copies_.pop_front();
   }
   // How long copies ran in [from, to), before which nothing is asked for any more. Calls
   // between(begin, end) for each stretch in which none did.
@@ -181,22 +302,26 @@ class Timeline {
   // By its cause where that is proven: the next kernel was called for after the last one's end, or
   // before it, whatever the error of clocks and the rounding of times. A launch that is measured is
   // called for when the profiler lets it.
-  LostLine line_of_gap(uint64_t ns, const Launch& next, bool& beside) const {
+  Gap gap_before(const Launch& next) const {
+    const uint64_t ns = next.begin_ns - now_;
     const bool windowed = last_windowed_ || next.windowed;
     if (next.called_before != 0 && !windowed) {
       const uint64_t most = next.called_before * kCallUnitNs - 1;
-      if (ns >= most + clock_error_ns_) return LostLine::kIdleHostLate;
-      if (most + 1 - kCallUnitNs > ns + clock_error_ns_) return LostLine::kIdleQueued;
+      if (ns >= most + clock_error_ns_) return {ns, LostLine::kIdleHostLate, false};
+      if (most + 1 - kCallUnitNs > ns + clock_error_ns_) return {ns, LostLine::kIdleQueued, false};
     }
-    beside = windowed;
-    return last_step_ != next.step ? LostLine::kIdleBetweenSteps
-           : ns >= kLongGapNs      ? LostLine::kIdleLongGaps
-                                   : LostLine::kIdleShortGaps;
+    return {ns,
+            last_step_ != next.step ? LostLine::kIdleBetweenSteps
+            : ns >= kLongGapNs      ? LostLine::kIdleLongGaps
+                                    : LostLine::kIdleShortGaps,
+            windowed};
   }
 
   bool any_ = false;
   uint64_t begin_ns_ = 0, now_ = 0;
   std::vector<Running> running_;
+  std::vector<Row> rows_;
+  std::vector<uint32_t> touched_;
   uint32_t step_ = 0;
   uint32_t last_step_ = 0;  // of the kernel that ended last
   bool last_windowed_ = false;

@@ -1,6 +1,7 @@
 #include "passes/sequence/own_numbers.h"
 
 #include <algorithm>
+#include <span>
 
 #include "tables/kernels.h"
 
@@ -19,14 +20,32 @@ void OwnNumbers::count(Lane& lane) {
   lane.own.clear();
 }
 
-// The last launch without a number is the node's own: those before an operator with one ran again.
-void OwnNumbers::end_node(Lane& lane) {
-  const size_t last = lane.without.empty() ? 0 : lane.without.back().second;
-  const size_t first = lane.without.empty() ? 0 : lane.without.front().second;
-  if (first != last)
-    for (const auto& [path, owns] : lane.without)
-      ++(owns < last ? without_[path].again : without_[path].gradient);
-  lane.without.clear();
+// Of the first of the launches without a number. The last one that is in nothing else is the
+// node's own: those before an operator with a number ran again, but for what other nodes computed.
+void OwnNumbers::end_node(Lane& lane, size_t launches) {
+  const std::span without(lane.without.data(), launches);
+  size_t last = 0;
+  for (const Without& launch : without)
+    if (!in_a_call(launch.of)) last = launch.owns;
+  const auto ran_again = [&](const Without& launch) {
+    if (launch.of == Of::kLayer) return lane.owns_before < last;
+    return launch.of != Of::kEvaluated && launch.owns < last;
+  };
+  if (std::ranges::any_of(without, ran_again))
+    for (const Without& launch : without)
+      ++(ran_again(launch) ? without_[launch.path].again : without_[launch.path].gradient);
+  if (!without.empty()) lane.owns_before = std::max(lane.owns_before, last);
+  lane.without.erase(lane.without.begin(), lane.without.begin() + static_cast<ptrdiff_t>(launches));
+}
+
+// The same node's range, and another node: what is in functions and modules behind the last launch
+// of the node before is a part of this one, if it ran again.
+void OwnNumbers::end_run(Lane& lane) {
+  size_t launches = lane.without.size();
+  while (launches > 0 && in_a_call(lane.without[launches - 1].of) &&
+         lane.without[launches - 1].owns < lane.owns)
+    --launches;
+  end_node(lane, launches);
 }
 
 bool OwnNumbers::again(const RunsOf& runs, uint32_t of) {

@@ -5,6 +5,7 @@
 
 #include "flop_trace_fields.h"
 #include "reader/message.h"
+#include "reader/tally_batch.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -28,6 +29,12 @@ SequencePass::SequencePass(const TraceTables& tables, const PhaseRules& rules, P
       own_numbers_(operators),
       unknown_(tables.paths.size(), false) {
   calls_.calls.resize(tables.paths.size());
+  for (uint32_t path = PathTable::kLost + 1; path < tables.paths.size(); ++path) {
+    if (const uint32_t function = operators.program_function_of(path); function != 0)
+      program_functions_.insert(function);
+    if (operators.node_of(path) == nullptr && is_layer(path))
+      layers_.insert(tables.paths[path].name);
+  }
   calls_.recorded = std::ranges::all_of(tables.traces, &TraceState::records_calls);
 }
 
@@ -48,6 +55,7 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
   trace_ = trace;
   const auto field = static_cast<Field>(packet.body_field);
   if (field == Field::sequence_groups) return groups(packet);
+  if (field == Field::tally_batch && tables_.traces[trace].has_summary) return note_again(packet);
   if (field != Field::launch_batch) return;
   DamageLog told;
   LaunchBatchReader batch;
@@ -62,6 +70,7 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
     if (device != kNoIndex) lane->known.window = window(device);
   }
   const auto calls = batch.calls(state.patterns, calls_at_hand_);
+  if (!state.steps.steps().empty()) note_step_names(batch, calls);
   if (lane != nullptr) {
     note_edges(lane->known, packet.sequence, calls);
     return launches(*lane, calls);
@@ -75,15 +84,17 @@ uint32_t SequencePass::thread_name(uint32_t id) const {
 }
 
 // Whatever the phase, operators outside of nodes may have gradients, and what runs inside of nodes
-// is theirs, but for operators that checkpointing runs again.
+// is theirs, but for operators that checkpointing runs again, and work of hooks.
 SequencePass::Part SequencePass::part_of(uint32_t path, uint32_t thread) const {
   const AutogradNode* node = operators_.node_of(path);
   if (node == nullptr) return Part::kOperator;
   if (node->of_a_leaf) return Part::kNone;
   // The number is not the node's.
   if (operators_.own_number_of(path) != kNoIndex) return Part::kAgain;
-  const std::string& phase = rules_.rules()[phases_.rule_of(path, thread_name(thread))].phase;
-  return phase == "recompute" ? Part::kAgain : Part::kInNode;
+  const auto& rule = rules_.rules()[phases_.rule_of(path, thread_name(thread))];
+  if (rule.inside == PhaseRules::Inside::kHook) return Part::kNone;
+  if (rule.phase == "recompute") return Part::kAgain;
+  return operators_.program_function_of(path) != 0 ? Part::kInFunction : Part::kInNode;
 }
 
 // kNoIndex where it is not known.
@@ -105,11 +116,31 @@ void SequencePass::look_up(OnPlace& on, const LaunchPlace& place) {
   on.part = part_of(on.path, place.thread);
   on.node = operators_.outermost_node_of(on.path);
   on.own = operators_.own_number_of(on.path);
+  on.of = part_of_node(on.path);
+  if (const AutogradNode* const node = operators_.node_of(on.path); node == nullptr)
+    on.program_function = operators_.program_function_of(on.path);
+  else if (on.own == kNoIndex && program_functions_.contains(node->function))
+    on.program_function = node->function;
   // Nodes inside of others are of a backward pass of their own, of what ran again.
   on.in_pass = on.part == Part::kInNode && operators_.node_of(on.path)->inside == PathTable::kRoot;
   any_node_ = any_node_ || on.part == Part::kInNode || on.part == Part::kAgain;
   if (on.part == Part::kOperator && phases_.number_matters(on.path, thread_name(place.thread)))
     open_.emplace(trace_, place.thread);
+}
+
+OwnNumbers::Of SequencePass::part_of_node(uint32_t path) const {
+  const AutogradNode* const node = operators_.node_of(path);
+  if (node != nullptr && node->inside != PathTable::kRoot) return OwnNumbers::Of::kEvaluated;
+  if (operators_.program_function_of(path) != 0) return OwnNumbers::Of::kFunction;
+  for (uint32_t at = path; at > PathTable::kLost && operators_.node_of(at) == node;
+       at = tables_.paths[at].parent)
+    if (is_layer(at) && layers_.contains(tables_.paths[at].name)) return OwnNumbers::Of::kLayer;
+  return OwnNumbers::Of::kNode;
+}
+
+bool SequencePass::is_layer(uint32_t path) const {
+  const OperatorName* const name = operators_.name_of(path);
+  return name == nullptr || name->kind == OperatorKind::kModule;
 }
 
 // Without a number, or of too many places.
@@ -121,6 +152,34 @@ void SequencePass::uncounted(const LaunchPlace& lane, const LaunchCall& call) {
     lose(path, Lost::kOutOfWindow, call.launches);
 }
 
+// Of a launch; function 0: it is in none.
+void SequencePass::note_program_call(OnLane& lane, uint32_t function, uint64_t number) {
+  const bool same = std::exchange(lane.program_function, function) == function;
+  if (function == 0) return;
+  const auto [last, fresh] = lane.program_calls.try_emplace(function, number);
+  if (!fresh && last->second == number && !same) program_nodes_.several(trace_, function, number);
+  last->second = number;
+}
+
+void SequencePass::note_step_names(const LaunchBatchReader& batch,
+                                   std::span<const LaunchCall> calls) {
+  auto call = calls.begin();
+  size_t left = call->launches;
+  batch.for_each_stretch([&](const LaunchBatchReader::Stretch& alike) {
+    bool named = false;
+    for (size_t launches = alike.end - alike.begin; launches > 0;) {
+      const uint32_t path = path_of(call->path);
+      named = named || (path != kNoIndex && operators_.operator_of(path) != kNoIndex);
+      const size_t some = std::min(launches, left);
+      launches -= some;
+      left -= some;
+      if (left == 0 && ++call != calls.end()) left = call->launches;
+    }
+    if (alike.step != 0 && alike.step < StepTable::kMost)
+      calls_.steps.note(trace_, alike.step, named);
+  });
+}
+
 void SequencePass::note_edges(OnLane& lane, uint32_t packet, std::span<const LaunchCall> calls) {
   lane.edges.begin(packet);
   for (const LaunchCall& call : calls) {
@@ -130,13 +189,14 @@ void SequencePass::note_edges(OnLane& lane, uint32_t packet, std::span<const Lau
       lane.edges.numbered(edges_, trace_, {call.sequence, path});
       continue;
     }
-    bool weights = false;
+    auto multiplies = Multiplies::kNothing;
     if (!call.graph && path != kNoIndex) {
-      const auto [known, fresh] = weights_.try_emplace(path, false);
-      if (fresh) known->second = operators_.has_weights(path);
-      weights = known->second;
+      const auto [known, fresh] = multiplies_.try_emplace(path);
+      if (fresh) known->second = operators_.multiplies(path);
+      multiplies = known->second;
     }
-    lane.edges.unnumbered(weights, weights ? operators_.rule_around(path) : kNoIndex);
+    lane.edges.unnumbered(
+        multiplies, multiplies == Multiplies::kNothing ? kNoIndex : operators_.rule_around(path));
   }
   lane.edges.end(edges_, trace_);
 }
@@ -162,6 +222,7 @@ void SequencePass::launches(Places::Lane& of, std::span<const LaunchCall> calls)
   for (const LaunchCall& call : calls) {
     const uint32_t number = has_number(call) ? places_.number(of, call.path) : Places::kNone;
     if (number == Places::kNone) {
+      note_program_call(lane, 0, 0);
       if (call.sequence == 0 && !call.graph) without_number(of, call);
       uncounted({of.thread, of.stream}, call);
       continue;
@@ -169,13 +230,18 @@ void SequencePass::launches(Places::Lane& of, std::span<const LaunchCall> calls)
     OnPlace& on = places_[number];
     if (on.part == Part::kNotLookedUp) look_up(on, places_.place(number));
     if (on.part == Part::kOutside || on.part == Part::kWithout) continue;
+    if (on.part == Part::kOperator)
+      note_program_call(lane, on.program_function, call.sequence);
+    else if (on.program_function != 0)
+      program_nodes_.add(trace_, on.program_function, call.sequence);
     if (on.part == Part::kOperator) {
       own_numbers_.outside(lane.own);
       lane.operators = call.sequence;
       lane.without = false;
-    } else {
-      own_numbers_.launch(lane.own, on.node, on.own, on.path, call.sequence);
+    } else if (on.part != Part::kNone) {  // adding to a leaf's gradient is no forward work
+      own_numbers_.launch(lane.own, on.node, on.own, on.path, on.of, call.sequence);
     }
+    if (on.part == Part::kInFunction) add_saturating(in_functions_[on.path], call.launches);
     const auto pass = [&]() -> SequenceWindow::InPass {
       if (!on.in_pass) return {};
       return {backward_passes_.node(lane.passes, call.sequence), of.stream};
@@ -214,6 +280,17 @@ void SequencePass::groups(const Packet& packet) {
   });
 }
 
+// A summary's rows say which launches ran again.
+void SequencePass::note_again(const Packet& packet) {
+  DamageLog told;
+  TallyBatchReader batch;
+  if (!batch.open(packet.body, told)) return;
+  TallyRow row;
+  while (batch.next(row))
+    if (row.number_tells == NumberTells::kAgain)
+      if (const uint32_t path = path_of(row.range_path); path != kNoIndex) told_again_.insert(path);
+}
+
 void SequencePass::count_group(uint64_t times, const SequenceGroup& group) {
   std::set<std::pair<uint32_t, uint32_t>> called;  // (thread, path): once, on however many streams
   for (const NumberedLaunches& l : group)
@@ -240,6 +317,7 @@ void SequencePass::group(uint64_t times, const SequenceGroup& group) {
     if (path == kNoIndex && !without) continue;
     const uint32_t device = device_of(l.stream);
     const Part part = without ? Part::kWithout : part_of(path, l.thread);
+    if (part == Part::kInFunction) add_saturating(in_functions_[path], all_of(l.launches, times));
     if (device != kNoIndex)
       add(groups[device], part, {path, l.thread, l.stream}, l.launches, l.calls);
     else if (part == Part::kInNode)
@@ -250,7 +328,7 @@ void SequencePass::group(uint64_t times, const SequenceGroup& group) {
 
 void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t launches,
                        uint64_t calls) {
-  if (part == Part::kNone || part == Part::kOutside) return;
+  if (part == Part::kNone || part == Part::kOutside || part == Part::kInFunction) return;
   const auto on_lane = [&](const Operator& o) {
     return o.thread == of.thread && o.stream == of.stream;
   };
@@ -433,6 +511,7 @@ ForwardNumbers SequencePass::take_numbers(bool all) {
   ForwardNumbers numbers = backward_passes_.take();
   if (!all) numbers.keep(open_);
   numbers.set_edges(std::move(edges_));
+  numbers.program_nodes = std::move(program_nodes_);
   // Transforms of torch.func number what they run by themselves.
   if (none_joined_)
     for (const auto& [trace, thread] : open_) numbers.add(trace, thread);
@@ -461,12 +540,23 @@ void SequencePass::end_trace() {
 
 OperatorCalls SequencePass::take() {
   end_trace();
+  calls_.steps.finish([this](uint32_t trace, uint32_t step) {
+    return tables_.traces[trace].steps.steps().contains(step);
+  });
   for (size_t i = 0; i < unknown_.size(); ++i)
     if (unknown_[i]) calls_.calls[i] = 0;
   again_ = own_numbers_.take(tables_.paths.size());
   std::erase_if(calls_.joined, [&](const auto& entry) {
     return !again_.empty() && again_[OperatorCalls::backward_of(entry.first)];
   });
+  for (const auto& [path, launches] : in_functions_) {
+    if (operators_.calls_as_forward(path)) {
+      again_.resize(tables_.paths.size());
+      again_[path] = true;
+    } else if ((again_.empty() || !again_[path]) && !told_again_.contains(path)) {
+      lose(path, Lost::kOtherOperator, launches);
+    }
+  }
   none_joined_ = any_node_ && calls_.joined.empty();
   return std::move(calls_);
 }

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,7 @@ class SequencePass {
     kNotLookedUp,
     kOperator,
     kInNode,
+    kInFunction,  // in one of the program's inside of a node: the number is not the node's
     kAgain,
     kNone,
     kOutside,
@@ -92,6 +94,8 @@ class SequencePass {
     uint32_t path = kNoIndex;
     uint64_t last = 0;           // sequence number of the last launch that no window has
     uint32_t node = 0, own = 0;  // of the path: what OwnNumbers::launch() asks for
+    OwnNumbers::Of of = OwnNumbers::Of::kNode;  // likewise
+    uint32_t program_function = 0;  // OperatorMap::program_function_of(), or that of its node
     Part part = Part::kNotLookedUp;
     bool in_pass = false;  // in a node that no other one evaluates
   };
@@ -104,6 +108,9 @@ class SequencePass {
     BatchEdges::Lane edges;
     uint64_t operators = 0;  // number of the last operators
     bool without = false;    // something without a number ran behind them
+    // Of a program's function, whose call runs; 0: none. And the last number of each.
+    uint32_t program_function = 0;
+    std::unordered_map<uint32_t, uint64_t> program_calls = {};
   };
   using Places = LaunchPlaces<OnPlace, OnLane>;
   // The forward operator of a launch, or why there is none.
@@ -119,13 +126,18 @@ class SequencePass {
   uint32_t thread_name(uint32_t id) const;
   Part part_of(uint32_t path, uint32_t thread) const;
   void launches(Places::Lane& lane, std::span<const LaunchCall> calls);
+  void note_program_call(OnLane& lane, uint32_t function, uint64_t number);
+  void note_step_names(const LaunchBatchReader& batch, std::span<const LaunchCall> calls);
   void note_edges(OnLane& lane, uint32_t packet, std::span<const LaunchCall> calls);
   void without_number(Places::Lane& lane, const LaunchCall& call);
   void uncounted(const LaunchPlace& lane, const LaunchCall& call);
   void look_up(OnPlace& on, const LaunchPlace& place);
+  OwnNumbers::Of part_of_node(uint32_t path) const;
+  bool is_layer(uint32_t path) const;
   uint32_t path_of(uint32_t id) const;  // kNoIndex where it is no range
   uint32_t device_of(uint32_t stream) const;
   void groups(const Packet& packet);
+  void note_again(const Packet& packet);
   void group(uint64_t times, const SequenceGroup& group);
   void count_group(uint64_t times, const SequenceGroup& group);
   void count_calls(const SequenceWindow::Group& group, uint64_t times);
@@ -160,13 +172,18 @@ class SequencePass {
   BackwardPasses backward_passes_;
   OwnNumbers own_numbers_;
   std::vector<bool> again_;
+  std::unordered_map<uint32_t, uint64_t> in_functions_;  // launches, by path
+  std::unordered_set<uint32_t> told_again_;              // paths, by a summary
+  std::unordered_set<uint32_t> program_functions_;       // AutogradNode::function
+  std::unordered_set<uint32_t> layers_;                  // names of such ranges outside of nodes
+  ForwardNumbers::NodeNumbers program_nodes_;
   std::set<std::pair<uint32_t, uint32_t>> open_;  // traces' threads where numbers matter
   bool any_node_ = false;                         // backward work has numbers
   bool none_joined_ = false;                      // and none is an operator's
   std::vector<bool> unknown_;                     // by path: calls cannot be counted
   std::vector<LaunchCall> calls_at_hand_;
   BatchEdges edges_;
-  std::unordered_map<uint32_t, bool> weights_;  // by path: OperatorMap::has_weights()
+  std::unordered_map<uint32_t, Multiplies> multiplies_;  // by path: OperatorMap::multiplies()
   // Of the trace at hand.
   Places places_;
   std::unordered_map<uint32_t, SequenceWindow> windows_;  // by device

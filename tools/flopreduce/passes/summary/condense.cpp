@@ -185,18 +185,20 @@ Recording Merge::condensed(std::span<const Found> parts, DamageLog& damage) {
   phases.use_again({});
   const OperatorMap& operators = *defined_->operators;
   ForwardNumbers numbers;
+  StepNames names;
   // What sequence numbers tell, which are not in a summary themselves. By the built-in rules: a
   // user's come later, and may only say otherwise what is recomputed.
   if (operators.any()) {
     SequencePass pass(tables, rules_, phases, operators);
     pass.read(segments);
-    pass.take();
+    names = pass.take().steps;
     phases.use_again(pass.take_again());
     numbers = pass.take_numbers(true);
   }
   const NumberSource source{tables, operators, numbers};
-  SharedTables shared(tables, rules_, phases, 0, RowsBy::kSummary);
+  SharedTables shared(tables, phases, RowsBy::kSummary);
   shared.use_numbers(source);
+  shared.use_step_names(names);
   Condenser condenser(shared, *defined_->kernels, phases, revisions, damage);
   for (const Segment& segment : segments.all()) condenser.segment(segment);
   return condenser.take();

@@ -69,15 +69,15 @@ void Condenser::add_to_time_lines(const RowTable& rows, const LaunchPiece& piece
       device = its;
       line = &time_lines_.try_emplace(its, most_open_intervals(tables_, 0)).first->second;
     }
-    AtOnce::Launch launch{piece.start_ns[i], took, piece.row[i], piece.step, 0, 0, piece.windowed};
+    LaunchInTime launch{piece.start_ns[i], took, piece.row[i], piece.step, 0, 0, piece.windowed, 0};
     if (piece.calls && (launch.called_before = piece.called_before[i]) != 0) {
       line->at_once.clock_error(piece.clock_error_ns);
       if (pause != piece.pauses.end() && pause->at == i &&
           tables_.traces[0].path(pause->path) != kNoIndex)
-        launch.pause = INT32_MAX & line->at_once.add_pause(launch, pause->path, pause->since_ns,
-                                                           pause->length_ns);
+        launch.set_pause(
+            line->at_once.add_pause(launch, pause->path, pause->since_ns, pause->length_ns));
     }
-    line->in_order.add(launch, TimeLine::to(line->at_once));
+    line->add(launch);
   }
 }
 
@@ -135,10 +135,8 @@ void Condenser::keep(const Packet& packet) {
       break;
     case PacketField::copies: {
       const auto add = [&](uint32_t device, uint64_t begin_ns, uint64_t ns) {
-        TimeLine& line =
-            time_lines_.try_emplace(device, most_open_intervals(tables_, 0)).first->second;
-        line.in_order.add({begin_ns, ns, AtOnce::Launch::kCopy, 0, 0, 0, false},
-                          TimeLine::to(line.at_once));
+        time_lines_.try_emplace(device, most_open_intervals(tables_, 0))
+            .first->second.add(LaunchInTime::copy(begin_ns, ns));
       };
       damage_.add(Damage::kBadTime, for_each_copy(tables_, 0, packet, add));
       break;
@@ -270,7 +268,7 @@ void Condenser::take_device_times() {
     times_[id] = device_times_message(id, time);
   }
   for (auto& [device, line] : time_lines_) {
-    line.in_order.end(TimeLine::to(line.at_once));
+    line.in_order.end(line);
     const uint32_t id = tables_.devices[device].id;
     auto message = line.at_once.take(id, row_numbers_, static_cast<uint32_t>(rows_.size()));
     if (!message || !times_.contains(id)) continue;

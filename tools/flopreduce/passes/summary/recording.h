@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,15 +68,13 @@ class Condenser final : public LaunchConsumer {
   // When a device's kernels ran.
   struct TimeLine {
     explicit TimeLine(size_t kept) : in_order(kept) {}
-    NearlyInOrder<AtOnce::Launch> in_order;
+    NearlyInOrder in_order;
     AtOnce at_once;
-    static auto to(AtOnce& at_once) {
-      return [&at_once](const AtOnce::Launch& launch, bool late) {
-        if (!late)
-          at_once.launch(launch);
-        else if (launch.row == AtOnce::Launch::kCopy)
-          at_once.lose_copies();
-      };
+    void add(const LaunchInTime& launch) { in_order.add(launch, *this); }
+    // Of NearlyInOrder.
+    void launches(std::span<const LaunchInTime> some) { at_once.launches(some); }
+    void late(const LaunchInTime& launch) {
+      if (launch.row == LaunchInTime::kCopy) at_once.lose_copies();
     }
   };
   void add_to_time_lines(const RowTable& rows, const LaunchPiece& piece);

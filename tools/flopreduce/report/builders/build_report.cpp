@@ -28,7 +28,6 @@ class Builder {
         work_(from.work),
         roofs_(from.tables, from.totals, from.formulas, from.utilization.peaks),
         operators_(from),
-        exclusive_(from.tables.paths.size()),
         forward_matrix_(from.tables.paths.size()),
         range_of_(from.tables.paths.size(), kNoRange) {}
 
@@ -36,21 +35,25 @@ class Builder {
 
  private:
   void add_rows();
+  void add_by_formula();
   bool on_tensor_cores(const Flop& flop) const;
   bool is_product(uint32_t path) const;
-  void keep_row(const Row& row, const Work& work, const Flop& flop, const std::string& phase_name);
-  std::string layer_of(uint32_t home) const;
-  void add_signature(const Row& row, const Work& work);
+  void add_homes(uint32_t path, const std::string& phase_name);
+  uint32_t layer_of(uint32_t home);
+  void sort_names();
+  void add_up();
+  void add_signature(const Row& row);
   void describe_signature(const Row& row, SignatureReport& out);
   void add_phases();
   void add_ranges();
   void tell_apart(const std::vector<uint32_t>& path_of);
   void add_traces();
-  void add_to_stack(uint64_t key, const Row& row, const Work& work);
-  void add_stacks();
+  void sort_kernels();
+  void leave_out_empty_phases();
   KernelReport& kernel(uint32_t signature);
   PhaseReport& phase(const std::string& name);
   void add_unclear_matrix_work(const Work& forward);
+  void add_gradients_outside(const Work& forward);
 
   const ReportSources& from_;
   const TraceTables& tables_;
@@ -59,11 +62,11 @@ class Builder {
   OperatorsBuilder operators_;
   Report report_;
   FactPlaces places_;
-  std::vector<Work> exclusive_;
-  std::unordered_map<uint64_t, StackReport> stacks_;  // by (range path, report_.kernels)
   std::vector<u128> forward_matrix_;
   std::vector<uint32_t> range_of_;                     // path -> report_.ranges
   std::unordered_map<uint32_t, size_t> kernel_index_;  // NamePool -> report_.kernels
+  std::unordered_map<std::string, uint32_t> layers_, operator_names_;  // -> report_.work
+  std::unordered_map<uint32_t, uint32_t> layer_of_home_;               // path -> report_.work
   uint32_t last_signature_ = kNoIndex;
   uint32_t last_chip_ = kNoIndex;
 };
@@ -79,7 +82,7 @@ void Builder::add_unclear_matrix_work(const Work& forward) {
   if (report_.operators.unclear_gradients) {
     ratio.expected.reset();
     ratio.expected_missing = "backward has gradients of work of other that may have run forward";
-    ratio.verdict = RatioVerdict::kNone;
+    ratio.leave_undecided(ratio.expected_missing);
     return;
   }
   if (ratio.verdict == RatioVerdict::kOutside) return;
@@ -90,10 +93,30 @@ void Builder::add_unclear_matrix_work(const Work& forward) {
                            std::string("least: where matrix work of other ran forward, too");
 }
 
+// Backward may be larger by products of other that no node computed.
+void Builder::add_gradients_outside(const Work& forward) {
+  const Work& outside = report_.operators.perhaps_gradients;
+  if (outside.launches == 0) return;
+  RatioReport& ratio = report_.ratio;
+  ratio.ratio = ratio.ratio.with(Mark::kAtLeast);
+  ratio.matrix_ratio = ratio.matrix_ratio.with(Mark::kAtLeast);
+  ratio.matrix_interval.reset();
+  const double share = quotient(outside.matrix_flop, std::max<u128>(1, forward.matrix_flop));
+  const std::string why =
+      "products outside of autograd, as many as " +
+      std::to_string(std::max(1, static_cast<int>(std::min(share, 1e6) * 100))) +
+      " % of forward's matrix work, may be gradients";
+  if (ratio.expected) {
+    ratio.expected->basis += (ratio.expected->basis.empty() ? "" : "; ") + why;
+    ratio.expected->lacks += (ratio.expected->lacks.empty() ? "" : "; ") + why;
+  }
+  ratio.leave_undecided(why);
+}
+
 PhaseReport& Builder::phase(const std::string& name) {
   for (auto& p : report_.phases)
     if (p.name == name) return p;
-  report_.phases.push_back({name, {}, {}});
+  report_.phases.push_back({name, {}});
   return report_.phases.back();
 }
 
@@ -113,49 +136,107 @@ KernelReport& Builder::kernel(uint32_t signature) {
   return report_.kernels[entry->second];
 }
 
+uint32_t id_of(const std::string& name, std::unordered_map<std::string, uint32_t>& ids,
+               std::vector<std::string>& names) {
+  if (name.empty()) return kNoIndex;
+  const auto [entry, fresh] = ids.try_emplace(name, static_cast<uint32_t>(names.size()));
+  if (fresh) names.push_back(name);
+  return entry->second;
+}
+
+// Formats that it used.
+std::vector<FormatWork> formats_of(const Flop& flop) {
+  std::vector<FormatWork> formats;
+  for (size_t i = 0; i < flop.by_precision.size(); ++i)
+    if (flop.by_precision[i] != 0)
+      formats.push_back({static_cast<uint8_t>(i), flop.by_precision[i],
+                         i < kInstructionPrecisions ? flop.doubtful[i] : 0});
+  for (size_t i = 0; i < flop.integer.size(); ++i)
+    if (flop.integer[i] != 0)
+      formats.push_back({static_cast<uint8_t>(kMaxPrecisions + i), flop.integer[i], 0});
+  return formats;
+}
+
 void Builder::add_rows() {
-  for (size_t i = 0; i < from_.totals.rows.size(); ++i) {
-    const Row& row = from_.totals.rows[i];
+  report_.work.rows.reserve(from_.totals.rows.size());
+  for (const Row& row : from_.totals.rows) {
     auto [work, flop] = work_.next(row);
     work.roof = roofs_.of(row, flop, work.launches);
     const Work in_whole = work_.in_whole(row, work);
-    report_.total.add(in_whole);
     report_.flop.add(flop);
     if (in_whole.varying > 0) report_.estimated_flop.add(flop);
     KernelReport& k = kernel(row.signature);
-    const auto kernel_index = static_cast<uint64_t>(&k - report_.kernels.data());
-    add_to_stack(static_cast<uint64_t>(row.path) << 32 | kernel_index, row, work);
-    k.work.add(in_whole);
-    k.flop.add(flop);
+    const Counts& counts = row.counts;
+    add_saturating(k.untimed,
+                   counts.launches - std::min(counts.launches, counts.timed + counts.windowed));
     const auto parameters = tables_.signatures[row.signature].parameter_class;
     if (parameters == ParameterClass::kMerged) add_saturating(k.merged_launches, work.launches);
     if (parameters == ParameterClass::kUnknown) add_saturating(k.opaque_launches, work.launches);
-    report_.rules[row.rule].work.add(work);
     if (from_.rules.leaves_unclear(row.rule)) {
-      report_.unclear.add(work);
       // What runs with such layers has no name that tells.
       const auto& within = from_.rules.rules()[row.rule].within;
       if (!within.empty() && from_.operators.name_decides(row.path)) phase(within).at_most = true;
     }
     PhaseReport& p = phase(from_.rules.rules()[row.rule].phase);
-    p.work.add(work);
-    p.flop.add(flop);
     if (p.name == "optimizer" && is_product(row.path)) report_.optimizer_products.add(work);
-    add_signature(row, in_whole);
+    add_signature(row);
+    const bool tensor = on_tensor_cores(flop);
     operators_.add(
-        row, work, on_tensor_cores(flop),
+        row, work, tensor,
         work.unmeasured == 0 ? std::string() : reason_of(tables_, work_, row.signature, row.chip));
-    if (row.rule == from_.rules.default_rule() && from_.operators.any() &&
-        from_.operators.operator_of(row.path) == kNoIndex)
-      report_.named.nameless.add(work);
-    if (from_.keep_rows) keep_row(row, work, flop, p.name);
+    if (from_.operators.any() && from_.operators.operator_of(row.path) == kNoIndex) {
+      if (row.rule == from_.rules.default_rule()) report_.named.nameless.add(work);
+      if (work.matrix_flop > 0 && !tensor)
+        add_saturating(report_.named.perhaps_products_ns[p.name], work.time.ns);
+    }
+    const size_t first_home = report_.work.homes.size();
+    add_homes(row.path, p.name);
     places_.add_path(row, report_, [&](auto&& add_layer) {
-      operators_.join().for_each_home(
-          row.path, p.name, [&](uint32_t home, const Part&) { add_layer(layer_of(home)); });
+      for (size_t i = first_home; i < report_.work.homes.size(); ++i) {
+        const uint32_t layer = report_.work.homes[i].layer;
+        add_layer(layer == kNoIndex ? std::string() : report_.work.layers[layer]);
+      }
     });
-    exclusive_[row.path].add(work);
     if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
+    report_.work.rows.push_back({.signature = static_cast<uint32_t>(report_.signatures.size() - 1),
+                                 .kernel = static_cast<uint32_t>(&k - report_.kernels.data()),
+                                 .chip = row.chip,
+                                 .range = row.path,  // until ranges have their places: add_ranges()
+                                 .rule = row.rule,
+                                 .phase = static_cast<uint32_t>(&p - report_.phases.data()),
+                                 .work = std::move(work),
+                                 .varying_in_whole = in_whole.varying,
+                                 .uncertainty_in_whole = in_whole.uncertainty,
+                                 .formats = formats_of(flop)});
   }
+}
+
+// Formulas are known when all rows are. Rows of the report are those of the totals until then.
+void Builder::add_by_formula() {
+  for (size_t i = 0; i < report_.work.rows.size(); ++i) {
+    Work& work = report_.work.rows[i].work;
+    if (work.flop_complete()) continue;
+    const ByFormula found = operators_.by_formula(from_.totals.rows[i], work.incomplete());
+    if (found.launches > 0) work.by_formula = found;
+  }
+}
+
+// What lists of the report have of the rows.
+void Builder::add_up() {
+  for (WorkGroup& all : group(report_, {})) report_.total = std::move(all.work);
+  for (WorkGroup& of : group(report_, {WorkKey::kKernel})) {
+    KernelReport& k = report_.kernels[of.ids[0]];
+    k.work = std::move(of.work);
+    k.slowest_precision = roofs_.slowest_precision(of.flop);
+  }
+  const auto add_to = [&](auto& list, WorkKey key) {
+    for (WorkGroup& of : group(report_, {key})) list[of.ids[0]].work = std::move(of.work);
+  };
+  add_to(report_.signatures, WorkKey::kSignature);
+  add_to(report_.phases, WorkKey::kPhase);
+  add_to(report_.rules, WorkKey::kRule);
+  for (const WorkRow& row : report_.work.rows)
+    if (from_.rules.leaves_unclear(row.rule)) report_.unclear.add(row.work);
 }
 
 bool Builder::on_tensor_cores(const Flop& flop) const {
@@ -168,48 +249,45 @@ bool Builder::on_tensor_cores(const Flop& flop) const {
 // Whether the operator that a launch belongs to multiplies matrices.
 bool Builder::is_product(uint32_t path) const {
   const uint32_t at = from_.operators.operator_of(path);
-  return at != kNoIndex && operator_gradients(*from_.operators.name_of(at));
+  return at != kNoIndex && is_matrix_work(from_.operators.name_of(at)->name);
 }
 
-// What explanations are made of.
-void Builder::keep_row(const Row& row, const Work& work, const Flop& flop,
-                       const std::string& phase_name) {
-  operators_.join().for_each_home(row.path, phase_name, [&](uint32_t home, const Part& part) {
-    RowReport& kept = report_.rows.emplace_back();
-    kept.signature = report_.signatures.size() - 1;
-    kept.chip = row.chip;
-    kept.rule = row.rule;
-    kept.range = row.path;  // until ranges have their places: add_ranges()
-    kept.phase = phase_name;
-    kept.layer = layer_of(home);
-    kept.operator_name = operators_.forward_backward().row_name(row.path, home, phase_name);
-    kept.work = part.of(work);
-    for (size_t i = 0; i < flop.by_precision.size(); ++i)
-      if (const u128 share = part.of(flop.by_precision[i]); share != 0)
-        kept.flop.emplace_back(i, share);
-    for (size_t i = 0; i < flop.doubtful.size(); ++i) kept.doubtful[i] = part.of(flop.doubtful[i]);
+void Builder::add_homes(uint32_t path, const std::string& phase_name) {
+  operators_.join().for_each_home(path, phase_name, [&](uint32_t home, const Part& part) {
+    const std::string name = operators_.forward_backward().row_name(path, home, phase_name);
+    report_.work.homes.push_back({static_cast<uint32_t>(report_.work.rows.size()), layer_of(home),
+                                  id_of(name, operator_names_, report_.work.operators), part});
   });
 }
 
-// Empty where a path is in none, and where no range gives the phase: then it is just a range.
-std::string Builder::layer_of(uint32_t home) const {
-  std::string layer = from_.operators.layer_name(home);
-  if (layer == tables_.path_string(home)) layer.clear();
-  return layer;
+// None where a path is in none, and where no range gives the phase: then it is just a range.
+uint32_t Builder::layer_of(uint32_t home) {
+  const auto [entry, fresh] = layer_of_home_.try_emplace(home, kNoIndex);
+  if (!fresh) return entry->second;
+  const std::string name = from_.operators.layer_name(home);
+  if (name != tables_.path_string(home)) entry->second = id_of(name, layers_, report_.work.layers);
+  return entry->second;
+}
+
+void Builder::sort_names() {
+  const auto sort = [&](std::vector<std::string>& names, uint32_t WorkHome::*name) {
+    const std::vector<uint32_t> place = places_when_sorted(names, std::less<>());
+    for (WorkHome& home : report_.work.homes)
+      if (home.*name != kNoIndex) home.*name = place[home.*name];
+  };
+  sort(report_.work.layers, &WorkHome::layer);
+  sort(report_.work.operators, &WorkHome::operator_name);
 }
 
 // Where the figures come from. Rows are sorted by signature and chip.
-void Builder::add_signature(const Row& row, const Work& work) {
-  const bool fresh = row.signature != last_signature_ || row.chip != last_chip_;
-  if (fresh) {
-    if (row.signature != last_signature_) ++kernel(row.signature).signatures;
-    last_signature_ = row.signature;
-    last_chip_ = row.chip;
-    places_.signatures.emplace(FactPlaces::key(row.signature, row.chip),
-                               static_cast<uint32_t>(report_.signatures.size()));
-    describe_signature(row, report_.signatures.emplace_back());
-  }
-  report_.signatures.back().work.add(work);
+void Builder::add_signature(const Row& row) {
+  if (row.signature == last_signature_ && row.chip == last_chip_) return;
+  if (row.signature != last_signature_) ++kernel(row.signature).signatures;
+  last_signature_ = row.signature;
+  last_chip_ = row.chip;
+  places_.signatures.emplace(FactPlaces::key(row.signature, row.chip),
+                             static_cast<uint32_t>(report_.signatures.size()));
+  describe_signature(row, report_.signatures.emplace_back());
 }
 
 void Builder::describe_signature(const Row& row, SignatureReport& out) {
@@ -259,7 +337,9 @@ void Builder::add_phases() {
 }
 
 void Builder::add_ranges() {
-  std::vector<Work> inclusive = exclusive_;
+  std::vector<Work> inclusive(tables_.paths.size());
+  for (WorkGroup& right_in : group(report_, {WorkKey::kRange}))
+    inclusive[right_in.ids[0]] = std::move(right_in.work);
   std::vector<std::vector<uint32_t>> children(tables_.paths.size());
   for (auto i = static_cast<uint32_t>(tables_.paths.size()); i-- > PathTable::kLost + 1;) {
     const uint32_t parent = tables_.paths[i].parent;
@@ -278,11 +358,10 @@ void Builder::add_ranges() {
     path_of.push_back(path);
     const std::string whole = tables_.path_string(path);
     report_.ranges.push_back({whole, path > PathTable::kLost ? tables_.range_label(path) : whole,
-                              tables_.paths[path].depth, inclusive[path], exclusive_[path]});
+                              tables_.paths[path].depth, inclusive[path]});
   }
-  report_.outside_ranges = exclusive_[PathTable::kRoot];
   tell_apart(path_of);
-  for (RowReport& row : report_.rows) row.range = range_of_[row.range];
+  for (WorkRow& row : report_.work.rows) row.range = range_of_[row.range];
 }
 
 // Names may hold "/": then the paths of two ranges can be one text. Those, and what is inside of
@@ -331,24 +410,17 @@ void Builder::add_traces() {
   }
 }
 
-void Builder::add_to_stack(uint64_t key, const Row& row, const Work& work) {
-  const std::string& phase_name = from_.rules.rules()[row.rule].phase;
-  const auto [entry, fresh] = stacks_.try_emplace(key);
-  StackReport& stack = entry->second;
-  if (fresh) stack.phase = phase_name;
-  if (stack.phase != phase_name) stack.phase.clear();
-  stack.work.add(work);
+void Builder::sort_kernels() {
+  const std::vector<uint32_t> place = places_when_sorted(report_.kernels, kMoreFlop);
+  for (WorkRow& row : report_.work.rows) row.kernel = place[row.kernel];
 }
 
-// When kernels and ranges have their places in the report.
-void Builder::add_stacks() {
-  const std::vector<uint32_t> place = places_when_sorted(report_.kernels, kMoreFlop);
-  for (auto& [key, stack] : stacks_) {
-    stack.range = range_of_[key >> 32];
-    stack.kernel = place[key & 0xFFFFFFFFU];
-    report_.stacks.push_back(std::move(stack));
-  }
-  std::ranges::sort(report_.stacks, {}, [](const auto& s) { return std::pair(s.range, s.kernel); });
+void Builder::leave_out_empty_phases() {
+  std::vector<uint32_t> place;
+  uint32_t next = 0;
+  for (const PhaseReport& p : report_.phases) place.push_back(p.work.launches > 0 ? next++ : next);
+  for (WorkRow& row : report_.work.rows) row.phase = place[row.phase];
+  std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
 }
 
 Report Builder::build() {
@@ -356,10 +428,14 @@ Report Builder::build() {
                                    [](const auto& t) { return t.has_header; });
   if (headers) report_.simulated = false;
   report_.fma = from_.formulas.fma();
+  report_.chips = tables_.chips;
   report_.medians_left_out = from_.totals.medians_left_out;
   add_phases();
   add_rows();
   report_.operators = operators_.build();
+  add_by_formula();
+  sort_names();
+  add_up();
   add_ranges();
   add_traces();
   build_ledger(from_, work_, report_);
@@ -374,8 +450,9 @@ Report Builder::build() {
   if (report_.unclear.matrix_flop > 0 || !report_.unclear.flop_complete())
     add_unclear_matrix_work(forward);
   if (may_be_less) report_.ratio.matrix_ratio = report_.ratio.matrix_ratio.with(Mark::kAtMost);
-  std::erase_if(report_.phases, [](const PhaseReport& p) { return p.work.launches == 0; });
-  find_named_part(tables_, from_.rules, report_);
+  add_gradients_outside(forward);
+  leave_out_empty_phases();
+  find_named_part(tables_, from_.rules, from_.calls.steps, report_);
   // Without a name nothing has a formula. Where all of other counts, it is in there already.
   if (report_.named.launches_without > 0 && !report_.named.drawn)
     report_.operators.model += ModelFlop::without_formula(phase_work(report_, kUnnamedPhase), true);
@@ -385,7 +462,6 @@ Report Builder::build() {
   report_.precisions = from_.formulas.precisions();
   report_.utilization.devices = roofs_.devices();
   report_.utilization.unused_overrides = roofs_.unused_overrides();
-  for (auto& k : report_.kernels) k.slowest_precision = roofs_.slowest_precision(k.flop);
   report_.time = build_time_report(tables_, from_.totals);
   for (auto& device : report_.time.devices)
     for (auto& series : device.flop)
@@ -395,7 +471,7 @@ Report Builder::build() {
   add_numbers(tables_, range_of_, report_);
   add_copies(tables_, report_);
   build_utilization(from_.utilization, report_);
-  add_stacks();
+  sort_kernels();
   places_.sort_paths(range_of_, report_);
   build_facts(from_, places_, work_, report_);
   return std::move(report_);

@@ -43,7 +43,6 @@ void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable&
   const Totals& totals = from.totals;
   report.fact_launches_left_out = totals.fact_launches_left_out;
   if (totals.facts.empty()) return;
-  report.chips = tables.chips;
   std::unordered_map<uint32_t, uint32_t> thread_names;  // NamePool -> report.thread_names
   work.start_over();
   const auto add = [&](const FactRow& row) {

@@ -114,6 +114,30 @@ std::string reason_of(const TraceTables& tables, const WorkTable& work, uint32_t
   return {};
 }
 
+std::string reason_words(const std::string& reason) {
+  static const std::map<std::string, const char*> kWords = {
+      {kNeverMeasured, "kernels that wait for others are never measured"},
+      {kGraphOnly,
+       "the kernels ran only in CUDA graphs, where counters are read with --graphs only; a few "
+       "eager steps before the capture measure them"},
+      {kGreenContext,
+       "the kernels ran only on green contexts, which have a part of the GPU, and counters are not "
+       "read there; a few launches outside of them, while the program warms up, measure them"},
+      {"no_counters", "no counters of their device were read"},
+      {"device_unknown", "their device is not known"},
+      {"tensor_not_sampled", "their tensor work was not sampled"},
+      {"tensor_not_covered", "no metric counts their tensor instructions"},
+      {"definition_lost", "their definitions are in a lost part of the trace"},
+  };
+  const auto found = kWords.find(reason);
+  if (found != kWords.end()) return found->second;
+  if (const std::string group = "not_sampled:"; reason.starts_with(group))
+    return "their kernels have no sample of the counters '" + reason.substr(group.size()) + "'";
+  if (const std::string group = "unavailable:"; reason.starts_with(group))
+    return "the program's CUPTI cannot read the counters '" + reason.substr(group.size()) + "'";
+  return reason;
+}
+
 namespace {
 
 // Measured, extrapolated and unmeasured launches of each device, from the rows.

@@ -141,8 +141,12 @@ Figure model_least_time(const UtilizationOptions& options, const StepWork& kept,
     return Figure::unknown(
         "one formula for the run, and no FLOP counts that it could be shared by");
   const bool shared_out = u.given_formula_ns && !report.total.flop_complete();
-  return {static_cast<double>(kept.model_fs) / 1e6,
-          all.marks() | mark_if(shared_out, Mark::kEstimate)};
+  const Figure least(static_cast<double>(kept.model_fs) / 1e6,
+                     all.marks() | mark_if(shared_out, Mark::kEstimate));
+  if (!all.most() || kept.model_open > 0) return least;
+  const double most = u.given_formula_ns ? *least.number() * *all.most() / *all.number()
+                                         : static_cast<double>(kept.model_most_fs) / 1e6;
+  return least.no_more_than(most);
 }
 
 void add_utilization(const UtilizationOptions& options, const StepWork& kept, Report& report) {
@@ -156,6 +160,28 @@ void add_utilization(const UtilizationOptions& options, const StepWork& kept, Re
   steps.hfu = over_time(least_time(kept, report));
   steps.mfu = over_time(model_least_time(options, kept, report));
   steps.saved_ns = static_cast<double>(kept.saved_fs) / 1e6;
+}
+
+// A first step that executes more than the others, as where libraries try their kernels: what is
+// expected of a training does not hold for it. Each process by itself: its steps come together.
+void judge_without_warm_up(Report& report) {
+  constexpr double kAsOthers = 1 + kRatioTolerance;
+  const std::vector<StepsReport::Step>& steps = report.steps.steps;
+  double most = 0;
+  for (size_t i = 0; i < steps.size();) {
+    std::vector<double> others;
+    size_t next = i + 1;
+    for (; next < steps.size() && steps[next].trace == steps[i].trace; ++next)
+      others.push_back(static_cast<double>(steps[next].work.flop));
+    if (!others.empty() && !steps[i].skipped && steps[i].work.unmeasured == 0)
+      if (const double each = median(others); each > 0)
+        most = std::max(most, static_cast<double>(steps[i].work.flop) / each);
+    i = next;
+  }
+  if (most > kAsOthers && report.ratio.verdict == RatioVerdict::kOutside)
+    report.ratio.leave_undecided("the first step executed " +
+                                 std::to_string(static_cast<int>(100 * (most - 1))) +
+                                 " % more FLOP than a later one (autotuning?): --skip-steps 1");
 }
 
 // Where nothing is said of steps, for the same reason nothing of their shares of peak.
@@ -200,6 +226,8 @@ void StepWork::add(const StepWork& o) {
   add_saturating(least_fs, o.least_fs);
   add_saturating(gpu_ns, o.gpu_ns);
   add_saturating(model_fs, o.model_fs);
+  add_saturating(model_most_fs, o.model_most_fs);
+  add_saturating(model_open, o.model_open);
   add_saturating(saved_fs, o.saved_fs);
 }
 
@@ -329,6 +357,7 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
         *out.job_flop +=
             static_cast<double>(of_trace[t].flop) / static_cast<double>(steps_of_trace[t]);
   }
+  if (out.single) judge_without_warm_up(report);
   out.flop_estimated = kept.estimated > 0;
   out.unmeasured = kept.unmeasured;
   out.unscreened = kept.unscreened;

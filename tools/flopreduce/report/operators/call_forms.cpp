@@ -69,12 +69,14 @@ const OperatorName* CallForms::gradient_in(uint32_t backward, uint32_t node) con
 std::vector<CallForms::Told> CallForms::told(uint32_t path,
                                              const std::vector<uint32_t>& launching) const {
   const OperatorName& own = *operators_.name_of(path);
-  std::map<Shape, Told> by_result;
+  // By the result; where the operator itself has no sizes, also by those of the function inside.
+  using Key = std::pair<std::vector<Shape>, Shape>;
+  std::map<Key, Told> by_result;
   int best = 1;
   for (const uint32_t launch : launching) {
     const auto* backwards = join_.backwards_of(launch);
     if (backwards == nullptr) continue;
-    std::map<Shape, uint64_t> calls;  // several ranges of a node share its numbers
+    std::map<Key, uint64_t> calls;  // several ranges of a node share its numbers
     for (const auto& [backward, joined] : *backwards) {
       const AutogradNode& node = *operators_.node_of(backward);
       const OperatorName* gradient = gradient_in(backward, node.range);
@@ -88,14 +90,15 @@ std::vector<CallForms::Told> CallForms::told(uint32_t path,
         by_result.clear();
         calls.clear();
       }
-      Told& told = by_result[gradient->sizes[0]];
+      const Key key{own.has_sizes ? std::vector<Shape>() : inner.sizes, gradient->sizes[0]};
+      Told& told = by_result[key];
       const bool better =
           told.gradient == nullptr || (told.gradient->kind == OperatorKind::kAutograd &&
                                        gradient->kind == OperatorKind::kFunction);
       if (better) told.gradient = gradient;
       told.function = function;
       if (gradient->kind == OperatorKind::kFunction) add_saturating(told.runs, joined.calls);
-      uint64_t& of_result = calls[gradient->sizes[0]];
+      uint64_t& of_result = calls[key];
       of_result = std::max(of_result, joined.numbers);
     }
     for (const auto& [result, numbers] : calls)

@@ -246,19 +246,121 @@ Cause explain(const OperatorFacts& facts, u128 formula) {
   return {std::string(kUnexplained), ""};
 }
 
+// Of an operator without a formula: what its kernels of fused attention executed, and of it what
+// the model needs.
+struct AsExecuted {
+  u128 executed = 0, needed = 0;  // matrix FLOP
+  const OperatorKernel* most = nullptr;
+};
+AsExecuted as_executed(const OperatorFacts& facts) {
+  AsExecuted sum;
+  for (const OperatorKernel& kernel : facts.kernels) {
+    const auto share = needed_of_attention(facts, kernel);
+    if (!share || kernel.matrix_flop == 0) continue;
+    if (sum.most == nullptr) sum.most = &kernel;
+    add_saturating(sum.executed, kernel.matrix_flop);
+    add_saturating(sum.needed, *share < 1
+                                   ? static_cast<u128>(*share * quotient(kernel.matrix_flop, 1))
+                                   : kernel.matrix_flop);
+  }
+  return sum;
+}
+
+std::optional<Cause> attention_as_executed(const OperatorFacts& facts) {
+  const AsExecuted sum = as_executed(facts);
+  if (sum.most == nullptr) return std::nullopt;
+  std::string part;
+  if (sum.needed < sum.executed) part = printed("%.3f of ", quotient(sum.needed, sum.executed));
+  std::string evidence = part + "its products count as executed: " + shown(*sum.most);
+  if (!part.empty()) evidence += "; backward computes some again";
+  return Cause{"fused attention", evidence};
+}
+
+ModelFlop model_of_kernels(const OperatorFacts& facts) {
+  const AsExecuted sum = as_executed(facts);
+  const bool product = facts.tensor || is_matrix_work(facts.name->name);
+  if (sum.most == nullptr) return ModelFlop::without_formula(facts.work, product);
+  Work covered;
+  covered.matrix_flop = sum.executed;
+  ModelFlop model =
+      ModelFlop::of({.needed = sum.needed, .uncertain = std::max<u128>(1, sum.needed)}, covered);
+  for (const OperatorKernel& kernel : facts.kernels) {
+    Work other;
+    other.unmeasured = kernel.incomplete;
+    if (!needed_of_attention(facts, kernel)) other.matrix_flop = kernel.matrix_flop;
+    model += ModelFlop::without_formula(other, kernel.tensor);
+  }
+  return model;
+}
+
 }  // namespace
+
+void AttentionWork::add(const AttentionKernel& kernel, const std::string& phase, u128 matrix_flop) {
+  using Does = AttentionKernel::Does;
+  Sums& sums = families_[kernel.family];
+  if (kernel.does == Does::kForward && phase == "backward")
+    add_saturating(sums.forward_in_backward, matrix_flop);
+  else if (kernel.does == Does::kForward && phase != "recompute")
+    add_saturating(sums.forward, matrix_flop);
+  else if (kernel.does == Does::kBackward)
+    add_saturating(sums.backward, matrix_flop);
+  else if (kernel.does != Does::kForward)
+    add_saturating(sums.apart, matrix_flop);
+}
+
+std::optional<double> AttentionWork::needed(const AttentionKernel& kernel,
+                                            const std::string& phase) const {
+  using Does = AttentionKernel::Does;
+  // Keys and values of other widths make it a little more or less; so do blocks on masks' edges.
+  constexpr double kNear = 0.06;
+  const Sums& sums = families_.at(kernel.family);
+  const auto times_forward = [&](u128 flop) {
+    return sums.forward > 0 ? quotient(flop, sums.forward) : 0;
+  };
+  const auto of_gradients = [&](double times) -> std::optional<double> {
+    const bool usual = std::abs(times / 2.5 - 1) <= kNear || std::abs(times / 3.5 - 1) <= kNear;
+    return usual ? std::optional(2 / times) : std::nullopt;
+  };
+  if (kernel.does == Does::kBackward)
+    return of_gradients(times_forward(sums.backward)).value_or(kernel.share());
+  if (kernel.does != Does::kForward) return kernel.share();
+  if (phase != "backward") return 1;
+  const double times = times_forward(sums.forward_in_backward);
+  if (sums.backward > 0 || sums.apart > 0 || (times > 0 && times <= 1 + kNear)) return 0;
+  return of_gradients(times);
+}
+
+std::optional<double> needed_of_attention(const OperatorFacts& facts,
+                                          const OperatorKernel& kernel) {
+  using Does = AttentionKernel::Does;
+  const std::string_view name = facts.name->name;
+  const auto of_operator = fused_attention(*facts.name);
+  if (facts.formula.flop || facts.attention == nullptr ||
+      (has_operator_formula(name) && !is_attention(name)))
+    return std::nullopt;
+  const auto& known = kernel.attention;
+  if (known && known->does == Does::kBeside) return std::nullopt;
+  // Its sizes say more of five products than a kernel's name.
+  if (of_operator && (!known || (known->does == Does::kBackward && !known->varies)))
+    return of_operator;
+  if (!known) return std::nullopt;
+  return facts.attention->needed(*known, facts.phase);
+}
 
 Cause cause_of(const OperatorFacts& facts) {
   const Work& work = facts.work;
-  if (!work.flop_known()) return {"no hardware count", facts.unmeasured_reason};
-  if (!facts.formula.flop) return {"no formula", facts.formula.why_not};
+  if (!work.flop_known()) return {"no hardware count", reason_words(facts.unmeasured_reason)};
   Cause cause;
-  const u128 formula = facts.formula_flop();
-  if (!work.flop_complete()) {
+  const u128 formula = facts.formula.flop ? facts.formula_flop() : 0;
+  if (!facts.formula.flop) {
+    const auto attention = attention_as_executed(facts);
+    if (!attention) return {"no formula", facts.formula.why_not};
+    cause = *attention;
+  } else if (!work.flop_complete()) {
     cause = {"no hardware count",
              std::to_string(work.incomplete()) + " of " + std::to_string(work.launches) +
                  " launches: " +
-                 (work.unmeasured > 0 ? facts.unmeasured_reason
+                 (work.unmeasured > 0 ? reason_words(facts.unmeasured_reason)
                                       : std::string("not screened for tensor work"))};
   } else if (work.flop != formula &&
              (formula == 0 || std::abs(quotient(work.flop, formula) - 1) > kAgrees)) {
@@ -270,7 +372,8 @@ Cause cause_of(const OperatorFacts& facts) {
                          : cause.cause + (cause.evidence.empty() ? "" : ": ") + cause.evidence;
     cause.cause = "recompute";
   }
-  if (cause.cause.empty() && work.flop == 0 && facts.formula.flop->uncounted > 0)
+  if (cause.cause.empty() && work.flop == 0 && facts.formula.flop &&
+      facts.formula.flop->uncounted > 0)
     cause = {"not counted", "only comparisons and special functions"};
   if (const std::string note = per_kernel(facts); !note.empty() && facts.calls_counted)
     cause.evidence += (cause.evidence.empty() ? "" : "; ") + note;
@@ -292,10 +395,18 @@ Mask mask_of_attention(const OperatorFacts& facts) {
                                                                               : Mask::kPerhapsHalf;
 }
 
+bool multiplies_more(const OperatorFacts& facts, const Cause& cause) {
+  if (!facts.formula.flop || facts.formula.attention || !is_matrix_work(facts.name->name) ||
+      !facts.work.flop_complete() || !cause.cause.ends_with(kUnexplained))
+    return false;
+  const u128 computed =
+      of_computed(facts, OperatorFlop{facts.algorithm().multiply_adds, 0, 0}.flop(facts.fma));
+  return computed > 0 && quotient(facts.work.matrix_flop, computed) >= 2 - kAgrees;
+}
+
 ModelFlop model_of(const OperatorFacts& facts, const Cause& cause) {
   const Work& work = facts.work;
-  if (!facts.formula.flop)
-    return ModelFlop::without_formula(work, facts.tensor || is_matrix_work(facts.name->name));
+  if (!facts.formula.flop) return facts.no_products ? ModelFlop() : model_of_kernels(facts);
   const u128 whole = facts.formula_flop();
   const Mask mask = mask_of_attention(facts);
   ModelFlop::Place place{
@@ -304,12 +415,18 @@ ModelFlop model_of(const OperatorFacts& facts, const Cause& cause) {
                  (facts.formula.attention && !facts.formula.mask_named && !work.flop_complete()),
       .about = mask == Mask::kPerhapsHalf};
   const OperatorFlop algorithm = facts.algorithm();
-  // What elementwise kernels do is no evidence against a formula.
-  if (!work.flop_complete() || mask != Mask::kNone || !is_matrix_work(facts.name->name))
-    return ModelFlop::of(place, work);
+  // Elementwise work counts as executed where that is less than its formula, which a compiler's
+  // choice of instructions decides. Without counts it is not known how much less.
+  const bool elementwise = !is_matrix_work(facts.name->name);
+  if (elementwise && !work.flop_complete()) place.uncertain = place.needed;
+  if (!work.flop_complete() || mask != Mask::kNone) return ModelFlop::of(place, work);
   // Of what was executed, without what backward computes again.
   const double once = over(whole, algorithm.flop(facts.fma));
   const auto executed = static_cast<u128>(static_cast<double>(work.flop) * std::min(1.0, once));
+  if (elementwise) {
+    place.needed = std::min(place.needed, executed);
+    return ModelFlop::of(place, work);
+  }
   if (quotient(executed, std::max<u128>(1, place.needed)) < 1 - kAgrees) {
     if (!needs_less(cause)) place.more = place.needed - executed;
     return ModelFlop::of(place, work);

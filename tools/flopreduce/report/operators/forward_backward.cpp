@@ -1,20 +1,31 @@
 #include "report/operators/forward_backward.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
+#include "analytic/attention_kernels.h"
 #include "analytic/operator_flop.h"
 
 namespace flopinj::reduce {
 namespace {
+
+// Amounts of work that are about 2 % apart are one size. Kernels compute whole tiles: products that
+// are as large, with the sides of their matrices exchanged, may be a third apart.
+constexpr int kPerDoubling = 32, kTiles = 13;
+int work_size(u128 flop) {
+  return static_cast<int>(kPerDoubling * std::log2(static_cast<double>(std::max<u128>(1, flop))));
+}
+
+bool has_layers(const std::string& phase) {
+  return phase == "forward" || phase == "backward" || phase == "recompute";
+}
 
 Work* part_of(ForwardBackward& row, const std::string& phase) {
   if (phase == "backward") return &row.backward;
   if (phase == "recompute") return &row.recompute;
   return &row.forward;
 }
-
-bool is_forward(const std::string& phase) { return phase == "forward" || phase == "loss"; }
 
 }  // namespace
 
@@ -62,7 +73,21 @@ void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, uint32
     const std::string type = row_name(path, home, phase);
     if (type.empty()) return;
     part_of(types_.at(type), phase)->add(share);
-    if (is_forward(phase)) add_theory(home, type, share, multiplies_sparse(tables_.names[kernel]));
+    if (is_forward(phase)) add_theory(home, type, share, tables_.names[kernel]);
+  });
+}
+
+void ForwardBackwardBuilder::add_by_formula(uint32_t path, const std::string& phase,
+                                            const ByFormula& by_formula) {
+  Work work;
+  work.by_formula = by_formula;
+  join_.for_each_home(path, phase, [&](uint32_t home, const Part& part) {
+    const ByFormula share = part.of(work).by_formula;
+    const auto add_to = [&](Rows& rows, const std::string& name) {
+      if (!name.empty()) part_of(rows.at(name), phase)->by_formula.add(share);
+    };
+    if (has_layers(phase)) add_to(layers_, layer_name(home));
+    add_to(types_, row_name(path, home, phase));
   });
 }
 
@@ -87,7 +112,7 @@ ExpectedRatio ForwardBackwardBuilder::LayerKernels::expected(bool first) const {
 
 void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phase, uint32_t kernel,
                                           const Work& work) {
-  if (phase != "forward" && phase != "backward" && phase != "recompute") return;
+  if (!has_layers(phase)) return;
   if (phase == "forward") layers_.pass.add(work);
   const std::string& name = layer_name(path);
   if (name.empty()) return;
@@ -107,13 +132,17 @@ void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phas
 }
 
 void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, const Work& work,
-                                        bool sparse) {
-  Theory& theory = theory_[operators_.operator_of(path)];
+                                        std::string_view kernel) {
+  const uint32_t its = operators_.operator_of(path);
+  Theory& theory = theory_[its];
   theory.type = type;
   theory.layer = layer_name(path);
+  const bool sparse = multiplies_sparse(kernel) || operators_.sparse(path);
+  const bool product = sparse || is_matrix_work(operators_.name_of(its)->name);
+  theory.uncounted = theory.uncounted || (product && !work.flop_complete());
   if (work.matrix_flop == 0) return;
   add_saturating(theory.matrix, work.matrix_flop);
-  const auto gradients = sparse || operators_.sparse(path) ? std::nullopt : gradients_of(path);
+  const auto gradients = sparse ? std::nullopt : gradients_of(path, kernel);
   theory.known = theory.known && gradients.has_value();
   if (!gradients) return;
   theory.gradients += gradients->all * static_cast<double>(work.matrix_flop);
@@ -121,7 +150,8 @@ void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, 
 }
 
 // By the innermost of an operator's functions that shows it: which kernels of attention ran.
-std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(uint32_t path) const {
+std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(
+    uint32_t path, std::string_view kernel) const {
   const uint32_t outermost = operators_.operator_of(path);
   std::optional<ProductGradients> found;
   for (; path > PathTable::kLost; path = tables_.paths[path].parent) {
@@ -131,7 +161,12 @@ std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(uint32_t pa
         found = gradients;
     if (path == outermost) break;
   }
-  return found;
+  if (found || has_operator_formula(operators_.name_of(outermost)->name)) return found;
+  // Of fused attention in an operator that nothing else is known of: five products for two.
+  const auto known = attention_kernel(kernel);
+  if (!known || known->does != AttentionKernel::Does::kForward || known->varies)
+    return std::nullopt;
+  return ProductGradients{2.5, 0};
 }
 
 void ForwardBackwardBuilder::add_model(uint32_t path, const std::string& phase,
@@ -147,20 +182,26 @@ void ForwardBackwardBuilder::add_model(uint32_t path, const std::string& phase,
   if (forward) return add_to(path, operator_name(path), model);
   if (phase != "backward") return;
   std::vector<OperatorJoin::Share> shares;
+  bool alike = true;
   for (const uint32_t p : launching)
-    if (const auto* forwards = join_.forwards_of(p))
+    if (const auto* forwards = join_.forwards_of(p)) {
       shares.insert(shares.end(), forwards->begin(), forwards->end());
+      alike = alike && join_.alike(p);
+    }
   if (shares.empty()) return add_to(path, node_name(path), model);
-  OperatorJoin::for_each_share(shares, [&](uint32_t home, const Part& part) {
+  OperatorJoin::for_each_share(shares, alike, [&](uint32_t home, const Part& part) {
     const std::string type = join_.shares_node(home) ? node_name(path) : operator_name(home);
     add_to(home, type, part.of(model));
   });
 }
 
-void ForwardBackwardBuilder::add_calls(uint32_t path, const OperatorFacts& facts) {
+void ForwardBackwardBuilder::add_calls(uint32_t path, const OperatorFacts& facts, bool more) {
   const auto theory = theory_.find(path);
   if (!is_forward(facts.phase) || theory == theory_.end()) return;
   theory->second.no_product = facts.formula.flop && !is_matrix_work(facts.name->name);
+  if (more && facts.formula_flop() > 0)
+    theory->second.more =
+        std::max(theory->second.more, quotient(facts.work.matrix_flop, facts.formula_flop()));
   ForwardCalls& calls = theory->second.calls;
   add_saturating(calls.calls, facts.calls);
   add_saturating(calls.multiply_adds, facts.formula.flop
@@ -173,6 +214,14 @@ void ForwardBackwardBuilder::add_unclear(uint32_t path) {
   types_.unclear.insert(operator_name(path));
 }
 
+void ForwardBackwardBuilder::add_outside(uint32_t path, const Work& work) {
+  if (operators_.operator_of(path) != kNoIndex) {
+    if (work.matrix_flop > 0 || !work.flop_complete()) outside_[path].add(work);
+  } else if (work.matrix_flop > 0) {
+    bare_[work_size(work.matrix_flop / work.launches)].add(work);
+  }
+}
+
 void ForwardBackwardBuilder::Sum::add(const Sum& other) {
   matrix += other.matrix;
   least += other.least;
@@ -180,6 +229,7 @@ void ForwardBackwardBuilder::Sum::add(const Sum& other) {
   known = known && other.known;
   assumed += other.assumed;
   again = again || other.again;
+  uncounted = uncounted || other.uncounted;
   for (const std::string& text : other.basis)
     if (std::find(basis.begin(), basis.end(), text) == basis.end()) basis.push_back(text);
 }
@@ -188,6 +238,9 @@ std::optional<ExpectedRatio> ForwardBackwardBuilder::Sum::ratio() const {
   constexpr size_t kMostShown = 3;
   if (!known || matrix <= 0) return std::nullopt;
   ExpectedRatio ratio{least / matrix, most / matrix, {}, lacks_gradients(assumed / matrix)};
+  if (uncounted)
+    ratio.lacks = std::string("products without a FLOP count") + (ratio.lacks.empty() ? "" : "; ") +
+                  ratio.lacks;
   for (size_t i = 0; i < basis.size() && i < kMostShown; ++i)
     ratio.basis += (i == 0 ? "" : "; ") + basis[i];
   if (basis.size() > kMostShown)
@@ -212,12 +265,16 @@ std::unordered_map<uint32_t, ExpectedBackward> ForwardBackwardBuilder::expected_
   };
   std::map<uint32_t, OneNode> functions;
   for (const auto& [path, theory] : theory_) {
-    if (theory.matrix == 0 || !is_matrix_work(operators_.name_of(path)->name)) continue;
+    if ((theory.matrix == 0 && !theory.uncounted) ||
+        !is_matrix_work(operators_.name_of(path)->name))
+      continue;
     const uint32_t around = gradients.function_around(path);
     if (around == kNoIndex) continue;
     OneNode& function = functions[around];
     function.inside.push_back(path);
-    function.known = function.known && theory.known && theory.calls.multiply_adds > 0;
+    // Products without a count are in the node's gradients, and in no sum of forward's.
+    function.known =
+        function.known && theory.known && !theory.uncounted && theory.calls.multiply_adds > 0;
     add_saturating(function.multiply_adds, theory.calls.multiply_adds);
   }
   std::unordered_map<uint32_t, ExpectedBackward> expected;
@@ -243,6 +300,12 @@ ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
     sum.basis.push_back(place + ": " + what + " (" + backward.text + ")");
   };
   sum.again = backward.again;
+  if (theory.more > 0) {
+    sum.known = false;
+    sum.basis.push_back(theory.type + " executes " + std::to_string(std::lround(theory.more)) +
+                        " times its formula: several products in a call");
+    return sum;
+  }
   if (backward.found == ExpectedBackward::Found::kKnown) {
     sum.least = sum.matrix * backward.least;
     sum.most = sum.matrix * backward.most;
@@ -253,6 +316,7 @@ ForwardBackwardBuilder::Sum ForwardBackwardBuilder::expected_of(
     because("not known");
   } else if (gradients.first(path) || (!gradients.any() && path == first_product())) {
     sum.least = theory.gradients - theory.by_input;
+    sum.assumed = sum.matrix;
     because("with or without input gradient");
   } else {
     sum.assumed = sum.matrix;
@@ -267,6 +331,8 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
   Sum all;
   const auto functions = expected_of_functions(gradients);
   for (const auto& [path, theory] : theory_) {
+    if (theory.uncounted)
+      all.uncounted = types[theory.type].uncounted = layers[theory.layer].uncounted = true;
     if (theory.matrix == 0) continue;
     const auto function = functions.find(path);
     const Sum sum =
@@ -288,6 +354,9 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
         report.products_missing = theory.type + ": no theory";
       continue;
     }
+    if (const auto sizes = weight_sizes(*operators_.name_of(path));
+        sizes && sum.most < theory.gradients * (1 - 1e-9) && !gradients.of_weights(path))
+      lacking_[*sizes].push_back(&theory);
     layers[theory.layer].add(sum);
     all.add(sum);
     add_saturating(report.products_matrix_flop, theory.matrix);
@@ -309,6 +378,62 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
     report.products_missing = "gradients are computed again, and not of all products is it known";
   else
     report.products_expected = all.ratio();
+}
+
+// A product as large as weights of which backward lacks a gradient, in no phase of training: zero
+// bubble computes weights' gradients so, once there is time. So is a convolution's gradient. A
+// launch of no operator, as of an extension's kernel, tells no sizes: it may be such a product
+// where it does as much matrix work as a call of the forward product, which is as large. But where
+// such launches are as large as products that lack nothing, too, whole steps are without names.
+void ForwardBackwardBuilder::find_gradients_outside(OperatorsReport& report) {
+  const auto add = [&](const Work& work, const std::vector<const Theory*>& of) {
+    report.perhaps_gradients.add(work);
+    for (const Theory* theory : of) {
+      types_.lacking.insert(theory->type);
+      layers_.lacking.insert(theory->layer);
+    }
+  };
+  const auto add_of_operator = [&](const Work& work, const std::vector<const Theory*>& of) {
+    gradients_of_operators_.add(work);
+    add(work, of);
+  };
+  for (const auto& [path, work] : outside_) {
+    if (operators_.name_of(operators_.operator_of(path))->function() == "linear") continue;
+    for (uint32_t at = path; at != kNoIndex; at = operators_.parent_of(at)) {
+      const OperatorName* name = operators_.name_of(at);
+      if (name == nullptr || name->kind != OperatorKind::kFunction) break;
+      if (is_matrix_work(name->name) && name->function().ends_with("_backward")) {
+        add_of_operator(work, {});
+        break;
+      }
+      const auto sizes = result_sizes(*name);
+      const auto found = sizes ? lacking_.find(*sizes) : lacking_.end();
+      if (found == lacking_.end()) continue;
+      add_of_operator(work, found->second);
+      break;
+    }
+  }
+  struct AsLarge {
+    std::vector<const Theory*> lacking;
+    bool whole = false;  // a product that lacks nothing
+  };
+  std::unordered_set<const Theory*> lacks;
+  for (const auto& [sizes, theories] : lacking_) lacks.insert(theories.begin(), theories.end());
+  std::map<int, AsLarge> as_large;  // by bare_
+  for (const auto& [path, theory] : theory_) {
+    if (theory.matrix == 0) continue;
+    const int size = work_size(theory.matrix / std::max<uint64_t>(1, theory.calls.calls));
+    const auto end = bare_.upper_bound(size + kTiles);
+    for (auto bare = bare_.lower_bound(size - kTiles); bare != end; ++bare)
+      if (lacks.contains(&theory))
+        as_large[bare->first].lacking.push_back(&theory);
+      else
+        as_large[bare->first].whole = true;
+  }
+  const bool steps = std::ranges::any_of(
+      as_large, [](const auto& one) { return one.second.whole && one.second.lacking.empty(); });
+  for (const auto& [size, its] : as_large)
+    if (!its.lacking.empty() && !steps) add(bare_.at(size), its.lacking);
 }
 
 // Of layers in the order of forward whose ranges name no operators.
@@ -344,13 +469,17 @@ void ForwardBackwardBuilder::Rows::finish() {
     if (forward.launches > 0 && pass.flop > 0 && pass.flop_complete())
       row.forward_share = quotient(forward.flop, pass.flop);
     row.forward_at_least = unclear.contains(row.name);
+    row.backward_at_least = lacking.contains(row.name);
   }
 }
 
 void ForwardBackwardBuilder::finish(const GradientFinder& gradients, OperatorsReport& report) {
+  if (report.differentiated_again == 0) {
+    set_expected(gradients, report);
+    find_gradients_outside(report);
+  }
   layers_.finish();
   types_.finish();
-  if (report.differentiated_again == 0) set_expected(gradients, report);
   const auto first_path = [&](const ForwardBackward& layer) {
     const auto found = first_path_.find(layer.name);
     return found == first_path_.end() ? kNoIndex : found->second;

@@ -17,6 +17,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -38,6 +39,9 @@ inline std::string lacks_gradients(double part) {
          std::to_string(std::max(1, static_cast<int>(part * 100))) + " % of its matrix work";
 }
 
+// Of the forward pass, whose loss is a part of it.
+inline bool is_forward(const std::string& phase) { return phase == "forward" || phase == "loss"; }
+
 class ForwardBackwardBuilder {
  public:
   // All must outlive the builder.
@@ -46,14 +50,22 @@ class ForwardBackwardBuilder {
       : tables_(tables), operators_(operators), join_(join) {}
   // Takes one kernel's work in one range path and phase. `kernel`: its name in TraceTables::names.
   void add(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
+  // Of launches that add() took and that lack a count.
+  void add_by_formula(uint32_t path, const std::string& phase, const ByFormula& by_formula);
   // Of one operator in one phase, or of launches in none: what counts for the model, and the paths
   // that it launches in.
   void add_model(uint32_t path, const std::string& phase, const ModelFlop& model,
                  const std::vector<uint32_t>& launching);
-  void add_calls(uint32_t path, const OperatorFacts& facts);
+  // `more`: it executed several times its formula, and nothing says why.
+  void add_calls(uint32_t path, const OperatorFacts& facts, bool more);
   // Launches of a path may have run forward, and nothing decides it.
   void add_unclear(uint32_t path);
+  // Of launches in no phase of training: they may be gradients that no node computed. Of one kernel
+  // with one shape.
+  void add_outside(uint32_t path, const Work& work);
   void finish(const GradientFinder& gradients, OperatorsReport& report);
+  // The part of OperatorsReport::perhaps_gradients whose launches an operator made.
+  const Work& gradients_of_operators() const { return gradients_of_operators_; }
 
   // Empty where the path is in no layer.
   const std::string& layer_name(uint32_t path);
@@ -69,6 +81,7 @@ class ForwardBackwardBuilder {
     std::unordered_map<std::string, size_t> index;
     Work pass;                                // the forward work that rows are shares of
     std::unordered_set<std::string> unclear;  // launches may be of these
+    std::unordered_set<std::string> lacking;  // gradients of these may be outside of backward
     ForwardBackward& at(const std::string& name);
     void finish();
   };
@@ -79,6 +92,8 @@ class ForwardBackwardBuilder {
     double gradients = 0, by_input = 0;  // multiply-adds times `matrix`
     bool known = true;
     bool no_product = false;  // a formula says so
+    double more = 0;          // it executed so many times its formula, and nothing says why
+    bool uncounted = false;   // a product, and not all of its launches have a count
     ForwardCalls calls;
   };
   // Kernels of a layer's backward work, by the gradient that their names say they compute.
@@ -95,6 +110,7 @@ class ForwardBackwardBuilder {
     double assumed = 0;  // of `matrix`: nothing shows which gradients were computed
     bool known = true;
     bool again = false;  // several backward passes went over one graph
+    bool uncounted = false;
     std::vector<std::string> basis;
     void add(const Sum& other);
     std::optional<ExpectedRatio> ratio() const;
@@ -102,17 +118,19 @@ class ForwardBackwardBuilder {
 
   void add_to_layer(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
   std::optional<Direction> direction_of(uint32_t kernel);
-  void add_theory(uint32_t path, const std::string& type, const Work& work, bool sparse);
+  void add_theory(uint32_t path, const std::string& type, const Work& work,
+                  std::string_view kernel);
   Sum expected_of(uint32_t path, const Theory& theory, const GradientFinder& gradients,
                   const ExpectedBackward& backward) const;
   std::unordered_map<uint32_t, ExpectedBackward> expected_of_functions(
       const GradientFinder& gradients) const;
   uint32_t first_product() const;
   void set_expected(const GradientFinder& gradients, OperatorsReport& report);
+  void find_gradients_outside(OperatorsReport& report);
   void set_expected_of_layers();
   std::string operator_name(uint32_t path) const;
   std::string node_name(uint32_t path) const;
-  std::optional<ProductGradients> gradients_of(uint32_t path) const;
+  std::optional<ProductGradients> gradients_of(uint32_t path, std::string_view kernel) const;
 
   const TraceTables& tables_;
   const OperatorMap& operators_;
@@ -123,6 +141,11 @@ class ForwardBackwardBuilder {
   std::unordered_map<std::string, LayerKernels> layer_kernels_;
   std::unordered_map<uint32_t, std::optional<Direction>> directions_;  // by kernel
   std::map<uint32_t, Theory> theory_;                                  // by forward operator's path
+  std::unordered_map<uint32_t, Work> outside_;  // add_outside(), by path: of operators
+  std::map<int, Work> bare_;                    // of none, by the size of a launch's matrix work
+  Work gradients_of_operators_;
+  // Of products whose node computed one gradient or none, by weights' sizes: the operators.
+  std::map<MatrixSizes, std::vector<const Theory*>> lacking_;
 };
 
 }  // namespace flopinj::reduce

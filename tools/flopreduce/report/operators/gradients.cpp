@@ -112,8 +112,9 @@ GradientEvidence gradients_of_kernels(const OperatorFacts& facts, bool first, bo
 
 GradientFinder::GradientFinder(const OperatorMap& operators, const OperatorJoin& join,
                                const OperatorCalls& calls,
-                               const std::unordered_set<uint32_t>& products)
-    : operators_(operators), recorded_(calls.recorded) {
+                               const std::unordered_set<uint32_t>& products,
+                               std::unordered_set<uint32_t> attention)
+    : operators_(operators), attention_(std::move(attention)), recorded_(calls.recorded) {
   std::unordered_map<uint32_t, u128> joined;  // launches, by backward path
   for (const auto& [key, found] : calls.joined)
     if (const uint32_t path = OperatorCalls::backward_of(key); products.contains(path))
@@ -137,7 +138,8 @@ GradientFinder::GradientFinder(const OperatorMap& operators, const OperatorJoin&
     for (const auto& [backward, found] : *join.backwards_of(path)) {
       const uint32_t at = operators.operator_of(backward);
       if (at == kNoIndex) continue;
-      products_of_it = products_of_it || is_matrix_work(operators.name_of(at)->name);
+      products_of_it =
+          products_of_it || is_matrix_work(operators.name_of(at)->name) || attention_.contains(at);
       Backward& of = backwards_[home][at];
       add_saturating(of.launches, found.launches);
       add_saturating(of.calls, found.calls);
@@ -150,11 +152,9 @@ GradientFinder::GradientFinder(const OperatorMap& operators, const OperatorJoin&
   });
 }
 
-// A function in Python has its class's name: no namespace.
 bool GradientFinder::has_own_gradient(uint32_t path) const {
   const OperatorName* name = operators_.name_of(path);
-  return name != nullptr && name->kind == OperatorKind::kFunction &&
-         name->name.find("::") == std::string_view::npos;
+  return name != nullptr && is_program_function(*name);
 }
 
 std::string GradientFinder::own_gradient_around(uint32_t path) const {
@@ -198,7 +198,7 @@ ExpectedBackward GradientFinder::of_function(uint32_t function, const std::vecto
     outside += outside_of_products(home);
     if (const auto found = backwards_.find(home); found != backwards_.end())
       for (const auto& [at, backward] : found->second)
-        add_backward(at, backward, function == first_, sum);
+        add_backward(at, backward, function == first_, 0, sum);
   }
   if (sum.unknown) return {.text = sum.text};
   if (outside > kRatioTolerance * whole)
@@ -209,6 +209,16 @@ ExpectedBackward GradientFinder::of_function(uint32_t function, const std::vecto
           .assumed = sum.assumed,
           .what = sum.most > 0 ? "gradients as its node's products" : "no product in backward",
           .text = sum.text.empty() ? node : sum.text};
+}
+
+bool GradientFinder::of_weights(uint32_t path) const {
+  const OperatorName& name = *operators_.name_of(path);
+  const auto weights = weight_sizes(name);
+  const auto found = backwards_.find(path);
+  if (!weights || weights == input_sizes(name) || found == backwards_.end()) return false;
+  return std::ranges::any_of(found->second, [&](const auto& backward) {
+    return result_sizes(*operators_.name_of(backward.first)) == weights;
+  });
 }
 
 const GradientEvidence& GradientFinder::add(uint32_t path, const OperatorFacts& facts) {
@@ -248,9 +258,11 @@ ExpectedBackward GradientFinder::of(uint32_t path, const ForwardCalls& forward, 
   if (!counted && forward.calls > with) return {.found = Found::kMixed, .text = kNotRecorded};
   if (forward.multiply_adds == 0) return {.text = "it has no product"};
   Sum sum;
-  for (const auto& [at, backward] : found->second) add_backward(at, backward, path == first_, sum);
-  if (sum.unknown || sum.most == 0) return {.text = sum.text};
   const auto whole = static_cast<double>(forward.multiply_adds);
+  const double each = all * whole / static_cast<double>(std::max<uint64_t>(1, forward.calls));
+  for (const auto& [at, backward] : found->second)
+    add_backward(at, backward, path == first_, each, sum);
+  if (sum.unknown || sum.most == 0) return {.text = sum.text};
   const bool again = sum.most > whole * all * (1 + 1e-9);
   ExpectedBackward expected{Found::kKnown, sum.least / whole, sum.most / whole, sum.assumed,
                             again,         sum.what,          sum.text};
@@ -271,10 +283,11 @@ ExpectedBackward GradientFinder::of(uint32_t path, const ForwardCalls& forward, 
 }
 
 // Multiply-adds of the calls of one backward operator.
-void GradientFinder::add_backward(uint32_t at, const Backward& backward, bool first,
+void GradientFinder::add_backward(uint32_t at, const Backward& backward, bool first, double each,
                                   Sum& sum) const {
   const OperatorName& name = *operators_.name_of(at);
-  if (!is_matrix_work(name.name)) return;
+  const bool attention = each > 0 && attention_.contains(at);
+  if (!is_matrix_work(name.name) && !attention) return;
   const bool counted = recorded_ && operators_.is_call(at);
   const uint64_t calls = counted ? backward.calls : backward.numbers;
   const auto factors = factors_of(name);
@@ -283,12 +296,17 @@ void GradientFinder::add_backward(uint32_t at, const Backward& backward, bool fi
       factors && !factors->first.empty() && factors->first.front() == factors->first.back();
   const bool several = !counted && backward.launches > calls && (recorded_ || square);
   const auto work = work_.find(at);
+  if (attention && work != work_.end() && !work->second.multiply_adds) {
+    sum.least += each * static_cast<double>(calls);
+    sum.most += each * static_cast<double>(calls);
+    return;
+  }
   if (work == work_.end() || !work->second.multiply_adds || several) {
     sum.unknown = true;
     sum.text = several ? kNotRecorded : "its gradient has no formula";
     return;
   }
-  const double each = *work->second.multiply_adds * static_cast<double>(calls);
+  const double all = *work->second.multiply_adds * static_cast<double>(calls);
   const GradientEvidence& e = work->second.evidence;
   double least = 1, most = 1;
   if (!e.text.empty()) {  // both in one
@@ -307,8 +325,8 @@ void GradientFinder::add_backward(uint32_t at, const Backward& backward, bool fi
     if (least < 1 || sum.assumed)
       sum.text = told && !sum.assumed ? e.text : "neither its kernels' names nor sizes say which";
   }
-  sum.least += least * each;
-  sum.most += most * each;
+  sum.least += least * all;
+  sum.most += most * all;
 }
 
 }  // namespace flopinj::reduce

@@ -77,9 +77,11 @@ struct ExpectedBackward {
 class GradientFinder {
  public:
   // All must outlive the finder.
-  // `products`: paths whose launches do matrix work, or may.
+  // `products`: paths whose launches do matrix work, or may. `attention`: backward operators that
+  // are the gradient of fused attention, of whatever lengths.
   GradientFinder(const OperatorMap& operators, const OperatorJoin& join, const OperatorCalls& calls,
-                 const std::unordered_set<uint32_t>& products);
+                 const std::unordered_set<uint32_t>& products,
+                 std::unordered_set<uint32_t> attention);
 
   // Of the backward operator in this path, whose facts are these. All of them are added before
   // of().
@@ -93,6 +95,9 @@ class GradientFinder {
   // Of all products inside of such a function together; `inside`: their paths.
   ExpectedBackward of_function(uint32_t function, const std::vector<uint32_t>& inside,
                                u128 multiply_adds) const;
+  // Whether a product of its nodes is as large as a forward product's weights, and its gradient by
+  // the other operand is not.
+  bool of_weights(uint32_t path) const;
   // Whether no operator before this one in the order of forward has gradients, and it has.
   bool first(uint32_t path) const { return path == first_; }
   // Whether backward work was found of more calls of an operator than calls(path) of it.
@@ -119,7 +124,9 @@ class GradientFinder {
     GradientEvidence evidence;            // where one operator computes both
     double outside = 0;  // executed multiply-adds of a launch, where it is no product
   };
-  void add_backward(uint32_t at, const Backward& backward, bool first, Sum& sum) const;
+  // `each`: multiply-adds of all gradients of a call, if they are attention's and no formula has
+  // them.
+  void add_backward(uint32_t at, const Backward& backward, bool first, double each, Sum& sum) const;
   bool has_own_gradient(uint32_t path) const;
   // The torch.autograd.Function that a path is inside of; empty where there is none.
   std::string own_gradient_around(uint32_t path) const;
@@ -128,6 +135,7 @@ class GradientFinder {
   double outside_of_products(uint32_t home) const;
 
   const OperatorMap& operators_;
+  std::unordered_set<uint32_t> attention_;   // as given
   std::unordered_set<uint32_t> evaluating_;  // ranges of nodes that evaluate others
   bool complete_ = false;                    // what is missing in backward is evidence
   uint32_t first_ = kNoIndex;

@@ -41,12 +41,18 @@ void find_layers(const ReportSources& from, const std::vector<u128>& inclusive,
   report.first_layer_share = quotient(first, all);
 }
 
-ExpectedRatio of_a_part(ExpectedRatio expected, double share) {
-  const std::string part =
+// Says of how much of forward the expectation is; returns the words.
+std::string say_part(ExpectedRatio& expected, double share) {
+  std::string part =
       "of " + std::to_string(static_cast<int>(share * 100)) + " % of forward's matrix work";
   expected.basis += (expected.basis.empty() ? "" : "; ") + part;
+  return part;
+}
+
+// Nothing is known of the rest.
+void lack_rest(ExpectedRatio& expected, double share) {
+  const std::string part = say_part(expected, share);
   expected.lacks = "theory is " + part + (expected.lacks.empty() ? "" : "; ") + expected.lacks;
-  return expected;
 }
 
 // Of all layers that have an expectation.
@@ -72,7 +78,8 @@ std::optional<ExpectedRatio> expected_of_layers(const Work& forward,
   expected.most = most / matrix;
   expected.lacks = lacks_gradients(assumed / matrix);
   const double share = matrix / static_cast<double>(forward.matrix_flop);
-  return share >= 1 - kRatioTolerance ? expected : of_a_part(std::move(expected), share);
+  if (share < 1 - kRatioTolerance) lack_rest(expected, share);
+  return expected;
 }
 
 // Where the trace names no layer or operator in backward.
@@ -104,8 +111,9 @@ void add_interval(const Work& forward, const Work& backward, RatioReport& report
 // What is assumed decides nothing: a healthy run would raise an alarm, and a fault pass for right.
 void judge(RatioReport& report) {
   const auto ratio = report.matrix_ratio.number();
-  if (!ratio || !report.expected) return;
+  if (!ratio || (!report.expected && report.expected_missing.empty())) return;
   report.verdict = RatioVerdict::kInside;
+  if (!report.expected) return report.leave_undecided(report.expected_missing);
   if (report.expected->assumed()) return report.leave_undecided(report.expected->lacks);
   if (has(report.matrix_ratio.marks(), Mark::kEstimate) && !report.matrix_interval)
     return report.leave_undecided("the estimates have no interval");
@@ -121,15 +129,16 @@ void judge(RatioReport& report) {
 
 // Theory may be lacking of some products. What is known to be none is few, or leaves it open.
 ExpectedRatio expected_of_products(const OperatorsReport& operators, u128 whole) {
-  const ExpectedRatio& all = *operators.products_expected;
+  ExpectedRatio expected = *operators.products_expected;
   const double share = whole == 0 ? 1 : quotient(operators.products_matrix_flop, whole);
   const double beside = whole == 0 ? 0 : quotient(operators.beside_products, whole);
   const bool some = !operators.products_missing.empty() || beside > kMostBesideProducts;
-  if (some || share + beside < 1 - kRatioTolerance) return of_a_part(all, share);
-  if (share >= 1 - kRatioTolerance) return all;
-  ExpectedRatio expected = of_a_part(all, share);
-  expected.lacks = all.lacks;
-  expected.beside = beside;
+  if (some || share + beside < 1 - kRatioTolerance) {
+    lack_rest(expected, share);
+  } else if (share < 1 - kRatioTolerance) {
+    say_part(expected, share);
+    expected.beside = beside;
+  }
   return expected;
 }
 

@@ -2,10 +2,14 @@
 // differs from the formula, by evidence.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "analytic/attention_kernels.h"
 #include "analytic/operator_flop.h"
 #include "analytic/operator_name.h"
 #include "report/report.h"
@@ -15,15 +19,42 @@ namespace flopinj::reduce {
 // A kernel among an operator's launches.
 struct KernelSum {
   uint64_t launches = 0;
+  uint64_t incomplete = 0;  // of them: unmeasured, or not screened for tensor work
   u128 flop = 0, matrix_flop = 0;
+  u128 in_part = 0;     // of flop: by launches that were not screened
+  bool tensor = false;  // some ran on tensor cores
   void add(const KernelSum& other) {
     add_saturating(launches, other.launches);
+    add_saturating(incomplete, other.incomplete);
+    tensor = tensor || other.tensor;
     add_saturating(flop, other.flop);
     add_saturating(matrix_flop, other.matrix_flop);
+    add_saturating(in_part, other.in_part);
   }
 };
 struct OperatorKernel : KernelSum {
-  std::string name;  // mangled
+  std::string name;                               // mangled
+  std::optional<AttentionKernel> attention = {};  // of its name
+};
+
+// What kernels of fused attention executed, by whose they are: where those of backward did 2.5 or
+// 3.5 times forward's products, as five or seven for each pair of a query and a key are, it is
+// known how many of them the model needs, whatever their algorithm: twice forward's. Likewise of
+// kernels named for forward that run in backward where none is named for it; beside such ones, or
+// if they are no more than forward's, they compute again.
+class AttentionWork {
+ public:
+  void add(const AttentionKernel& kernel, const std::string& phase, u128 matrix_flop);
+  // The part of the products of a kernel that was added that the model needs; nothing where that is
+  // not known.
+  std::optional<double> needed(const AttentionKernel& kernel, const std::string& phase) const;
+
+ private:
+  struct Sums {
+    u128 forward = 0, backward = 0, forward_in_backward = 0;
+    u128 apart = 0;  // of some of the gradients
+  };
+  std::map<std::string_view, Sums> families_;
 };
 
 // Which gradients backward computed of a product with weights.
@@ -66,8 +97,10 @@ struct OperatorFacts {
   Work work;
   std::vector<OperatorKernel> kernels;  // most FLOP first
   bool tensor = false;                  // some ran on tensor cores
+  bool no_products = false;             // its kernels' names say that they multiply no matrices
   std::string unmeasured_reason;
-  GradientEvidence gradients;  // of an operator that computes both of a product's
+  GradientEvidence gradients;                // of an operator that computes both of a product's
+  const AttentionWork* attention = nullptr;  // of all kernels; null where it does not count
 
   // FLOP by formula of all calls, nothing left out for what was not computed; only where there is
   // a formula. What is computed again does not count.
@@ -83,6 +116,11 @@ struct OperatorFacts {
     return sum;
   }
 };
+
+// Of a kernel of an operator without a formula: the part of its products that the model needs,
+// where it is fused attention, by the kernel's name or the operator's. 0 of what backward computes
+// again. An operator that is known to be something else has none, whatever its kernels are named.
+std::optional<double> needed_of_attention(const OperatorFacts& facts, const OperatorKernel& kernel);
 
 struct Cause {
   std::string cause;     // empty: there is nothing to explain
@@ -112,12 +150,18 @@ Mask mask_of_attention(const OperatorFacts& facts);
 //   PaLM and nanoGPT (12 L H Q T for each token) count the whole matrix: up to twice as much for
 //   attention;
 // - of a product's two gradients those that were computed, by evidence (gradients.h);
-// - of products where that is more than was executed, and no algorithm explains it, what was
-//   executed, less what backward computes again: windows and packed sequences may leave out more
-//   than any name says.
+// - of fused attention without a formula, as of packed sequences, whose lengths no range's name
+//   has, what its kernels executed, about: blocks on a mask's edge run whole. Of backward without
+//   what it computes again: of five products four (needed_of_attention());
+// - where that is more than was executed, and no algorithm explains it, what was executed, less
+//   what backward computes again: windows and packed sequences may leave out more than any name
+//   says.
 // A product that executed twice its formula or more, unexplained, may be of complex numbers, or be
 // two products: of that nothing is known but a lower bound.
 ModelFlop model_of(const OperatorFacts& facts, const Cause& cause);
+// Such a product: several in one call, as in forward mode (torch.func.jvp), which has another one
+// for the tangent, or one of complex numbers.
+bool multiplies_more(const OperatorFacts& facts, const Cause& cause);
 
 // Products as kernels compute them: in whole tiles.
 //
@@ -140,6 +184,13 @@ struct Factors {
   const Shape& second;  // of linear: the weights, [columns, depth]
 };
 std::optional<Factors> factors_of(const OperatorName& name);
+// Of a matrix or its transpose: the smaller one first.
+using MatrixSizes = std::pair<int64_t, int64_t>;
+// Of such a product: weights that are one matrix; the other operand, its rows in one matrix; and
+// the result, where both operands are matrices.
+std::optional<MatrixSizes> weight_sizes(const OperatorName& name);
+std::optional<MatrixSizes> input_sizes(const OperatorName& name);
+std::optional<MatrixSizes> result_sizes(const OperatorName& name);
 
 enum class Direction : uint8_t { kForward, kInputGradient, kWeightGradient };
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "support/members.h"
-
 namespace flopinj::reduce {
 namespace {
 
@@ -13,49 +11,33 @@ const typename Paths::mapped_type* entry_of(const Paths& paths, uint32_t path) {
   return found == paths.end() ? nullptr : &found->second;
 }
 
+// By their names: each call of them does the same.
+bool are_alike(const OperatorMap& operators, uint32_t a, uint32_t b) {
+  const uint32_t of_a = operators.operator_of(a), of_b = operators.operator_of(b);
+  if (of_a == of_b) return true;
+  if (of_a == kNoIndex || of_b == kNoIndex) return false;
+  const OperatorName &first = *operators.name_of(of_a), &second = *operators.name_of(of_b);
+  return first.name == second.name && first.has_sizes && second.has_sizes &&
+         first.sizes == second.sizes;
+}
+
 }  // namespace
 
-u128 Part::of(u128 value) const {
-  bool overflow = false;
-  return mul_div_round(value, to, all, overflow) - mul_div_round(value, from, all, overflow);
-}
-
-Work Part::of(const Work& work) const {
-  if (whole()) return work;
-  const auto shared = [&]<typename Number>(Number& part, Number sum) {
-    part = static_cast<Number>(of(u128{sum}));
-  };
-  const double share = static_cast<double>(to - from) / static_cast<double>(all);
-  Work out;
-  for_each_pair(Work::sums(out), Work::sums(work), shared);
-  for_each_pair(GpuTime::sums(out.time), GpuTime::sums(work.time), shared);
-  for_each_pair(Roof::sums(out.roof), Roof::sums(work.roof), shared);
-  for_each_pair(Roof::times(out.roof), Roof::times(work.roof),
-                [&](double& part, double sum) { part = sum * share; });
-  out.fewest_windows = work.fewest_windows;
-  out.overflow = work.overflow;
-  if (out.varying > 0)
-    out.uncertainty.add_unknown(out.varying);  // which launches it got is unknown
-  return out;
-}
-
-ModelFlop Part::of(const ModelFlop& model) const {
-  ModelFlop out = model;
-  for_each_pair(ModelFlop::sums(out), ModelFlop::sums(model),
-                [&]<typename Number>(Number& part, Number sum) {
-                  part = static_cast<Number>(of(u128{sum}));
-                });
-  return out;
-}
-
-OperatorJoin::OperatorJoin(const OperatorCalls& calls) : calls_(calls) {
+OperatorJoin::OperatorJoin(const OperatorCalls& calls, const OperatorMap& operators)
+    : calls_(calls) {
   for (const auto& [key, joined] : calls.joined) {
     const uint32_t backward = OperatorCalls::backward_of(key),
                    forward = OperatorCalls::forward_of(key);
     forwards_[backward].push_back({forward, joined.launches});
     backwards_[forward].push_back({backward, joined});
   }
-  for (auto& [path, shares] : forwards_) std::sort(shares.begin(), shares.end());
+  for (auto& [path, shares] : forwards_) {
+    std::sort(shares.begin(), shares.end());
+    const uint32_t first = shares.front().first;
+    if (std::ranges::any_of(
+            shares, [&](const Share& share) { return !are_alike(operators, first, share.first); }))
+      unlike_.insert(path);
+  }
   for (auto& [path, backwards] : backwards_) std::ranges::sort(backwards, {}, &Calls::first);
 }
 

@@ -4,22 +4,15 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "phases/operator_calls.h"
+#include "phases/operators.h"
 #include "report/report.h"
 
 namespace flopinj::reduce {
-
-// [from, to) of `all`: parts that follow each other add up to the whole.
-struct Part {
-  uint64_t from = 0, to = 1, all = 1;
-  bool whole() const { return from == 0 && to == all; }
-  u128 of(u128 whole) const;
-  Work of(const Work& work) const;
-  ModelFlop of(const ModelFlop& model) const;
-};
 
 class OperatorJoin {
  public:
@@ -27,7 +20,7 @@ class OperatorJoin {
   using Calls = std::pair<uint32_t, OperatorCalls::Joined>;  // backward path, what it has
 
   // `calls` must outlive the join.
-  explicit OperatorJoin(const OperatorCalls& calls);
+  OperatorJoin(const OperatorCalls& calls, const OperatorMap& operators);
   // Whether a forward path is of a function that has one node for several operators inside.
   bool shares_node(uint32_t forward) const { return calls_.functions.contains(forward); }
   // Nothing where no number of the path was joined.
@@ -44,11 +37,13 @@ class OperatorJoin {
   void for_each_home(uint32_t path, const std::string& phase, Visit&& visit) const {
     const auto* forwards = phase == "backward" ? forwards_of(path) : nullptr;
     if (forwards == nullptr) return visit(path, Part{});
-    for_each_share(*forwards, visit);
+    for_each_share(*forwards, alike(path), visit);
   }
+  // Whether the forward operators of a backward path do the same, each call of them.
+  bool alike(uint32_t backward) const { return !unlike_.contains(backward); }
   template <class Visit>
-  static void for_each_share(const std::vector<Share>& shares, Visit&& visit) {
-    Part part{0, 0, 0};
+  static void for_each_share(const std::vector<Share>& shares, bool alike, Visit&& visit) {
+    Part part{0, 0, 0, alike};
     for (const auto& [path, launches] : shares) add_saturating(part.all, launches);
     for (const auto& [path, launches] : shares) {
       part.to = launches > part.all - part.from ? part.all : part.from + launches;
@@ -61,6 +56,7 @@ class OperatorJoin {
   const OperatorCalls& calls_;
   std::unordered_map<uint32_t, std::vector<Share>> forwards_;
   std::unordered_map<uint32_t, std::vector<Calls>> backwards_;
+  std::unordered_set<uint32_t> unlike_;  // backward paths
 };
 
 }  // namespace flopinj::reduce

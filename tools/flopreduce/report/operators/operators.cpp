@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analytic/attention_kernels.h"
 #include "analytic/operator_flop.h"
 
 namespace flopinj::reduce {
@@ -12,6 +13,16 @@ constexpr const char* kWhichForm =
 
 constexpr const char* kSparse = "sparse operands: no range says how many of them are not zero";
 
+// What the table of operators calls launches outside of all operators.
+const OperatorName& outside() {
+  static const OperatorName kName = [] {
+    OperatorName name;
+    name.name = kAttentionOutside;
+    return name;
+  }();
+  return kName;
+}
+
 u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 
 }  // namespace
@@ -19,23 +30,32 @@ u128 difference(u128 a, u128 b) { return a > b ? a - b : b - a; }
 void OperatorsBuilder::add(const Row& row, const Work& work, bool tensor,
                            const std::string& reason) {
   const std::string& phase = from_.rules.rules()[row.rule].phase;
-  forward_ = forward_ || (phase == "forward" && work.launches > 0);
-  forward_backward_.add(row.path, phase, tables_.signatures[row.signature].name, work);
+  report_.has_forward = report_.has_forward || (phase == "forward" && work.launches > 0);
+  const uint32_t kernel = tables_.signatures[row.signature].name;
+  forward_backward_.add(row.path, phase, kernel, work);
   if (phase == "backward" && operators_.own_number_of(row.path) != kNoIndex)
     add_saturating(report_.differentiated_again, work.launches);
   if (from_.rules.leaves_unclear(row.rule) && (work.flop > 0 || !work.flop_complete()))
     forward_backward_.add_unclear(row.path);
   const uint32_t path = operators_.operator_of(row.path);
   add_unclear(row, work, tensor);
-  if (path == kNoIndex) {
-    const ModelFlop model = ModelFlop::without_formula(work, tensor);
+  if (row.rule == from_.rules.default_rule() || from_.rules.leaves_unclear(row.rule) ||
+      from_.rules.rules()[row.rule].inside == PhaseRules::Inside::kHook)
+    forward_backward_.add_outside(row.path, work);
+  const auto& attention = attention_of(kernel);
+  if (attention) attention_.add(*attention, phase, work.matrix_flop);
+  if (path == kNoIndex && !attention) {
+    const bool product = work.flop_known() || kernel_precisions(kernel).product;
+    const ModelFlop model = product ? ModelFlop::without_formula(work, tensor) : ModelFlop();
     models_[phase] += model;
     forward_backward_.add_model(row.path, phase, model, {row.path});
     return;
   }
-  if (work.matrix_flop > 0 || !work.flop_complete()) products_.insert(row.path);
-  add_saturating(launches_[row.path], work.launches);
-  Place& place = places_[{path, phase}];
+  if (path != kNoIndex) {
+    if (work.matrix_flop > 0 || !work.flop_complete()) products_.insert(row.path);
+    add_saturating(launches_[row.path], work.launches);
+  }
+  Place& place = path == kNoIndex ? outside_[{row.path, phase}] : places_[{path, phase}];
   place.work.add(work);
   place.tensor = place.tensor || tensor;
   if (work.matrix_flop > 0) {
@@ -45,8 +65,9 @@ void OperatorsBuilder::add(const Row& row, const Work& work, bool tensor,
   add_saturating(place.calls, row.counts.calls);
   add_saturating(place.graph, row.counts.graph);
   if (place.reason.empty()) place.reason = reason;
-  place.kernels[{row.path, tables_.signatures[row.signature].name}].add(
-      {work.launches, work.flop, work.matrix_flop});
+  place.kernels[{row.path, kernel}].add({work.launches, work.incomplete(), work.flop,
+                                         work.matrix_flop, work.unscreened > 0 ? work.flop : 0,
+                                         tensor});
 }
 
 // What may have run forward: numbers do not say it, nor do those of launches from graphs, which are
@@ -59,7 +80,7 @@ void OperatorsBuilder::add_unclear(const Row& row, const Work& work, bool tensor
   const uint32_t path = operators_.operator_of(row.path);
   const bool multiplies =
       tensor || (path != kNoIndex && is_matrix_work(operators_.name_of(path)->name));
-  if (!optimizer || multiplies) unclear_ += ModelFlop::without_formula(work, multiplies);
+  if (!optimizer || multiplies) unclear_[phase] += ModelFlop::without_formula(work, multiplies);
 }
 
 // The paths that its launches are in.
@@ -87,6 +108,12 @@ std::pair<u128, uint64_t> OperatorsBuilder::in_all_phases(uint32_t path) const {
     add_saturating(calls, at->second.calls);
   }
   return {matrix_flop, calls};
+}
+
+// Nodes say of which form the calls are that ran forward, and nothing of those in another phase.
+bool OperatorsBuilder::ran_forward_beside(uint32_t path, const std::string& phase) const {
+  return !is_forward(phase) && phase != "recompute" && phase != "backward" &&
+         (places_.contains({path, "forward"}) || places_.contains({path, "loss"}));
 }
 
 bool OperatorsBuilder::is_sparse(const Place& place) const {
@@ -147,7 +174,7 @@ void OperatorsBuilder::add_forms_again(std::map<const Place*, std::vector<CallFo
 }
 
 OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase,
-                                         const Place& place, std::vector<CallForm> forms) const {
+                                         const Place& place, std::vector<CallForm> forms) {
   OperatorFacts facts;
   facts.name = operators_.name_of(path);
   facts.phase = phase;
@@ -155,6 +182,7 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.work = place.work;
   facts.tensor = place.tensor;
   facts.unmeasured_reason = place.reason;
+  facts.attention = formulas_ ? &attention_ : nullptr;
   facts.forms = std::move(forms);
   std::tie(facts.calls, facts.calls_counted) = calls_of(path, place);
   // A call's product may have run in another phase than its casts. Checkpointing leaves its last
@@ -170,7 +198,7 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   const bool several =
       facts.forms.size() > 1 || (facts.forms.front().by_result && !place.products_alike);
   const bool again = phase == "recompute" && report_.differentiated_again > 0;
-  if (several && (told != facts.calls || again)) {
+  if (several && (told != facts.calls || again || ran_forward_beside(path, phase))) {
     if (calls_.recorded || phase == "recompute") facts.forms = {{Formula::none(kWhichForm), 0}};
     facts.calls_counted = false;
   }
@@ -178,12 +206,48 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.formula = facts.forms.front().formula;
   for (const CallForm& form : facts.forms)
     if (!form.formula.flop) facts.formula = form.formula;
+  set_kernels(place, facts);
+  return facts;
+}
+
+void OperatorsBuilder::set_kernels(const Place& place, OperatorFacts& facts) {
   std::map<uint32_t, KernelSum> kernels;
   for (const auto& [where, sum] : place.kernels) kernels[where.second].add(sum);
-  for (const auto& [kernel, sum] : kernels) facts.kernels.push_back({sum, tables_.names[kernel]});
+  for (const auto& [kernel, sum] : kernels)
+    facts.kernels.push_back({sum, tables_.names[kernel], attention_of(kernel)});
   std::stable_sort(facts.kernels.begin(), facts.kernels.end(),
                    [](const auto& a, const auto& b) { return a.flop > b.flop; });
-  return facts;
+}
+
+const KernelPrecisions& OperatorsBuilder::kernel_precisions(uint32_t name) {
+  const auto [entry, fresh] = kernel_precisions_.try_emplace(name);
+  if (fresh) entry->second = precisions_of_kernel(tables_.names[name]);
+  return entry->second;
+}
+
+bool OperatorsBuilder::without_products(const Place& place) {
+  return std::ranges::none_of(place.kernels, [&](const auto& kernel) {
+    return kernel_precisions(kernel.first.second).product;
+  });
+}
+
+// Of its products; of an operator without any, of its arithmetic. Types are those of the range that
+// launches: an operator around it may have cast its operands, as autocast and libraries do.
+PrecisionSet OperatorsBuilder::precisions_of(const Place& place) {
+  constexpr std::string_view kPyTorchs = "aten::";
+  const bool none = without_products(place);
+  PrecisionSet all;
+  for (const auto& [where, sum] : place.kernels) {
+    const KernelPrecisions& kernel = kernel_precisions(where.second);
+    PrecisionSet its = kernel.precisions;
+    if (!kernel.product && !none) continue;
+    const OperatorName* name = operators_.name_of(where.first);
+    if (its.empty() && name != nullptr && name->name.starts_with(kPyTorchs))
+      its = precisions_of_types(name->types);
+    if (its.empty()) return {};
+    all |= its;
+  }
+  return all;
 }
 
 // By function and phase. The cause is that of the place where most differs.
@@ -217,7 +281,9 @@ void OperatorsBuilder::add_types() {
     } else {
       type.formula_partial = true;
       sum.lacking = sum.lacking || !place.formula_flop || place.formula_partial;
-      if (place.formula_flop) {
+      if (!place.formula_flop) {
+        if (place.model.known()) type.model += place.model;
+      } else {
         sum.uncounted = sum.uncounted.value_or(0);
         add_saturating(*sum.uncounted, *place.formula_flop);
         sum.uncounted_model += place.model;
@@ -240,7 +306,7 @@ void OperatorsBuilder::add_types() {
     // With nothing to compare it with, the formula is of all places.
     if (!type.formula_flop && sum.uncounted) {
       type.formula_flop = sum.uncounted;
-      type.model = sum.uncounted_model;
+      type.model += sum.uncounted_model;
       type.formula_partial = sum.lacking;
     } else if (type.formula_flop && *type.formula_flop > 0)
       type.ratio = quotient(sum.executed, *type.formula_flop);
@@ -271,46 +337,156 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
   r.evidence = cause.evidence;
   r.formula_partial = r.formula_flop && r.cause == kComplexNumbers;
   r.model = model_of(facts, cause);
-  r.of_model = r.model.known() && counts_for_model(r.phase);
+  r.of_model = r.model.known() && report_.counts_for_model(r.phase);
+  if (!place.work.flop_complete()) {
+    r.precisions = precisions_of(place);
+    if (facts.formula.flop) add_by_formula(place, facts, r);
+  }
   models_[r.phase] += r.model;
   forward_backward_.add_model(path, r.phase, r.model, place.launching());
-  forward_backward_.add_calls(path, facts);
+  forward_backward_.add_calls(path, facts, multiplies_more(facts, cause));
   if (r.phase == "recompute") report_.recompute.add(place.work);
 }
 
-// Where nothing says what ran forward, all counts but what is known to be something else.
-bool OperatorsBuilder::counts_for_model(const std::string& phase) const {
-  if (phase == "forward" || phase == "loss" || phase == "backward") return true;
-  return !forward_ && phase != "recompute" && phase != "optimizer" && phase != "communication";
+// As the algorithm executes the calls, without gradients that nobody computed.
+void OperatorsBuilder::add_by_formula(const Place& place, const OperatorFacts& facts,
+                                      OperatorReport& report) {
+  const u128 needed = facts.formula_flop();
+  const double computed =
+      needed == 0 ? 1 : std::min(1.0, *report.model.flop().number() / static_cast<double>(needed));
+  const OperatorFlop algorithm = facts.algorithm();
+  const double flop = static_cast<double>(algorithm.flop(facts.fma)) * computed;
+  const bool by_products = algorithm.multiply_adds > 0 && !without_products(place);
+  const auto shares = [&](uint32_t kernel) {
+    return !by_products || kernel_precisions(kernel).product;
+  };
+  uint64_t all = 0;
+  for (const auto& [where, sum] : place.kernels)
+    if (shares(where.second)) add_saturating(all, sum.launches);
+  for (const auto& [where, sum] : place.kernels) {
+    if (sum.incomplete == 0) continue;
+    ByFormula its{.launches = sum.incomplete};
+    if (shares(where.second)) {
+      const auto part = static_cast<u128>(flop * quotient(sum.incomplete, all) + 0.5);
+      its.flop = part - std::min(part, sum.in_part);
+      if (has(report.model.marks(), Mark::kAtMost)) its.perhaps = its.flop;
+      if (report.precisions.empty())
+        its.open = its.flop;
+      else
+        its.precisions = report.precisions;
+    }
+    report.work.by_formula.add(its);
+    forward_backward_.add_by_formula(where.first, report.phase, its);
+    by_formula_[{where.first, report.phase, where.second}].add(its);
+  }
+}
+
+ByFormula OperatorsBuilder::by_formula(const Row& row, uint64_t incomplete) {
+  const std::string& phase = from_.rules.rules()[row.rule].phase;
+  const auto found = by_formula_.find({row.path, phase, tables_.signatures[row.signature].name});
+  if (found == by_formula_.end() || incomplete == 0) return {};
+  ByFormula& left = found->second;
+  const Part part{0, std::min(incomplete, left.launches), std::max<uint64_t>(1, left.launches)};
+  ByFormula its{.precisions = left.precisions};
+  const auto hand_out = [&]<typename Number>(Number& to, Number& from) {
+    to = static_cast<Number>(part.of(u128{from}));
+    from -= to;
+  };
+  for_each_pair(ByFormula::sums(its), ByFormula::sums(left), hand_out);
+  return its;
 }
 
 void OperatorsBuilder::add_model() {
+  std::map<std::string, ModelFlop>& by_phase = report_.model_by_phase;
   for (const auto& [phase, model] : models_)
-    if (counts_for_model(phase)) report_.model += model;
-  if (forward_) report_.model += unclear_;
+    if (report_.counts_for_model(phase)) by_phase[phase] += model;
+  if (report_.has_forward)
+    for (const auto& [phase, model] : unclear_) by_phase[phase] += model;
+  for (const auto& [phase, model] : by_phase) report_.model += model;
   if (report_.recompute_unclear()) report_.model = report_.model.with_at_most();
   report_.forward_model = models_["forward"];
 }
 
+const std::optional<AttentionKernel>& OperatorsBuilder::attention_of(uint32_t kernel) {
+  const auto [entry, fresh] = attention_kernels_.try_emplace(kernel);
+  if (fresh) entry->second = attention_kernel(tables_.names[kernel]);
+  return entry->second;
+}
+
+// Attention outside of all operators, as a compiled region has it: by its kernels only.
+void OperatorsBuilder::add_outside() {
+  for (const auto& [key, place] : outside_) {
+    const auto& [path, phase] = key;
+    if (!formulas_ || place.work.matrix_flop == 0) {
+      const ModelFlop model = ModelFlop::without_formula(place.work, place.tensor);
+      models_[phase] += model;
+      forward_backward_.add_model(path, phase, model, {path});
+      continue;
+    }
+    OperatorFacts facts;
+    facts.name = &outside();
+    facts.phase = phase;
+    facts.fma = from_.formulas.fma();
+    facts.work = place.work;
+    facts.tensor = place.tensor;
+    facts.unmeasured_reason = place.reason;
+    facts.attention = &attention_;
+    facts.formula = Formula::none("it is in no operator's range");
+    facts.forms = {{facts.formula, 0}};
+    facts.calls = place.work.launches;
+    set_kernels(place, facts);
+    add_place(path, place, facts);
+  }
+}
+
+// Backward operators that are attention's gradients, by their kernels or their names.
+std::unordered_set<uint32_t> OperatorsBuilder::gradients_of_attention() {
+  using Does = AttentionKernel::Does;
+  const auto of_backward = [&](const auto& kernel) {
+    const auto& known = attention_of(kernel.first.second);
+    return known && known->does != Does::kForward && known->does != Does::kBeside;
+  };
+  std::unordered_set<uint32_t> paths;
+  for (const auto& [key, place] : places_) {
+    const std::string_view name = operators_.name_of(key.first)->name;
+    if (key.second == "backward" &&
+        (is_attention(name) ||
+         (!has_operator_formula(name) && std::ranges::any_of(place.kernels, of_backward))))
+      paths.insert(key.first);
+  }
+  return paths;
+}
+
 OperatorsReport OperatorsBuilder::build() {
-  GradientFinder gradients(operators_, join_, calls_, products_);
+  GradientFinder gradients(operators_, join_, calls_, products_, gradients_of_attention());
   std::map<const Place*, std::vector<CallForm>> forms;
   for (const auto& [key, place] : places_)
     forms[&place] = is_sparse(place) ? std::vector{CallForm{Formula::none(kSparse), 0}}
                                      : call_forms(operators_, join_, key.first, place.launching());
   add_forms_again(forms);
+  for (const auto& [place, known] : forms)
+    formulas_ = formulas_ || std::ranges::any_of(known, [](const CallForm& form) {
+                  return form.formula.flop.has_value();
+                });
   for (const auto& [key, place] : places_) {
     OperatorFacts facts = facts_of(key.first, key.second, place, std::move(forms[&place]));
+    facts.no_products = !place.work.flop_known() && without_products(place);
     if (key.second == "backward") facts.gradients = gradients.add(key.first, facts);
     add_place(key.first, place, facts);
   }
+  add_outside();
   add_types();
   add_model();
   forward_backward_.finish(gradients, report_);
-  const bool counted = std::ranges::any_of(
-      report_.places, [](const OperatorReport& place) { return place.work.flop_known(); });
-  const auto most_first = [counted](const OperatorReport& a, const OperatorReport& b) {
-    return counted ? a.work.flop > b.work.flop : a.work.time.ns > b.work.time.ns;
+  if (report_.has_forward)
+    report_.model += ModelFlop::without_formula(forward_backward_.gradients_of_operators(), true);
+  const auto worth = [](const OperatorReport& place) {
+    return place.work.flop + place.work.by_formula.flop;
+  };
+  const bool any = std::ranges::any_of(
+      report_.places, [&](const OperatorReport& place) { return worth(place) > 0; });
+  const auto most_first = [&](const OperatorReport& a, const OperatorReport& b) {
+    return any ? worth(a) > worth(b) : a.work.time.ns > b.work.time.ns;
   };
   std::stable_sort(report_.types.begin(), report_.types.end(), most_first);
   std::stable_sort(report_.places.begin(), report_.places.end(), most_first);

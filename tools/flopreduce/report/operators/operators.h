@@ -2,11 +2,14 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "peaks/precisions.h"
 #include "report/build_report.h"
 #include "report/operators/forward_backward.h"
 #include "report/operators/operator_join.h"
@@ -34,12 +37,14 @@ class OperatorsBuilder {
         tables_(from.tables),
         operators_(from.operators),
         calls_(from.calls),
-        join_(from.calls),
+        join_(from.calls, from.operators),
         forward_backward_(from.tables, from.operators, join_) {}
   // Takes one row of the totals. `tensor`: it ran on tensor cores. `reason`: why it is unmeasured,
   // where it is.
   void add(const Row& row, const Work& work, bool tensor, const std::string& reason);
   OperatorsReport build();
+  // Of launches of that row which lack a count: each row once, when the report is built.
+  ByFormula by_formula(const Row& row, uint64_t incomplete);
 
   const OperatorJoin& join() const { return join_; }
   const ForwardBackwardBuilder& forward_backward() const { return forward_backward_; }
@@ -61,16 +66,24 @@ class OperatorsBuilder {
   void add_forms_again(std::map<const Place*, std::vector<CallForm>>& forms) const;
   // Of an operator: matrix FLOP, and calls that were recorded.
   std::pair<u128, uint64_t> in_all_phases(uint32_t path) const;
+  bool ran_forward_beside(uint32_t path, const std::string& phase) const;
   bool is_sparse(const Place& place) const;
   void add_unclear(const Row& row, const Work& work, bool tensor);
   std::pair<uint64_t, bool> calls_here(const Place& place, uint32_t path) const;
   // Calls, and whether they are counted: by the recorder, or by sequence numbers.
   std::pair<uint64_t, bool> calls_of(uint32_t path, const Place& place) const;
+  void set_kernels(const Place& place, OperatorFacts& facts);
+  void add_outside();
+  std::unordered_set<uint32_t> gradients_of_attention();
+  const std::optional<AttentionKernel>& attention_of(uint32_t kernel);
   OperatorFacts facts_of(uint32_t path, const std::string& phase, const Place& place,
-                         std::vector<CallForm> forms) const;
+                         std::vector<CallForm> forms);
   void add_place(uint32_t path, const Place& place, const OperatorFacts& facts);
+  void add_by_formula(const Place& place, const OperatorFacts& facts, OperatorReport& report);
+  const KernelPrecisions& kernel_precisions(uint32_t name);
+  bool without_products(const Place& place);
+  PrecisionSet precisions_of(const Place& place);
   void add_types();
-  bool counts_for_model(const std::string& phase) const;
   void add_model();
 
   const ReportSources& from_;
@@ -79,12 +92,19 @@ class OperatorsBuilder {
   const OperatorCalls& calls_;
   OperatorJoin join_;
   ForwardBackwardBuilder forward_backward_;
-  std::map<std::pair<uint32_t, std::string>, Place> places_;  // (operator's path, phase)
-  std::unordered_map<uint32_t, uint64_t> launches_;           // by path, in all phases
-  std::unordered_set<uint32_t> products_;                     // paths that do matrix work, or may
-  bool forward_ = false;                     // launches are known to have run forward
-  std::map<std::string, ModelFlop> models_;  // by phase
-  ModelFlop unclear_;  // of launches in phases that do not count, which may have run forward
+  std::map<std::pair<uint32_t, std::string>, Place> places_;   // (operator's path, phase)
+  std::map<std::pair<uint32_t, std::string>, Place> outside_;  // likewise, of no operator
+  std::unordered_map<uint32_t, std::optional<AttentionKernel>> attention_kernels_;  // by name
+  std::unordered_map<uint32_t, KernelPrecisions> kernel_precisions_;                // likewise
+  AttentionWork attention_;
+  bool formulas_ = false;  // some operator has one: without, attention alone would be the model
+  // By path, phase and kernel: what by_formula() has not handed out yet.
+  std::map<std::tuple<uint32_t, std::string, uint32_t>, ByFormula> by_formula_;
+  std::unordered_map<uint32_t, uint64_t> launches_;  // by path, in all phases
+  std::unordered_set<uint32_t> products_;            // paths that do matrix work, or may
+  std::map<std::string, ModelFlop> models_;          // by phase
+  // By phase: of launches in phases that do not count, which may have run forward.
+  std::map<std::string, ModelFlop> unclear_;
   OperatorsReport report_;
 };
 

@@ -114,6 +114,27 @@ std::optional<Factors> factors_of(const OperatorName& name) {
   return Factors{name.sizes[first], name.sizes[first + 1]};
 }
 
+std::optional<MatrixSizes> weight_sizes(const OperatorName& name) {
+  const auto factors = factors_of(name);
+  if (!factors || factors->second.size() != 2) return std::nullopt;
+  return std::minmax({factors->second[0], factors->second[1]});
+}
+
+std::optional<MatrixSizes> input_sizes(const OperatorName& name) {
+  const auto factors = factors_of(name);
+  if (!factors || factors->first.empty()) return std::nullopt;
+  const int64_t columns = factors->first.back();
+  int64_t rows = 1;
+  for (size_t i = 0; i + 1 < factors->first.size(); ++i) rows *= factors->first[i];
+  return std::minmax({rows, columns});
+}
+
+std::optional<MatrixSizes> result_sizes(const OperatorName& name) {
+  const auto factors = factors_of(name);
+  if (!factors || factors->first.size() != 2 || factors->second.size() != 2) return std::nullopt;
+  return std::minmax({factors->first[0], factors->second[1]});
+}
+
 std::optional<Gemm> gemm_of(const OperatorName& name, u128 multiply_adds, Direction direction) {
   if (!name.has_sizes || multiply_adds == 0) return std::nullopt;
   if (direction == Direction::kForward)

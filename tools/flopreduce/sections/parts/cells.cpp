@@ -117,8 +117,16 @@ std::string percent_text(double share) {
   return percent < 1 ? printed("%#.2g %%", percent) : printed("%.1f %%", percent);
 }
 
+std::string range_text(Mark marks, double least, double most) {
+  const std::string about = has(marks, Mark::kEstimate) ? "~ " : "", low = percent_text(least);
+  const std::string high = percent_text(most);
+  return about + (low == high ? low : low.substr(0, low.find(' ')) + "-" + high);
+}
+
 std::string share_text(const Figure& share) {
-  return share.known() ? marked_text(share.marks(), percent_text(*share.number())) : "-";
+  if (!share.known()) return "-";
+  if (share.most()) return range_text(share.marks(), *share.number(), *share.most());
+  return marked_text(share.marks(), percent_text(*share.number()));
 }
 
 std::string share_or_why(const Figure& share) {
@@ -136,6 +144,7 @@ Figure figure_of(const Cell& cell) {
   Figure figure = Figure::unknown(cell.absent == "-" ? "" : cell.absent);
   if (const auto* whole = std::get_if<u128>(&cell.value)) figure = {*whole, cell.marks};
   if (const auto* real = std::get_if<double>(&cell.value)) figure = {*real, cell.marks};
+  if (cell.most) figure = figure.no_more_than(*cell.most);
   return cell.least ? figure.no_less_than(*cell.least) : figure;
 }
 

@@ -65,6 +65,8 @@ std::string marked_text(Mark marks, const std::string& value);  // ">= 37.1 %"
 // "37.1 %", "0.17 %", "<0.001 %": at least two significant digits, and never all or nothing for
 // what is not.
 std::string percent_text(double share);
+// "12.3-24.6 %", of a share that is known to lie between two.
+std::string range_text(Mark marks, double least, double most);
 std::string share_text(const Figure& share);  // with its marks; "-" where it is not known
 std::string share_or_why(const Figure& share);
 std::string tokens_words(const StepsReport& steps);  // "10,455 tokens/s"

@@ -138,6 +138,8 @@ class ColumnList {
 template <typename Row>
 class Columns : public ColumnList {
  public:
+  using RowType = Row;
+
   template <typename F>
   Columns& text(const char* key, const char* heading, F get, const char* meaning = "") {
     return add({key, heading, Kind::kText}, meaning, [get](const Row& row, const Report& report) {
@@ -203,6 +205,14 @@ class Columns : public ColumnList {
     all_.back().column.worth = worth;
     return *this;
   }
+  Columns& names(std::span<const std::string_view> names) {
+    all_.back().column.names = names;
+    return *this;
+  }
+  Columns& range() {
+    all_.back().column.range = true;
+    return *this;
+  }
   Columns& main() { return worth(Worth::kMain); }
   Columns& detail() { return worth(Worth::kDetail); }
   // Of the last column: where it is not known people see no reason but this, and else "-".
@@ -257,15 +267,16 @@ class Columns : public ColumnList {
 // A table of the report: what it is called, and how its rows are made.
 class TableSource {
  public:
-  // `rows`: a member of Report, or a function of one, that is or returns a list of rows. With
-  // `pass_on` instead (below) rows need not be held.
-  template <typename Row, typename Rows>
-  TableSource(const char* key, const char* about, Columns<Row> (*list)(), Rows rows)
-      : key_(key), about_(about) {
+  // `list` returns the columns. `rows`: a member of Report, or a function of one, that is or
+  // returns a list of rows. With `pass_on` instead (below) rows need not be held.
+  template <typename List, typename Rows>
+  TableSource(const char* key, const char* about, List list, Rows rows) : key_(key), about_(about) {
+    using RowType = typename std::invoke_result_t<List>::RowType;
     list_ = [list] { return list().said(); };
     fill_ = [list, rows](Table& table, const Report& report, bool for_people) {
       table.each = [c = list(), rows, &report, for_people](const auto& visit) {
-        for (const Row& row : std::invoke(rows, report)) visit(c.cells(&row, report, for_people));
+        for (const RowType& row : std::invoke(rows, report))
+          visit(c.cells(&row, report, for_people));
       };
     };
   }
@@ -288,6 +299,11 @@ class TableSource {
     facts_ = true;
     return *this;
   }
+  // Programs are handed one row after another.
+  TableSource& not_held() {
+    held_ = false;
+    return *this;
+  }
   // People see its first `--top` rows.
   TableSource& long_list() {
     long_list_ = true;
@@ -307,6 +323,7 @@ class TableSource {
   const char* key() const { return key_; }
   const char* about() const { return about_; }
   bool facts() const { return facts_; }
+  bool has_title() const { return *title_ != '\0'; }
   std::vector<Column> columns() const { return list_(); }  // all of them
   // For programs: all columns but second looks.
   Table for_programs(const Report& report) const { return table(report, false, held_); }

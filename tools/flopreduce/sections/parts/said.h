@@ -7,6 +7,14 @@ namespace flopinj::reduce::said {
 inline constexpr Column kFlop{
     "flop", "FLOP", Kind::kFlop, Worth::kUsual,
     "floating-point operations executed; one fused multiply-add counts 2 (--fma)"};
+inline constexpr Column kFlopOrFormula{
+    "flop_or_formula", "FLOP, or by formula", Kind::kFlop, Worth::kUsual,
+    "flop where all launches have a count; else an estimate, with the FLOP of their operators' "
+    "formulas for those that have none, and at least so much where some have no formula"};
+inline constexpr Column kUtilizationOrFormula{
+    "utilization_or_formula", "of peak, or by formula", Kind::kShare, Worth::kUsual,
+    "flop_or_formula / (GPU time x peak); from one number to another where names of kernels and "
+    "types of operands leave several precisions"};
 inline constexpr Column kFlopShare{"flop_share", "share", Kind::kShare, Worth::kUsual,
                                    "share of the FLOP of the whole run"};
 inline constexpr Column kOperations{"op", "OP", Kind::kOperations, Worth::kUsual,

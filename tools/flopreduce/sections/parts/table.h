@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,13 +69,14 @@ enum class Kind : uint8_t {
 struct Cell {
   std::variant<std::monostate, std::string, u128, double> value;
   Mark marks = Mark::kNone;
-  std::optional<u128> least = {};  // as of Figure
-  std::string absent = "-";        // what people see where there is no value
+  std::optional<u128> least = {};   // as of Figure
+  std::optional<double> most = {};  // likewise
+  std::string absent = "-";         // what people see where there is no value
 
   Cell() = default;
   Cell(std::string text) : value(std::move(text)) {}
   Cell(const char* text) : value(std::string(text)) {}
-  Cell(const Figure& figure) : marks(figure.marks()), least(figure.least()) {
+  Cell(const Figure& figure) : marks(figure.marks()), least(figure.least()), most(figure.most()) {
     if (!figure.why().empty()) absent = figure.why();
     if (const auto* whole = std::get_if<u128>(&figure.value())) value = *whole;
     if (const auto* real = std::get_if<double>(&figure.value())) value = *real;
@@ -110,6 +112,9 @@ struct Column {
   const char* meaning = "";  // ASCII, without an end mark; empty where the heading says it
   bool exact = false;        // its numbers never have a mark
   bool note = false;         // words beside the figures
+  bool range = false;        // it may be known to lie between two numbers: Cell::most
+  // Of texts that are always one of these names, or null: gates compare them.
+  std::span<const std::string_view> names = {};
 };
 
 using TableRow = std::vector<Cell>;

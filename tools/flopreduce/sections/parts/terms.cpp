@@ -21,7 +21,9 @@ constexpr std::array kFigures = {
          "without FLOP counts: the share of wall time in which no kernel ran but those of "
          "communication, and what it was lost to, the largest shares first",
          "", "lost"},
-    Term{"Executed", "floating-point operations that the GPU executed, padding of tiles included",
+    Term{"Executed",
+         "floating-point operations that the GPU executed, padding of tiles included; where none "
+         "were counted, about those of operators' formulas",
          "total"},
     Term{"Per step", "median time of a step, and its FLOP and kernel time", "", "steps"},
     Term{"Kernel time", "sum of the durations of all kernels; kernels that overlap count each",

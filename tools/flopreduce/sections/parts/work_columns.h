@@ -9,6 +9,17 @@ template <typename Row, typename W>
 void add_flop(Columns<Row>& c, W work) {
   c.figure(said::kFlop, [work](const Row& row) { return flop_of(std::invoke(work, row)); });
 }
+// `mark`: what else its figures are marked with, of the row and its report.
+template <typename Row, typename W, typename M>
+void add_flop_or_formula(Columns<Row>& c, W work, M mark) {
+  c.figure(said::kFlopOrFormula, [work, mark](const Row& row, const Report& report) {
+    return flop_or_formula(std::invoke(work, row)).with(mark(row, report));
+  });
+  c.figure(said::kUtilizationOrFormula, [work, mark](const Row& row, const Report& report) {
+     const Figure share = utilization_or_formula(std::invoke(work, row), report);
+     return share.known() ? share.with(mark(row, report)) : Figure();
+   }).range();
+}
 template <typename Row, typename W>
 void add_flop_share(Columns<Row>& c, W work) {
   c.figure(said::kFlopShare, [work](const Row& row, const Report& report) {
@@ -44,9 +55,17 @@ void add_share_of_roof(Columns<Row>& c, W work) {
    }).dash(kAbovePeak);
 }
 
-// For programs: how far the figures are known, launch by launch.
-template <typename Row, typename W>
-void add_work_details(Columns<Row>& c, W work) {
+// Of rows that launches of others belong to: their Mark. Here of none.
+struct Unmarked {
+  template <typename Row>
+  Mark operator()(const Row&, const Report&) const {
+    return Mark::kNone;
+  }
+};
+
+// For programs: how far the figures are known, launch by launch. `mark`: of the sums.
+template <typename Row, typename W, typename M = Unmarked>
+void add_work_details(Columns<Row>& c, W work, M mark = {}) {
   const auto get = [work](auto of) { return through(work, of); };
   const auto get_time = [work](auto of) { return through(through(work, &Work::time), of); };
   const auto end = [work](u128 Interval::*of) {
@@ -56,9 +75,12 @@ void add_work_details(Columns<Row>& c, W work) {
     };
   };
   c.for_programs();
-  c.figure(said::kMatrixFlop, get([](const Work& w) {
-             return w.flop_known() ? Figure(w.matrix_flop, flop_of(w).marks()) : Figure();
-           }));
+  add_flop_or_formula(c, work, mark);
+  c.figure(said::kMatrixFlop, [work, mark](const Row& row, const Report& report) {
+    const Work& w = std::invoke(work, row);
+    if (!w.flop_known()) return Figure();
+    return Figure(w.matrix_flop, flop_of(w).marks() | mark(row, report));
+  });
   c.count(said::kUnmeasured, get(&Work::unmeasured));
   c.count("varying_launches", "varying", get(&Work::varying),
           "launches of kernels whose samples disagree, or whose parameters were too many to keep "

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "sections/notices.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
 #include "sections/sections.h"
@@ -45,6 +46,9 @@ constexpr ComparedColumn kOfLaunches[] = {
     {"flop",        nullptr,    "flop",            "FLOP", kHidden, kMain},
     {"gpu_time_ns", nullptr,    "gpu_time",        "time", kDetail, kMain},
 };
+constexpr ComparedColumn kOfFormats[] = {
+    {"flop", nullptr, "flop", "FLOP", kUsual, kMain},
+};
 constexpr ComparedColumn kOfLayers[] = {
     {"forward_flop",         nullptr, "forward_flop",      "forward", kUsual, kMain},
     {"backward_flop",        nullptr, "backward_flop",     "backward", kUsual, kMain},
@@ -72,17 +76,32 @@ struct ComparedTable {
   // are added up. Kernels: what the compiler makes of an anonymous namespace differs from build to
   // build.
   bool by_first_name = false;
+  enum Extra : uint8_t {
+    kPlain,
+    kAfterTotal,  // its first row is the whole of both sides
+    kCounted,     // `kernel_counts` says how many rows changed
+  } extra = kPlain;
+  // What people see of it instead of its rows.
+  Section (*said)(const Table& all, const char* title) = nullptr;
 
   const char* key() const { return kept("compared_" + std::string(of)); }
+  // A row without launches is none.
+  bool has_launches() const { return std::string_view(columns[0].of) == "launches"; }
 };
+Section lost_comparison(const Table& all, const char* title);
 constexpr ComparedTable kTables[] = {
-    {"phases", "Total and phases", {"phase"}, kOfLaunches, false, false},
-    {"kernels", "Kernels", {"kernel", "mangled"}, kOfLaunches, false, true, true},
+    {"phases", "Total and phases", {"phase"}, kOfLaunches, false, false, false,
+     ComparedTable::kAfterTotal},
+    {"kernels", "Kernels", {"kernel", "mangled"}, kOfLaunches, false, true, true,
+     ComparedTable::kCounted},
+    {"precisions", "Number formats that changed", {"precision"}, kOfFormats, true, true},
     {"layers", "Layers that changed", {"layer"}, kOfLayers, true, true},
     {"operators", "Operators that changed", {"operator", "phase"}, kOfLaunches, true, true},
     {"ranges", "Ranges that changed", {"range"}, kOfLaunches, true, true},
+    {"stacks", "Kernels in ranges that changed", {"range", "kernel"}, kOfLaunches, true, true},
     {"steps", "Steps that changed", {"what"}, kOfSteps, true, false},
-    {"lost", "Where the time of a step went", {"line", "parent"}, kOfLost, false, false},
+    {"lost", "Where the time of a step went", {"line", "parent"}, kOfLost, false, false, false,
+     ComparedTable::kPlain, lost_comparison},
 };
 // clang-format on
 
@@ -95,6 +114,7 @@ struct RunFigure {
 constexpr std::array kRunFigures = {
     RunFigure{"launches", nullptr, Kind::kCount},
     RunFigure{"flop", "Executed", Kind::kFlop},
+    RunFigure{"flop_or_formula", nullptr, Kind::kFlop},
     RunFigure{"step_time", "Per step", Kind::kNanoseconds},  // in seconds
     RunFigure{"hfu", "HFU", Kind::kShare},
     RunFigure{"mfu", "MFU", Kind::kShare},
@@ -306,8 +326,7 @@ class Join {
                                                    : "vanished");
   }
   bool none(const Side* side) const {
-    return side == nullptr ||
-           (of_.columns.data() == kOfLaunches && side->figures[0].number() == 0.0);
+    return side == nullptr || (of_.has_launches() && side->figures[0].number() == 0.0);
   }
 
   const ComparedTable& of_;
@@ -327,6 +346,15 @@ Table counts_table(const Table& kernels) {
         Figure::exact(u128(std::ranges::count(kernels.rows, change, change_of))));
   }
   return table;
+}
+
+// "  1 appeared, 0 vanished, 3 changed, 5 same"
+Line counts_line(const Table& counts) {
+  std::string text;
+  for (size_t i = 0; i < counts.columns.size(); ++i)
+    text += (i == 0 ? "  " : ", ") + to_decimal(std::get<u128>(counts.rows[0][i].value)) + " " +
+            counts.columns[i].key;
+  return text;
 }
 
 // The run's figures, one a row: total.flop.ratio.
@@ -349,7 +377,12 @@ Table total_table(const Table& a, const Table& b, const Normalization& n) {
 }
 
 // What the figures of the others are to be read by.
-Table comparison_table(const Comparison& c) {
+Table comparison_table(const Comparison& c, const Report& a, const Report& b) {
+  constexpr const char* kOfVerdict = "whether backward / forward is as expected: figures.verdict";
+  const auto verdict_cell = [](const Report& side) {
+    const auto name = ratio_verdict(side.ratio);
+    return name ? Cell(*name) : Cell::none();
+  };
   const Normalization& n = c.normalization;
   const auto if_any = [&](Cell cell) { return n.name.empty() ? Cell::none() : std::move(cell); };
   return {
@@ -360,12 +393,14 @@ Table comparison_table(const Comparison& c) {
         "the times of at least one side are of the simulated GPU's clock"},
        {"ptx_counts", "PTX counts", Kind::kFlag, Worth::kUsual,
         "FLOP of at least one side are of PTX's instructions"},
+       {.key = "verdict_a", .heading = "verdict A", .meaning = kOfVerdict, .names = kVerdictNames},
+       {.key = "verdict_b", .heading = "verdict B", .meaning = kOfVerdict, .names = kVerdictNames},
        {"normalization", "normalization", Kind::kText, Worth::kUsual, "--normalize NAME=A,B"},
        {"normalization_a", "of A", Kind::kRatio, Worth::kUsual, "what A's figures are divided by"},
        {"normalization_b", "of B", Kind::kRatio}},
       {{Figure::exact(u128{c.simulated}), Figure::exact(u128{c.simulated_clock}),
-        Figure::exact(u128{c.ptx_counts}), if_any(n.name), if_any(Figure::exact(n.a)),
-        if_any(Figure::exact(n.b))}}};
+        Figure::exact(u128{c.ptx_counts}), verdict_cell(a), verdict_cell(b), if_any(n.name),
+        if_any(Figure::exact(n.a)), if_any(Figure::exact(n.b))}}};
 }
 
 const Table& table_of(const Comparison& c, std::string_view key) {
@@ -469,6 +504,14 @@ std::string side_text(const RunFigure& of, const Figure& figure) {
   return marked_text(figure.marks(), text());
 }
 
+// " (inside)", of the ratio that it is of; empty without a verdict.
+std::string verdict_text(const Comparison& c, const RunFigure& of, const char* side) {
+  if (std::string_view(of.key) != "ratio") return "";
+  const Table& table = table_of(c, "comparison");
+  const auto* name = std::get_if<std::string>(&table.rows[0][*table.place_of(side)].value);
+  return name == nullptr ? "" : " (" + *name + ")";
+}
+
 // "0.9990", "A 118.8 MFLOP, B 118.7 MFLOP". Without those that neither side has.
 std::vector<ShownFigure> comparison_figures(const Comparison& c) {
   std::vector<ShownFigure> figures;
@@ -477,7 +520,8 @@ std::vector<ShownFigure> comparison_figures(const Comparison& c) {
     if (of.shown == nullptr || (!figure.a.known() && !figure.b.known())) continue;
     const auto ratio = figure.ratio.number();
     figures.push_back({of.shown, ratio ? marked_text(figure.ratio.marks(), fixed(*ratio, 4)) : "-",
-                       "A " + side_text(of, figure.a) + ", B " + side_text(of, figure.b),
+                       "A " + side_text(of, figure.a) + verdict_text(c, of, "verdict_a") + ", B " +
+                           side_text(of, figure.b) + verdict_text(c, of, "verdict_b"),
                        ratio ? Tone::kTitle : Tone::kDim});
   }
   return figures;
@@ -517,17 +561,17 @@ Comparison compare(const Report& a, const Report& b, const Normalization& n) {
                  .simulated_clock = a.simulated_clock || b.simulated_clock,
                  .ptx_counts = a.ptx_counts || b.ptx_counts};
   const Table left = report_table(a, "figures"), right = report_table(b, "figures");
+  out.tables = {comparison_table(out, a, b), total_table(left, right, n)};
   std::vector<Table> joined;
   for (const ComparedTable& of : kTables) {
-    const bool phases = &of == kTables;
     const auto table = [&](const Report& r) {
-      return phases ? all_phases(r) : report_table(r, of.of);
+      return of.extra == ComparedTable::kAfterTotal ? all_phases(r) : report_table(r, of.of);
     };
     Join join(of, table(a), table(b), n);
-    if (phases) join.add_total(left, right);
+    if (of.extra == ComparedTable::kAfterTotal) join.add_total(left, right);
     joined.push_back(std::move(join).table());
+    if (of.extra == ComparedTable::kCounted) out.tables.push_back(counts_table(joined.back()));
   }
-  out.tables = {comparison_table(out), total_table(left, right, n), counts_table(joined[1])};
   std::ranges::move(joined, std::back_inserter(out.tables));
   return out;
 }
@@ -548,9 +592,9 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
   head.figures = comparison_figures(c);
   std::vector<Section> sections{std::move(head)};
   for (const ComparedTable& of : kTables) {
-    if (of.columns.data() == kOfLost) {
-      Section lost = lost_comparison(table_of(c, of.key()), of.title);
-      if (!lost.empty()) sections.push_back(std::move(lost));
+    if (of.said != nullptr) {
+      Section said = of.said(table_of(c, of.key()), of.title);
+      if (!said.empty()) sections.push_back(std::move(said));
       continue;
     }
     Table table = for_people(table_of(c, of.key()));
@@ -563,13 +607,9 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
     });
     if (of.changed_only && table.rows.empty()) continue;
     sections.push_back({of.title, {}, std::move(table), {}});
+    if (of.extra == ComparedTable::kCounted)
+      sections.back().above.push_back(counts_line(table_of(c, "kernel_counts")));
   }
-  const Table& counts = table_of(c, "kernel_counts");
-  std::string text;
-  for (size_t i = 0; i < counts.columns.size(); ++i)
-    text += (i == 0 ? "  " : ", ") + to_decimal(std::get<u128>(counts.rows[0][i].value)) + " " +
-            counts.columns[i].key;
-  sections[2].above.emplace_back(std::move(text));  // of the kernels
   return sections;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 
+#include "sections/launch_tables.h"
 #include "sections/notices.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
@@ -62,10 +63,11 @@ void add_at_peaks(const Explanation& e, const DevicePeaksReport& device,
                   std::vector<AtPeak>& rows) {
   Work work;
   std::map<size_t, u128> flop;  // by precision
-  for (const RowReport& row : e.part.rows) {
+  for (const WorkRow& row : e.part.work.rows) {
     if (row.chip != device.chip) continue;
-    work.add(row.work);
-    for (const auto& [precision, of_row] : row.flop) add_saturating(flop[precision], of_row);
+    work.add(row.in_whole());
+    for (const FormatWork& of : row.formats)
+      if (of.format < kMaxPrecisions) add_saturating(flop[of.format], of.operations);
   }
   for (const auto& [precision, sum] : flop)
     rows.push_back(
@@ -154,13 +156,37 @@ Section shown(const char* title, const char* key, std::string_view columns, cons
     places.push_back(place);
     table.columns.push_back(column);
   }
-  for (const TableRow& row : all.rows) {
+  all.for_each_row([&](const TableRow& row) {
     TableRow& cells = table.rows.emplace_back();
     for (const size_t place : places)
       cells.push_back(all.columns[place].kind == Kind::kFlop ? row[place] : dashed(row[place]));
-  }
+  });
   if (table.rows.empty()) return {};
   return {title, {}, std::move(table), {}};
+}
+
+// The figure's launches by other keys.
+constexpr LaunchTable kExplained[] = {
+    {.key = "explained_layers",
+     .about = "the figure's launches by layer",
+     .by = {WorkKey::kLayer},
+     .columns = {launches::flop, launches::count, launches::gpu_time, launches::details},
+     .title = "Layers",
+     .long_list = true},
+    {.key = "explained_operators",
+     .about = "the figure's launches by operator and direction",
+     .by = {WorkKey::kOperator, WorkKey::kPass},
+     .columns = {launches::flop, launches::count, launches::gpu_time, launches::details},
+     .title = "Operators",
+     .long_list = true},
+};
+
+// Empty where no launch has the first key.
+Section section_of(const LaunchTable& table, const Report& part) {
+  const auto groups = group(part, table.by);
+  const bool any =
+      std::ranges::any_of(groups, [](const WorkGroup& of) { return of.ids[0] != kNoIndex; });
+  return any ? source_of(table).section(part) : Section{};
 }
 
 // A metric that counted nothing is not listed.
@@ -229,6 +255,7 @@ std::vector<Section> explanation_sections(const Report& report, const Explanatio
             "cluster dynamic_shared_bytes parameters chip",
             part));
   sections.push_back(samples_section(part));
+  for (const LaunchTable& table : kExplained) sections.push_back(section_of(table, part));
   sections.push_back(shown("Ranges", "stacks", "range kernel flop flop launches phase", part));
   sections.push_back(rules_section(report, part));
   sections.push_back(
@@ -247,6 +274,8 @@ std::vector<Table> explanation_tables(const Report& report, const Explanation& e
     for (Table& table : subject_tables(subject, of)) tables.push_back(std::move(table));
   };
   append(kSignatures, e.part);
+  for (const LaunchTable& table : kExplained)
+    tables.push_back(source_of(table).for_programs(e.part));
   append(kStacks, e.part);
   append(kPhaseRules, e.part);
   tables.push_back(at_peaks_of(e).for_programs(e.part));

@@ -32,6 +32,10 @@ ShownFigure executed_figure(const Report& report) {
   const Mark more = end_mark(report);
   const std::string launches = marked_text(more, to_grouped(total.launches)) +
                                (total.launches == 1 ? " launch" : " launches");
+  if (const Figure flop = flop_or_formula(total); !total.flop_known() && flop.known())
+    return {"Executed",
+            marked_text(flop.marks() | more, to_human(std::get<u128>(flop.value()), "FLOP")),
+            "by operators' formulas: not measured, in " + launches, Tone::kWarn};
   if (!total.flop_known() || (report.partial && total.launches == 0))
     return {"Executed", "-", "not measured, in " + launches, Tone::kWarn};
   if (total.flop == 0 && !total.flop_complete())
@@ -67,7 +71,7 @@ std::string mfu_definition(const Report& report) {
     return "FLOP " + mfu->flop_basis;
   const ModelFlop& model = report.operators.model;
   const bool part = !report.utilization.given_formula_ns && model.lacks_some();
-  return "FLOP by formula / (wall time x peak)" + (part ? "; " + model.coverage() : "");
+  return "FLOP by formula / (wall time x peak)" + (part ? "; " + model_coverage(report) : "");
 }
 
 ShownFigure kernel_time_figure(const Report& report) {
@@ -88,6 +92,7 @@ ShownFigure kernel_time_figure(const Report& report) {
 
 // "inside the expected 1.69 to 2.00", "undecided: expected ~1.96, both gradients are assumed"
 std::string verdict_words(const RatioReport& r) {
+  if (!r.expected) return "undecided: " + r.undecided;
   std::string range =
       std::string("expected ") + (r.expected->estimated() ? "~" : "") + fixed(r.expected->least, 2);
   if (!r.expected->certain()) range += " to " + fixed(r.expected->most, 2);
@@ -110,7 +115,7 @@ ShownFigure ratio_figure(const Report& report) {
   if (!r.ratio.known()) return {"Backward/fwd", "-", ratio_missing(report), Tone::kDim};
   std::string note;
   if (const auto matrix = r.matrix_ratio.number()) note = "matrix work " + fixed(*matrix, 3);
-  if (r.matrix_ratio.known() && r.expected) note += ", " + verdict_words(r);
+  if (r.verdict != RatioVerdict::kNone) note += ", " + verdict_words(r);
   if (const std::string names = names_text(report); !names.empty()) note += ", of " + names;
   return {"Backward/fwd", marked_text(r.ratio.marks(), fixed(*r.ratio.number(), 3)), note,
           r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kTitle};

@@ -1,7 +1,8 @@
 // Cells, and numbers as people read them: the same words as on a terminal.
 //
 // A cell is null (nothing; shown "-"), {absent: "not measured"}, a text, a number, or {n, m}: n a
-// number or, beyond 2^53, a decimal string, and m the marks ">=", ">", "<=", "~".
+// number or, beyond 2^53, a decimal string, and m the marks ">=", ">", "<=", "~". Of a share that
+// is known to lie between two numbers n is the lower one, and `most` the other.
 
 const isNumber = (cell) =>
   typeof cell === "number" || (cell !== null && typeof cell === "object" && "n" in cell);
@@ -63,9 +64,17 @@ const kHuman = {
   share: (v) => shareText(Number(v) * 100),
 };
 
+// As range_text() in sections/parts/cells.cpp.
+function rangeText(cell) {
+  const least = shareText(cell.n * 100), most = shareText(cell.most * 100);
+  const about = cell.m.includes("~") ? "~ " : "";
+  return about + (least === most ? least : `${least.split(" ")[0]}-${most}`);
+}
+
 function human(cell, kind) {
   if (typeof cell === "string") return cell;
   if (!isNumber(cell)) return cell?.absent ?? "-";
+  if (kind === "share" && cell.most !== undefined) return rangeText(cell);
   const marks = cell.m ? `${cell.m} ` : "";
   return marks + (kHuman[kind] ?? grouped)(raw(cell));
 }

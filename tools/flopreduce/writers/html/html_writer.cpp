@@ -111,6 +111,7 @@ class PageData {
     if (marks == Mark::kNone && number.is_number()) return number;
     Json j{{"n", std::move(number)}};
     if (marks != Mark::kNone) j["m"] = marks_text(marks);
+    if (cell.most) j["most"] = *cell.most;
     return j;
   }
 
@@ -170,8 +171,8 @@ Json tree_json(PageData& page, const Report& report) {
   for (const WorkNode& node : work_tree(report)) {
     nodes.push_back({node.depth, node.leaf ? page.kernel(node.name) : page.text(node.name),
                      node.leaf ? page.text(node.phase) : Json(nullptr),
-                     static_cast<double>(node.work->flop), static_cast<double>(node.work->time.ns),
-                     node.work->launches});
+                     static_cast<double>(node.work.flop), static_cast<double>(node.work.time.ns),
+                     node.work.launches});
   }
   return nodes;
 }
@@ -268,7 +269,7 @@ Json lost_json(const Report& report) {
                                               : &part == &row && row.first == row.last;
       if (!own) continue;
       parts.push_back(words_of(part, lost));
-      bound = bound || (lost.at(part.first) > 0 && lost.marks[place_of(part.first)] != Mark::kNone);
+      bound = bound || (lost.at(part.first) > 0 && lost.sum(part.lines()).marks() != Mark::kNone);
     }
     for (const auto& [phase, of] : phases) {
       Json cells = Json::array({phase.empty() ? "before and after all kernels" : printable(phase)});

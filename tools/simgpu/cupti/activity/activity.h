@@ -28,11 +28,14 @@ class Activity {
   CUptiResult disable(CUpti_ActivityKind kind);
   void reset();  // cuptiFinalize
 
+  static bool of_kernels(CUpti_ActivityKind kind) {
+    return kind == CUPTI_ACTIVITY_KIND_KERNEL || kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  }
   bool wants_kernels() const noexcept {
     return (enabled_.load(std::memory_order_relaxed) & kKernelKinds) != 0;
   }
 
-  void kernel(const KernelRun& run);
+  void kernel(const KernelRun& run, bool in_window);
   void copy(const MemoryCopy& copy);  // or a fill
   // Added to the times of records from now on.
   void shift_times(uint64_t by_ns) { shift_.store(by_ns, std::memory_order_relaxed); }
@@ -44,7 +47,7 @@ class Activity {
   static constexpr uint64_t kKernelKinds = uint64_t{1} << CUPTI_ACTIVITY_KIND_KERNEL |
                                            uint64_t{1} << CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
   bool lose_next();  // record, of whatever kind
-  void spoil_times(uint64_t number, CUpti_ActivityKernel10& record) const;
+  void spoil_times(uint64_t number, bool in_window, CUpti_ActivityKernel10& record) const;
   template <class Record>
   void append(CUpti_ActivityKind kind, const Record& record);
   const char* intern(const char* name);

@@ -4,6 +4,7 @@
 #include <simgpu/hooks.h>
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 
@@ -59,6 +60,7 @@ enum class Counter : uint16_t {
 };
 inline constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
 using CounterValues = std::array<uint64_t, kCounters>;
+using CounterSet = std::bitset<kCounters>;
 
 constexpr bool is_sass(Counter counter) { return counter <= Counter::kSassPaired; }
 

@@ -12,10 +12,11 @@ size_t HostObjects::count() {
   return objects_.size();
 }
 
-CUpti_Profiler_Host_Object* HostObjects::create(uint32_t chip) {
+CUpti_Profiler_Host_Object* HostObjects::create(uint32_t chip, const CounterSet& lacking) {
   const std::scoped_lock lock(mutex_);
   objects_.push_back(std::make_unique<HostObject>());
   objects_.back()->chip = chip;
+  objects_.back()->lacking = lacking;
   return reinterpret_cast<CUpti_Profiler_Host_Object*>(objects_.back().get());
 }
 

@@ -16,6 +16,7 @@ namespace simgpu::cupti {
 
 struct HostObject {
   uint32_t chip = 0;
+  CounterSet lacking;                     // as the availability image says, if there was one
   std::vector<Counter> counters;          // of all metrics added
   std::vector<const char*> base_metrics;  // answers handed out; they live as long as the object
 };
@@ -25,7 +26,7 @@ class HostObjects {
   static HostObjects& get();
 
   size_t count();
-  CUpti_Profiler_Host_Object* create(uint32_t chip);
+  CUpti_Profiler_Host_Object* create(uint32_t chip, const CounterSet& lacking);
   CUptiResult destroy(CUpti_Profiler_Host_Object* handle);
 
   // Runs `call` on the object under the lock; CUPTI_ERROR_INVALID_PARAMETER for a handle that is

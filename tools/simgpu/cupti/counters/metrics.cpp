@@ -210,6 +210,15 @@ std::vector<Counter> counters_of(const Metric& metric) {
   return result;
 }
 
+CounterSet counters_named(uint32_t chip, std::string_view text) {
+  CounterSet named;
+  for (const MetricInfo& metric : kMetrics)
+    if (!text.empty() && exists(metric, chip) &&
+        std::string_view(metric.base).find(text) != std::string_view::npos)
+      for (const Counter counter : metric.counters) named.set(static_cast<size_t>(counter));
+  return named.reset(static_cast<size_t>(kNone));
+}
+
 double evaluate(const Metric& metric, const CounterValues& totals) {
   uint64_t value = 0;
   for (const Counter counter : metric.info->counters) value += totals[static_cast<size_t>(counter)];

@@ -43,6 +43,8 @@ std::optional<Metric> find_metric(uint32_t chip, std::string_view name);
 const MetricInfo* find_metric_info(uint32_t chip, std::string_view name);
 
 std::vector<Counter> counters_of(const Metric& metric);
+// Of all metrics of the chip with `text` in their name; empty text: none.
+CounterSet counters_named(uint32_t chip, std::string_view text);
 
 // From counter totals of a range. The work is taken as evenly spread over the instances.
 double evaluate(const Metric& metric, const CounterValues& totals);

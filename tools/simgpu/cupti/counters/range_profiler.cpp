@@ -60,7 +60,9 @@ CUptiResult RangeProfiler::set_config(const CUpti_RangeProfiler_SetConfig_Params
       params.passIndex >= schedule->passes.size() || (kernel_replay && params.passIndex != 0))
     return CUPTI_ERROR_INVALID_PARAMETER;
 
-  if (refused(*schedule)) return CUPTI_ERROR_INVALID_PARAMETER;
+  const Faults& faults = environment_.faults;
+  if (counts_any(*schedule, faults.one_group_refused) || counts_any(*schedule, faults.slice_lacks))
+    return CUPTI_ERROR_INVALID_PARAMETER;
 
   schedule_ = *schedule;
   image_ = memory;
@@ -79,24 +81,19 @@ CUptiResult RangeProfiler::set_config(const CUpti_RangeProfiler_SetConfig_Params
   return CUPTI_SUCCESS;
 }
 
-bool RangeProfiler::refused(const Schedule& schedule) const {
-  const std::string& text = environment_.faults.one_group_refused;
-  const auto is_of = [&](const MetricInfo& metric, Counter counter) {
-    return exists(metric, chip_) && std::string_view(metric.base).find(text) != text.npos &&
-           counter != Counter::kNone && std::ranges::count(metric.counters, counter) != 0;
-  };
-  if (text.empty()) return false;
-  for (const auto& pass : schedule.passes)
-    for (const Counter counter : pass)
-      for (const MetricInfo& metric : all_metrics())
-        if (is_of(metric, counter)) return true;
-  return false;
+bool RangeProfiler::counts_any(const Schedule& schedule, std::string_view text) const {
+  const CounterSet named = counters_named(chip_, text);
+  return std::ranges::any_of(schedule.passes, [&](const auto& pass) {
+    return std::ranges::any_of(
+        pass, [&](Counter counter) { return named.test(static_cast<size_t>(counter)); });
+  });
 }
 
 CUptiResult RangeProfiler::start() {
   if (!configured_ || started_) return CUPTI_ERROR_INVALID_OPERATION;
   if (pass_ >= schedule_.passes.size())
     return CUPTI_ERROR_INVALID_OPERATION;  // every pass is collected
+  if (counts_any(schedule_, environment_.faults.start_refused)) return CUPTI_ERROR_UNKNOWN;
   // Undecoded ranges of another pass cannot be distinguished from ranges that are to come.
   if (replay_ != CUPTI_KernelReplay) {
     if (!finished_.empty()) return CUPTI_ERROR_INVALID_OPERATION;
@@ -157,8 +154,10 @@ bool RangeProfiler::collected(Counter counter) const {
 }
 
 void RangeProfiler::finish(std::string name, const CounterValues& values) {
-  const uint64_t every = environment_.faults.drop_ranges;
-  const bool lost = every != 0 && ++seen_ % every == 0;
+  const Faults& faults = environment_.faults;
+  ++seen_;
+  if (faults.lose_ranges != 0 && seen_ % faults.lose_ranges == 0) return;
+  const bool lost = faults.drop_ranges != 0 && seen_ % faults.drop_ranges == 0;
   if (lost || finished_.size() >= max_ranges_) {
     ++dropped_;
     return;

@@ -71,7 +71,7 @@ class RangeProfiler {
   bool collected(Counter counter) const;
   bool wanted_level(size_t depth) const;
   bool instrumented() const;
-  bool refused(const Schedule&) const;  // by a fault
+  bool counts_any(const Schedule&, std::string_view text) const;  // of metrics so named, for faults
   void finish(std::string name, const CounterValues& values);
   void forget_last_launch(uint32_t exiting_call);
 

@@ -7,22 +7,42 @@
 namespace simgpu::cupti {
 
 // Another process holds the counters, for a while or for ever.
-bool RangeRegistry::busy() {
+bool RangeRegistry::busy() const {
   using std::chrono::steady_clock;
-  std::call_once(first_enable_, [&] { first_enabled_ = steady_clock::now(); });
   const Faults& faults = environment_.faults;
-  return faults.hardware_busy ||
-         steady_clock::now() - first_enabled_ <
-             std::chrono::milliseconds(faults.hardware_busy_for) ||
-         steady_clock::now() < taken_until_.load(std::memory_order_relaxed);
+  const auto now = steady_clock::now(), first = first_enabled_.load();
+  const bool at_first = faults.hardware_busy_for != 0 &&
+                        (first == steady_clock::time_point{} ||
+                         now - first < std::chrono::milliseconds(faults.hardware_busy_for));
+  return faults.hardware_busy || at_first || now < taken_until_.load(std::memory_order_relaxed);
+}
+
+// Of counters to anybody who asks.
+CUptiResult RangeRegistry::refusal() const {
+  const Faults& faults = environment_.faults;
+  if (!initialized_.load(std::memory_order_relaxed)) return CUPTI_ERROR_NOT_INITIALIZED;
+  if (faults.mps) return CUPTI_ERROR_NOT_SUPPORTED;
+  if (faults.unsupported_device) return CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED;
+  if (faults.no_privileges) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  return busy() ? CUPTI_ERROR_HARDWARE_BUSY : CUPTI_SUCCESS;
+}
+
+CUptiResult RangeRegistry::tells_availability(uint32_t device) {
+  if (const CUptiResult refused = refusal(); refused != CUPTI_SUCCESS) return refused;
+  const std::scoped_lock lock(mutex_);
+  const bool active =
+      std::ranges::any_of(objects_, [&](const auto& object) { return object->device() == device; });
+  return active ? CUPTI_ERROR_HARDWARE_BUSY : CUPTI_SUCCESS;
 }
 
 CUptiResult RangeRegistry::enable(CUcontext context, uint32_t device, uint32_t chip,
                                   CUpti_RangeProfiler_Object** handle) {
   const Faults& faults = environment_.faults;
-  if (!initialized_.load(std::memory_order_relaxed)) return CUPTI_ERROR_NOT_INITIALIZED;
-  if (faults.unsupported_device) return CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED;
-  if (faults.no_privileges) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  auto never = std::chrono::steady_clock::time_point{};
+  first_enabled_.compare_exchange_strong(never, std::chrono::steady_clock::now());
+  if (const CUptiResult refused = refusal();
+      refused != CUPTI_SUCCESS && refused != CUPTI_ERROR_HARDWARE_BUSY)
+    return refused;
   if (faults.switch_elsewhere && !Callbacks::inside()) return CUPTI_ERROR_INVALID_OPERATION;
   if (busy()) return CUPTI_ERROR_HARDWARE_BUSY;
   if (faults.enable_fails) return CUPTI_ERROR_UNKNOWN;
@@ -64,8 +84,8 @@ void RangeRegistry::reset() {
   count_started();
 }
 
-void RangeRegistry::kernel(const KernelRun& run) {
-  with_started(run.context, [&](RangeProfiler& object) { object.kernel(run); });
+bool RangeRegistry::kernel(const KernelRun& run) {
+  return with_started(run.context, [&](RangeProfiler& object) { object.kernel(run); });
 }
 
 void RangeRegistry::copy(const MemoryCopy& copy) {

@@ -25,6 +25,8 @@ class RangeRegistry {
   // cuptiProfilerInitialize and cuptiProfilerDeInitialize.
   void set_initialized(bool on) { initialized_.store(on, std::memory_order_relaxed); }
 
+  // Whether CUPTI says now which counters the device has.
+  CUptiResult tells_availability(uint32_t device);
   // `chip` is the index of the context's chip.
   CUptiResult enable(CUcontext context, uint32_t device, uint32_t chip,
                      CUpti_RangeProfiler_Object** handle);
@@ -44,19 +46,25 @@ class RangeRegistry {
     return result;
   }
 
+  bool any_enabled() {
+    const std::scoped_lock lock(mutex_);
+    return !objects_.empty();
+  }
   bool any_started() const noexcept { return started_.load(std::memory_order_relaxed) != 0; }
-  void kernel(const KernelRun& run);
+  bool kernel(const KernelRun& run);  // false: in no window
   void copy(const MemoryCopy& copy);
   void module_loaded(CUcontext context, uint32_t module);
 
  private:
-  bool busy();
+  bool busy() const;
+  CUptiResult refusal() const;
   // Calls back with the object that is started in the context, if there is one.
   template <class Call>
-  void with_started(CUcontext context, Call&& call) {
+  bool with_started(CUcontext context, Call&& call) {
     const std::scoped_lock lock(mutex_);
     for (const auto& object : objects_)
-      if (object->context() == context && object->started()) return call(*object);
+      if (object->context() == context && object->started()) return call(*object), true;
+    return false;
   }
   RangeProfiler* find(const CUpti_RangeProfiler_Object* handle) const;
   void count_started();
@@ -65,8 +73,7 @@ class RangeRegistry {
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<RangeProfiler>> objects_;
   std::atomic<bool> initialized_{false};
-  std::once_flag first_enable_;
-  std::chrono::steady_clock::time_point first_enabled_{};
+  std::atomic<std::chrono::steady_clock::time_point> first_enabled_{};  // that was tried
   // By another client of the counters.
   std::atomic<std::chrono::steady_clock::time_point> taken_until_{};
   std::atomic<uint32_t> started_{0};

@@ -102,7 +102,9 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferReques
 }
 
 CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
-  return alone([&](Process& process) { return process.activity.enable(kind); });
+  return alone([&](Process& process) {
+    return process.spoils_ranges(kind) ? CUPTI_ERROR_NOT_COMPATIBLE : process.activity.enable(kind);
+  });
 }
 
 CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {

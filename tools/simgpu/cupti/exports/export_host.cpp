@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "chips.h"
+#include "counters/availability_image.h"
 #include "counters/config_image.h"
 #include "counters/counter_image.h"
 #include "counters/host_objects.h"
@@ -84,7 +85,13 @@ CUptiResult CUPTIAPI cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_
     if (faults.host_objects != 0 && HostObjects::get().count() >= faults.host_objects)
       return CUPTI_ERROR_OUT_OF_MEMORY;
     std::this_thread::sleep_for(std::chrono::milliseconds(faults.slow_host));
-    pParams->pHostObject = HostObjects::get().create(*chip);
+    CounterSet lacking;
+    if (pParams->pCounterAvailabilityImage != nullptr) {
+      const auto available = read_availability_image(pParams->pCounterAvailabilityImage);
+      if (!available || available->chip != *chip) return CUPTI_ERROR_INVALID_PARAMETER;
+      lacking = available->lacking;
+    }
+    pParams->pHostObject = HostObjects::get().create(*chip, lacking);
     return CUPTI_SUCCESS;
   });
 }
@@ -149,7 +156,11 @@ cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* p
           const char* name = pParams->ppMetricNames[i];
           const auto metric = name == nullptr ? std::nullopt : find_metric(object.chip, name);
           if (!metric || unknown_here(name)) return CUPTI_ERROR_INVALID_PARAMETER;
-          for (const Counter counter : counters_of(*metric)) added.push_back(counter);
+          for (const Counter counter : counters_of(*metric)) {
+            if (object.lacking.test(static_cast<size_t>(counter)))
+              return CUPTI_ERROR_INVALID_PARAMETER;
+            added.push_back(counter);
+          }
         }
         object.counters.insert(object.counters.end(), added.begin(), added.end());
         return CUPTI_SUCCESS;

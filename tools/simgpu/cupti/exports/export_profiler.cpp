@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "chips.h"
+#include "counters/availability_image.h"
+#include "counters/metrics.h"
 #include "entry.h"
 #include "process.h"
 
@@ -46,6 +48,30 @@ CUptiResult CUPTIAPI cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported
     constexpr int kLimitedSupport = 4;
     if (pParams->isSupported == yes && process.environment.faults.limited_support)
       std::memcpy(&pParams->isSupported, &kLimitedSupport, sizeof kLimitedSupport);
+    return CUPTI_SUCCESS;
+  });
+}
+
+// Any session on the device is in the way, as the header says.
+CUptiResult CUPTIAPI
+cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params* pParams) {
+  return with_driver([&](Process& process, const Driver& driver) {
+    if (!valid(pParams, CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE))
+      return CUPTI_ERROR_INVALID_PARAMETER;
+    const CUcontext context = pParams->ctx != nullptr ? pParams->ctx : driver.current_context();
+    if (driver.context_id(context) == 0) return CUPTI_ERROR_INVALID_CONTEXT;
+    const uint32_t device = driver.device_of_context(context);
+    const auto chip = find_chip(driver.chip_name(static_cast<int>(device)));
+    if (!chip) return CUPTI_ERROR_NOT_SUPPORTED;
+    if (const CUptiResult told = process.ranges.tells_availability(device); told != CUPTI_SUCCESS)
+      return told;
+    const std::vector<uint8_t> image = write_availability_image(
+        {*chip, counters_named(*chip, process.environment.faults.slice_lacks)});
+    const size_t room = pParams->counterAvailabilityImageSize;
+    pParams->counterAvailabilityImageSize = image.size();
+    if (pParams->pCounterAvailabilityImage == nullptr) return CUPTI_SUCCESS;
+    if (room < image.size()) return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
+    std::memcpy(pParams->pCounterAvailabilityImage, image.data(), image.size());
     return CUPTI_SUCCESS;
   });
 }

@@ -43,6 +43,13 @@ void take_time() {
     process.driver()->spend_ns(us * 1'000);
 }
 
+// A fault: all kernels that are loaded are patched, whether they are launched or not.
+void take_time_of_patching() {
+  Process& process = Process::get();
+  if (const uint64_t us = process.environment.faults.slow_patching; us != 0)
+    process.driver()->spend_ns(us * 1'000 * process.loaded_kernels);
+}
+
 // What changes a session synchronises its context, which spoils captures under way.
 template <class Params>
 CUptiResult synchronize(const Params* params, size_t size) {
@@ -71,6 +78,8 @@ CUptiResult CUPTIAPI cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params*
     const auto chip = find_chip(driver->chip_name(static_cast<int>(device)));
     if (!chip) return CUPTI_ERROR_NOT_SUPPORTED;
     if (driver->synchronize_for_tool(pParams->ctx) != CUDA_SUCCESS) return CUPTI_ERROR_UNKNOWN;
+    if (process.environment.faults.no_records_beside && process.activity.wants_kernels())
+      return CUPTI_ERROR_NOT_COMPATIBLE;
     return process.ranges.enable(pParams->ctx, device, *chip, &pParams->pRangeProfilerObject);
   });
 }
@@ -122,6 +131,7 @@ CUptiResult CUPTIAPI cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* p
   if (result == CUPTI_SUCCESS) {
     Process::get().driver()->set_session(context, session);
     take_time();
+    if (session.instrumented != 0) take_time_of_patching();
   }
   return result;
 }

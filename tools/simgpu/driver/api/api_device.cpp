@@ -56,6 +56,10 @@ CUresult cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev) 
   if (pi == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Device* device = Runtime::get().device(dev);
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  if (attrib == CU_DEVICE_ATTRIBUTE_MPS_ENABLED) {
+    *pi = Runtime::get().settings().faults.mps ? 1 : 0;
+    return CUDA_SUCCESS;
+  }
   const auto value = device_attribute(*device, attrib);
   if (!value) return CUDA_ERROR_INVALID_VALUE;
   *pi = *value;

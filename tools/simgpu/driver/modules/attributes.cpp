@@ -86,7 +86,6 @@ CUresult set_attribute(Function& function, CUfunction_attribute attribute, int v
 
 CUresult parameter_at(std::span<const ptx::Parameter> parameters, size_t index, size_t* offset,
                       size_t* bytes) {
-  if (Runtime::get().settings().faults.no_param_info) return CUDA_ERROR_NOT_SUPPORTED;
   if (offset == nullptr || index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
   *offset = parameters[index].offset;
   if (bytes != nullptr) *bytes = parameters[index].bytes;

@@ -1,5 +1,6 @@
 #include "driver/modules/cubin_image.h"
 
+#include <cuda.h>
 #include <elf.h>
 
 #include <cstring>
@@ -11,7 +12,11 @@ namespace simgpu {
 namespace {
 
 constexpr uint32_t kCudaInfo = SHT_LOPROC;      // of .nv.info sections
+constexpr uint8_t kEntry = 0x10;                // of a kernel's symbol: st_other
 constexpr uint32_t kOldMostParameters = 4'096;  // bytes; more take the second kind of record
+// What the system takes of each block's shared memory is in the size of the kernel's section, from
+// this compute capability on.
+constexpr uint32_t kReservedFrom = 90, kReservedBytes = 1'024;
 
 uint64_t hash_of(std::span<const std::byte> bytes) {  // FNV-1a
   uint64_t hash = 0xcbf2'9ce4'8422'2325U;
@@ -30,8 +35,12 @@ void put(std::vector<std::byte>& to, const T& value) {
 // Attributes as ptxas writes them: format, attribute, then a value, or a length and so many bytes.
 std::vector<std::byte> attributes_of(const ptx::Kernel& kernel) {
   constexpr uint8_t kValue = 3, kSized = 4;
-  constexpr uint8_t kParameter = 0x17, kParameterV2 = 0x45, kEnd = 0x19;
+  constexpr uint8_t kParameter = 0x17, kParameterV2 = 0x45, kEnd = 0x19, kVersion = 0x37;
   std::vector<std::byte> out;
+  put(out, kSized);
+  put(out, kVersion);
+  put(out, uint16_t{4});
+  put(out, uint32_t{CUDA_VERSION / 100});
   for (size_t i = kernel.parameters.size(); i-- > 0;) {  // the last one comes first
     const ptx::Parameter& parameter = kernel.parameters[i];
     const auto bytes = static_cast<uint32_t>(parameter.bytes);
@@ -51,9 +60,24 @@ std::vector<std::byte> attributes_of(const ptx::Kernel& kernel) {
   return out;
 }
 
+// Registers of each kernel, whose symbols are numbered from 1.
+std::vector<std::byte> registers_of(std::span<const ptx::Kernel> kernels) {
+  constexpr uint8_t kSized = 4, kRegisters = 0x2f;
+  std::vector<std::byte> out;
+  for (uint32_t i = 0; i < kernels.size(); ++i) {
+    put(out, kSized);
+    put(out, kRegisters);
+    put(out, uint16_t{8});
+    put(out, i + 1);
+    put(out, static_cast<uint32_t>(kernels[i].registers));
+  }
+  return out;
+}
+
 class ElfWriter {
  public:
-  void add(const std::string& name, uint32_t type, std::span<const std::byte> contents) {
+  // The section, until the next one is added.
+  Elf64_Shdr& add(const std::string& name, uint32_t type, std::span<const std::byte> contents) {
     Elf64_Shdr section{};
     section.sh_name = static_cast<uint32_t>(names_.size());
     section.sh_type = type;
@@ -62,8 +86,9 @@ class ElfWriter {
     section.sh_addralign = 1;
     names_ += name + '\0';
     body_.insert(body_.end(), contents.begin(), contents.end());
-    sections_.push_back(section);
+    return sections_.emplace_back(section);
   }
+  uint32_t last() const { return static_cast<uint32_t>(sections_.size() - 1); }
 
   std::vector<std::byte> finish() {
     const std::string name = ".shstrtab";
@@ -82,12 +107,11 @@ class ElfWriter {
     header.e_shentsize = sizeof(Elf64_Shdr);
     // More sections than 16 bits hold are counted in the first one.
     const bool many = sections_.size() >= SHN_LORESERVE;
-    const auto last = static_cast<uint32_t>(sections_.size() - 1);
     header.e_shnum = many ? 0 : static_cast<uint16_t>(sections_.size());
-    header.e_shstrndx = many ? SHN_XINDEX : static_cast<uint16_t>(last);
+    header.e_shstrndx = many ? SHN_XINDEX : static_cast<uint16_t>(last());
     if (many) {
       sections_[0].sh_size = sections_.size();
-      sections_[0].sh_link = last;
+      sections_[0].sh_link = last();
     }
     std::vector<std::byte> out;
     put(out, header);
@@ -105,9 +129,14 @@ class ElfWriter {
 }  // namespace
 
 std::vector<std::byte> make_cubin(std::span<const ptx::Kernel> kernels,
-                                  std::span<const std::byte> module) {
+                                  std::span<const std::byte> module, uint32_t capability) {
   const uint64_t content = hash_of(module);
+  const uint32_t reserved = capability >= kReservedFrom ? kReservedBytes : 0;
   ElfWriter elf;
+  if (reserved != 0) elf.add(".nv.shared.reserved.0", SHT_NOBITS, {});
+  std::string names(1, '\0');
+  std::vector<std::byte> symbols;
+  put(symbols, Elf64_Sym{});
   for (const ptx::Kernel& kernel : kernels) {
     const std::string& name = kernel.name;
     std::vector<std::byte> code;
@@ -115,7 +144,21 @@ std::vector<std::byte> make_cubin(std::span<const ptx::Kernel> kernels,
     for (const char c : name) put(code, c);
     elf.add(".text." + name, SHT_PROGBITS, code);
     elf.add(".nv.info." + name, kCudaInfo, attributes_of(kernel));
+    if (kernel.shared_bytes != 0)
+      elf.add(".nv.shared." + name, SHT_NOBITS, {}).sh_size = kernel.shared_bytes + reserved;
+    Elf64_Sym symbol{};
+    symbol.st_name = static_cast<uint32_t>(names.size());
+    symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+    symbol.st_other = kEntry;
+    put(symbols, symbol);
+    names += name + '\0';
   }
+  elf.add(".nv.info", kCudaInfo, registers_of(kernels));
+  elf.add(".strtab", SHT_STRTAB, std::as_bytes(std::span(names)));
+  const uint32_t strings = elf.last();
+  Elf64_Shdr& table = elf.add(".symtab", SHT_SYMTAB, symbols);
+  table.sh_link = strings;
+  table.sh_entsize = sizeof(Elf64_Sym);
   return elf.finish();
 }
 

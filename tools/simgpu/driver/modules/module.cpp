@@ -47,7 +47,9 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
   module->code = std::move(code);
   module->id = runtime.next_id(runtime.module_ids);
   module->context = context;
-  module->cubin = make_cubin(module->code->program.kernels, content);
+  const Chip& chip = context->device->chip();
+  module->cubin = make_cubin(module->code->program.kernels, content,
+                             static_cast<uint32_t>(chip.compute_major * 10 + chip.compute_minor));
   const CUmodule handle = runtime.modules.insert(module);
   for (const ptx::Kernel& kernel : module->code->program.kernels) {
     auto function = std::make_shared<Function>();
@@ -60,7 +62,8 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
     runtime.functions.insert(function);
     module->functions.emplace(kernel.name, std::move(function));
   }
-  const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size()};
+  const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size(),
+                        module->functions.size()};
   // Also where a tool's own driver call loads the module at its first use.
   const ObserverGuard guard(true);
   if (const Observer* const o = guard.get(); o != nullptr && o->module_loaded != nullptr)
@@ -71,7 +74,8 @@ std::shared_ptr<Module> make_module(const std::shared_ptr<Context>& context,
 void unload_module(const std::shared_ptr<Module>& module) {
   Runtime& runtime = Runtime::get();
   drain(*module->context);
-  const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size()};
+  const ModuleInfo info{module->id, module->cubin.data(), module->cubin.size(),
+                        module->functions.size()};
   tell(&Observer::module_unloading, handle_of(module->context), &info);
   for (const auto& [name, function] : module->functions)
     runtime.functions.erase(HandleTable<CUfunction, Function>::handle_of(function.get()));

@@ -68,6 +68,7 @@ struct ModuleInfo {
   uint32_t module_id;  // unique per process
   const void* image;   // a cubin (driver/cubin_image.h), valid during the call
   size_t image_bytes;
+  size_t kernels;  // in it
 };
 
 enum class GraphEvent : uint32_t {
@@ -127,6 +128,7 @@ struct Driver {
   int (*driver_version)();     // 12080
   int (*device_count)();
   const char* (*chip_name)(int device);  // "GH100"
+  CUcontext (*current_context)();        // of the calling thread; null: it has none
   uint32_t (*context_id)(CUcontext);     // 0 when unknown
   uint32_t (*device_of_context)(CUcontext);
   uint32_t (*stream_id)(CUcontext, CUstream);
@@ -135,6 +137,6 @@ struct Driver {
   // captures are invalidated and the driver's error comes back.
   CUresult (*synchronize_for_tool)(CUcontext);
 };
-inline constexpr uint32_t kAbiVersion = 9;
+inline constexpr uint32_t kAbiVersion = 10;
 
 }  // namespace simgpu

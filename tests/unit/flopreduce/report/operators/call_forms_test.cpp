@@ -60,6 +60,28 @@ struct Twins {
 
 }  // namespace
 
+TEST_CASE("forms: one range without sizes, and two of other sizes inside of it") {
+  Scene s(true);
+  // As where a trace has more sizes than are kept: of the innermost ranges only.
+  const auto conv = [&](const std::string& input, const std::string& weight) {
+    return s.path({"aten::conv2d", "aten::convolution",
+                   "aten::_convolution, sizes = [" + input + ", " + weight +
+                       ", [], [], [], [], [], [], [], [], [], [], []]"});
+  };
+  const uint32_t wide = conv("[2, 4, 8, 8]", "[4, 4, 3, 3]");
+  const uint32_t narrow = conv("[2, 2, 8, 8]", "[4, 2, 3, 3]");
+  const uint32_t back =
+      s.path({engine("ConvolutionBackward0"), "ConvolutionBackward0, sizes = [[2, 4, 8, 8]]",
+              "aten::convolution_backward"});
+  const double each = 2.0 * 4 * 64 * 9;  // multiply-adds for each channel of the input
+  const uint32_t k_wide = s.kernel("conv_wide", 4 * each),
+                 k_narrow = s.kernel("conv_narrow", 2 * each);
+  s.launch(kMain, {s.call(k_wide, wide, 0), s.call(k_narrow, narrow, 1)});
+  s.launch(kAutograd, {s.call(k_narrow, back, 1), s.call(k_wide, back, 0)});
+  const Report r = s.reduce();
+  CHECK(type_of(r, "aten::conv2d", "forward").formula_flop == static_cast<u128>(2 * 6 * each));
+}
+
 TEST_CASE("formulas: layers alike but for their stride, by the sizes of their results") {
   Scene s;
   const Twins twins(s);

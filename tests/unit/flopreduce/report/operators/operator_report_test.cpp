@@ -370,9 +370,7 @@ TEST_CASE("operators: one backward range of two forward operators is shared out,
   s.launch(kAutograd,
            {s.at(gemm, back, 1), s.at(gemm, back, 2), s.at(gemm, back, 3), s.at(gemm, back, 4)});
   s.trace().end();
-  ReduceOptions options;
-  options.keep_rows = true;
-  const Report r = reduce_bytes({s.trace().bytes()}, std::move(options));
+  const Report r = reduce_bytes({s.trace().bytes()});
   // No product of backward has the weights' sizes: as if these were frozen.
   check_pair(by_forward(r, "aten::linear"), 3 * 512, 3 * 512, 1, 1);
   check_pair(by_forward(r, "aten::addmm"), 256, 512, 2, 1);
