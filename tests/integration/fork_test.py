@@ -3,7 +3,6 @@ end, as they do without the library. FLOPINJ_TEST_SEED draws other pauses betwee
 
 import os
 import threading
-import unittest
 
 import attaching
 import harness
@@ -16,10 +15,6 @@ SEED = int(os.environ.get("FLOPINJ_TEST_SEED", 1))
 RANGES = ("push", "push_new", "mark", "range", "find", "register", "create", "operators", "thread")
 CALLS = ("launch", "graph", "wait", "module", "copies")
 IN_CALLBACKS = ("push_new", "register", "launch", "module")
-if harness.SANITIZER_PRELOAD:
-    # Its malloc() has locks, which a child finds as they were in the parent, and it would wait for
-    # them forever: there, no other thread of the parent allocates.
-    RANGES, CALLS, IN_CALLBACKS = ("push", "mark", "range", "find"), (), ("push", "find")
 
 
 class Fork(harness.TestCase):
@@ -48,7 +43,6 @@ class Fork(harness.TestCase):
         for busy in ("push", "find"):
             self.forks(busy, "handler", 200)
 
-    @unittest.skipIf("tsan" in harness.SANITIZER_PRELOAD, "it ends a child that starts a thread")
     def test_before_cuda_is_used(self):
         """The children have recordings of their own."""
         for busy in RANGES:
@@ -63,7 +57,6 @@ class Fork(harness.TestCase):
             self.forks(busy, "thread", 100, FLOPINJ_DORMANT=1)
 
 
-@unittest.skipIf(harness.SANITIZER_PRELOAD, "a recording that begins allocates")
 class Requests(attaching.Attach):
     def test_while_recordings_begin_and_end(self):
         client = self.start([FORK, "launch", "thread", 300, SEED], stdout=-1, FLOPINJ_FORCE=1)

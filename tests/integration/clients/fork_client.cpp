@@ -279,14 +279,9 @@ int main(int argc, char** argv) {
   std::vector<std::thread> threads;
   std::atomic<int> ready{0};
   // Modules of simgpu are libraries, as copies of NVTX are: the C library may not start a thread in
-  // the child of a process that was loading one. The thread sanitizer ends every child that starts
-  // one.
-#ifdef __SANITIZE_THREAD__
-  const bool starts_threads = false;
-#else
+  // the child of a process that was loading one.
   const bool starts_threads =
       std::string_view(argv[1]) != "module" && std::string_view(argv[1]) != "copies";
-#endif
   const int count = from == "handler" ? 1 : 2;  // that a child has no other thread to wait for
   for (int i = 0; i < count; ++i)
     threads.emplace_back([&] {
