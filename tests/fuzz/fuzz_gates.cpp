@@ -19,18 +19,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto result = gate.evaluate([&](const FigurePath& path) {
     ++asked;
     if (path.empty()) std::abort();
-    const End end{static_cast<long double>(path.size()), {}};
+    const auto length = static_cast<double>(path[0].size());
     switch (path[0].size() % 5) {
       case 0:
-        return GateFigure::of(end);
+        return FoundFigure{Figure(length, Mark::kNone)};
       case 1:
-        return GateFigure{GateFigure::State::kNotKnown, end, {}, ""};
+        return FoundFigure{Figure(length, Mark::kAtLeast)};
       case 2:
-        return GateFigure{GateFigure::State::kNotKnown, {}, end, ""};
+        return FoundFigure{Figure(length, Mark::kAtMost)};
       case 3:
-        return GateFigure{GateFigure::State::kNotKnown, {}, {}, ""};
+        return FoundFigure{Figure()};
       default:
-        return GateFigure{GateFigure::State::kNoFigure, {}, {}, ""};
+        return FoundFigure{.wrong = "no figure"};
     }
   });
   // A gate without figures is decided by its numbers.

@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "edit_distance.h"
+#include "sections/parts/cells.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
-
-using State = GateFigure::State;
 
 constexpr std::string_view kFigures = "figures", kTotal = "total";
 // Of these tables each row is a figure: of `lost` the share, which a name without a column means.
@@ -97,37 +96,6 @@ std::string members(const Table& table) {
          (columns.size() > kShown ? ", ..." : "");
 }
 
-// A cell as a gate takes it. An estimate is its value; a bound leaves one end open.
-GateFigure gate_figure(const Cell& cell) {
-  std::optional<End> value;
-  if (const auto* whole = std::get_if<u128>(&cell.value))
-    value = End{static_cast<long double>(*whole), *whole};
-  else if (const auto* real = std::get_if<double>(&cell.value))
-    value = End{*real, {}};
-  if (!value) {
-    if (!cell.empty()) return {State::kNoFigure, {}, {}, "it is a text"};
-    return {State::kNotKnown, {}, {}, cell.absent == "-" ? "" : cell.absent};
-  }
-  const bool lower = has(cell.marks, Mark::kAtLeast) || has(cell.marks, Mark::kMoreThan);
-  const bool upper = has(cell.marks, Mark::kAtMost);
-  if (!lower && !upper) return GateFigure::of(*value);
-  GateFigure figure{State::kNotKnown, {}, {}, lower ? "launches are missing from it" : ""};
-  if (cell.least)
-    figure.low = End{static_cast<long double>(*cell.least), *cell.least};
-  else if (lower && !upper)
-    figure.low = value;
-  if (upper && !lower) figure.high = value;
-  if (cell.most) {
-    figure.high = End{*cell.most, {}};
-    figure.message = "it is known to lie between two";
-  }
-  return figure;
-}
-
-}  // namespace
-
-namespace {
-
 // Which table, row and column a name means. `row` is empty for a table of one row.
 struct Place {
   const Table* table = nullptr;
@@ -191,10 +159,8 @@ std::optional<std::string> wrong_name(std::span<const Table> tables, const Gate:
   return std::nullopt;
 }
 
-GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
-  const auto none = [&](const std::string& why) {
-    return GateFigure{State::kNoFigure, {}, {}, why};
-  };
+FoundFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
+  const auto none = [&](const std::string& why) { return FoundFigure{.wrong = why}; };
   const Place place = place_of(tables, path);
   if (!place.wrong.empty()) return none(place.wrong);
   const Table& table = *place.table;
@@ -211,24 +177,21 @@ GateFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
   }
   const Column& column = table.columns[*place.column];
   const Cell& cell = (*row)[*place.column];
-  if (const auto* name = std::get_if<std::string>(&cell.value);
-      name != nullptr && !column.names.empty()) {
-    const auto place_of_name = std::ranges::find(column.names, *name) - column.names.begin();
-    GateFigure figure = GateFigure::of({static_cast<long double>(place_of_name), {}});
-    figure.names = column.names;
-    return figure;
-  }
-  GateFigure figure = gate_figure(cell);
-  figure.share = column.kind == Kind::kShare;
-  figure.names = column.names;
-  return figure;
+  FoundFigure found{.share = column.kind == Kind::kShare, .names = column.names};
+  if (const auto* name = std::get_if<std::string>(&cell.value); name == nullptr)
+    found.figure = figure_of(cell);
+  else if (const auto which = place_among(column.names, {*name}))
+    found.figure = Figure::exact(*which);
+  else
+    found.wrong = "it is a text";
+  return found;
 }
 
 std::vector<NamedValue> list_figures(std::span<const Table> tables) {
   std::vector<NamedValue> list;
   for (const auto& [name, cell] : all_figures(tables)) {
     const auto* word = std::get_if<std::string>(&cell->value);
-    std::string text = word != nullptr ? *word : known_text(gate_figure(*cell));
+    std::string text = word != nullptr ? *word : known_text({figure_of(*cell)});
     if (text.starts_with("= ")) text = text.substr(2);
     list.push_back({printable(name), text.empty() ? "-" : std::move(text)});
   }

@@ -18,7 +18,7 @@
 namespace flopinj::reduce {
 
 // `path` has at least one part. The tables hold their rows.
-GateFigure find_figure(std::span<const Table> tables, const FigurePath& path);
+FoundFigure find_figure(std::span<const Table> tables, const FigurePath& path);
 
 // Why no tables with these columns can have the figures of a comparison, whatever rows they have;
 // nothing where they may. Beside a figure of names is one of them.

@@ -125,16 +125,16 @@ class GateParser {
     }
     const size_t first = at_;
     at_ = text_.size() - rest.size();
-    out.number = negative ? -*value : *value;
-    if (!negative) out.whole = parse_whole(text_.substr(first, at_ - first));
+    const double number = negative ? -*value : *value;
+    const auto whole = negative ? std::nullopt : parse_whole(text_.substr(first, at_ - first));
     const size_t behind = at_;
     skip_space();
     if (at_ < text_.size() && text_[at_] == '%') {
       ++at_;
-      out.number /= 100;
-      out.whole.reset();
+      out.number = Figure::exact(number / 100);
     } else {
       at_ = behind;
+      out.number = whole ? Figure::exact(*whole) : Figure::exact(number);
     }
     return true;
   }
@@ -164,8 +164,28 @@ class GateParser {
 
 namespace {
 
-std::string name_of(const GateFigure& figure) {
-  return std::string(figure.names[static_cast<size_t>(figure.low->value)]);
+std::string name_of(const FoundFigure& found) {
+  return std::string(found.names[static_cast<size_t>(std::get<u128>(found.figure.value()))]);
+}
+
+// Why a figure has no value: more than that there is no number.
+std::string why_no_value(const Figure& figure) {
+  if (!figure.known()) return figure.why();
+  if (figure.most()) return "it is known to lie between two";
+  const bool more = has(figure.marks(), Mark::kAtLeast) || has(figure.marks(), Mark::kMoreThan);
+  return more ? "launches are missing from it" : "";
+}
+
+bool is_known(const Figure::Value& end) { return end.index() != 0; }
+// Both are known.
+bool is_less(const Figure::Value& a, const Figure::Value& b) {
+  const auto *whole = std::get_if<u128>(&a), *other = std::get_if<u128>(&b);
+  if (whole != nullptr && other != nullptr) return *whole < *other;
+  const auto number = [](const Figure::Value& end) {  // 64 bits of it
+    const auto* integer = std::get_if<u128>(&end);
+    return integer != nullptr ? static_cast<long double>(*integer) : std::get<double>(end);
+  };
+  return number(a) < number(b);
 }
 
 }  // namespace
@@ -175,7 +195,7 @@ class GateEvaluation {
  public:
   GateEvaluation(const Gate& gate, const FigureLookup& lookup) : gate_(gate) {
     for (const auto& operand : gate.operands_) {
-      figures_.push_back(operand.figure.empty() ? GateFigure::of({operand.number, operand.whole})
+      figures_.push_back(operand.figure.empty() ? FoundFigure{operand.number}
                                                 : lookup(operand.figure));
     }
     for (const auto& node : gate.nodes_) {
@@ -188,9 +208,9 @@ class GateEvaluation {
 
   GateResult run() {
     GateResult out{gate_.text_, Verdict::kInvalid, named(), values()};
-    for (const GateFigure& figure : figures_) {
-      if (figure.state != GateFigure::State::kNoFigure) continue;
-      out.message = figure.message;
+    for (const FoundFigure& found : figures_) {
+      if (found.wrong.empty()) continue;
+      out.message = found.wrong;
       return out;
     }
     for (const auto& node : gate_.nodes_) {
@@ -216,11 +236,10 @@ class GateEvaluation {
     if (names.empty() || (equality && figures_[other].names.data() == names.data())) return;
     const auto place = place_among(names, gate_.operands_[other].figure);
     if (!equality || !place) {
-      figures_[other] = {.message = names_wanted(gate_.operands_[figure].text, names)};
+      figures_[other] = {.wrong = names_wanted(gate_.operands_[figure].text, names)};
       return;
     }
-    figures_[other] = GateFigure::of({static_cast<long double>(*place), {}});
-    figures_[other].names = names;
+    figures_[other] = {.figure = Figure::exact(*place), .names = names};
     is_name_.insert(other);
   }
 
@@ -232,21 +251,19 @@ class GateEvaluation {
     std::vector<GateResult::Named> list;
     for (size_t i = 0; i < figures_.size(); ++i) {
       if (is_no_figure(i)) continue;
-      const GateFigure& figure = figures_[i];
+      const FoundFigure& found = figures_[i];
       GateResult::Named& to = list.emplace_back();
       to.name = gate_.operands_[i].text;
-      if (figure.state == GateFigure::State::kValue) {
-        if (!figure.names.empty()) {
-          to.word = name_of(figure);
-          continue;
-        }
-        to.whole = figure.low->whole;
-        to.value = static_cast<double>(figure.low->value);
-        continue;
+      if (found.has_value() && !found.names.empty()) {
+        to.word = name_of(found);
+      } else if (found.has_value()) {
+        if (const auto* whole = std::get_if<u128>(&found.figure.value())) to.whole = *whole;
+        to.value = found.figure.number();
+      } else {
+        const std::string bound = known_text(found), why = why_no_value(found.figure);
+        to.reason = bound + (bound.empty() || why.empty() ? "" : "; ") + why;
+        if (to.reason.empty()) to.reason = "null in the report";
       }
-      to.reason = figure.message.empty() ? "null in the report" : figure.message;
-      if (const std::string bound = known_text(figure); !bound.empty())
-        to.reason = bound + (figure.message.empty() ? "" : "; " + figure.message);
     }
     return list;
   }
@@ -255,8 +272,9 @@ class GateEvaluation {
   std::string meant_in_percent(size_t share, size_t limit) const {
     constexpr double kLeast = 2, kMost = 100;
     const Gate::Operand& number = gate_.operands_[limit];
-    if (!figures_[share].share || !number.figure.empty() || number.number < kLeast ||
-        number.number > kMost || number.text.ends_with('%'))
+    const double limited = number.number.number().value_or(0);
+    if (!figures_[share].share || !number.figure.empty() || limited < kLeast || limited > kMost ||
+        number.text.ends_with('%'))
       return "";
     return printable(gate_.operands_[share].text) + " is a share, and 1 of it is 100 %: write " +
            number.text + "%";
@@ -266,8 +284,8 @@ class GateEvaluation {
     using enum Gate::Kind;
     if (node.kind == kOr) return std::max(results_[node.left], results_[node.right]);
     if (node.kind == kAnd) return std::min(results_[node.left], results_[node.right]);
-    const GateFigure& a = figures_[node.left];
-    const GateFigure& b = figures_[node.right];
+    const Figure& a = figures_[node.left].figure;
+    const Figure& b = figures_[node.right].figure;
     const Truth below = less(a, b), above = less(b, a);
     switch (node.kind) {
       case kLess:
@@ -288,13 +306,11 @@ class GateEvaluation {
   static Truth opposite(Truth truth) {
     return truth == Truth::kOpen ? truth : truth == Truth::kTrue ? Truth::kFalse : Truth::kTrue;
   }
-  static bool is_less(const End& a, const End& b) {
-    return a.whole && b.whole ? *a.whole < *b.whole : a.value < b.value;
-  }
   // Whether a < b, as far as their ends say.
-  static Truth less(const GateFigure& a, const GateFigure& b) {
-    if (a.high && b.low && is_less(*a.high, *b.low)) return Truth::kTrue;
-    if (a.low && b.high && !is_less(*a.low, *b.high)) return Truth::kFalse;
+  static Truth less(const Figure& a, const Figure& b) {
+    const auto a_low = a.low(), a_high = a.high(), b_low = b.low(), b_high = b.high();
+    if (is_known(a_high) && is_known(b_low) && is_less(a_high, b_low)) return Truth::kTrue;
+    if (is_known(a_low) && is_known(b_high) && !is_less(a_low, b_high)) return Truth::kFalse;
     return Truth::kOpen;
   }
   // "ratio = 1.69, total.flop is not known"
@@ -302,11 +318,10 @@ class GateEvaluation {
     std::string text;
     for (size_t i = 0; i < figures_.size(); ++i) {
       if (is_no_figure(i)) continue;
-      const GateFigure& figure = figures_[i];
-      const std::string shown = known_text(figure);
+      const std::string shown = known_text(figures_[i]), why = why_no_value(figures_[i].figure);
       text += (text.empty() ? "" : ", ") + printable(gate_.operands_[i].text) +
               (shown.empty() ? " is not known" : " " + shown);
-      if (!figure.message.empty()) text += " (" + figure.message + ")";
+      if (!why.empty()) text += " (" + why + ")";
     }
     return text;
   }
@@ -316,21 +331,21 @@ class GateEvaluation {
   }
 
   const Gate& gate_;
-  std::vector<GateFigure> figures_;  // one for each operand
-  std::set<size_t> is_name_;         // of the operands
+  std::vector<FoundFigure> figures_;  // one for each operand
+  std::set<size_t> is_name_;          // of the operands
   std::vector<Truth> results_;
 };
 
-std::string known_text(const GateFigure& figure) {
-  const auto text_of = [](const End& end) {
-    return end.whole ? to_decimal(*end.whole) : printed("%.10Lg", end.value);
+std::string known_text(const FoundFigure& found) {
+  const auto text_of = [](const Figure::Value& end) {
+    const auto* whole = std::get_if<u128>(&end);
+    return whole != nullptr ? to_decimal(*whole) : printed("%.10g", std::get<double>(end));
   };
-  if (figure.state == GateFigure::State::kValue)
-    return "= " + (figure.names.empty() ? text_of(*figure.low) : name_of(figure));
-  if (figure.low)
-    return ">= " + text_of(*figure.low) +
-           (figure.high ? " and <= " + text_of(*figure.high) : std::string());
-  return figure.high ? "<= " + text_of(*figure.high) : "";
+  const Figure::Value low = found.figure.low(), high = found.figure.high();
+  if (found.has_value()) return "= " + (found.names.empty() ? text_of(low) : name_of(found));
+  if (is_known(low))
+    return ">= " + text_of(low) + (is_known(high) ? " and <= " + text_of(high) : std::string());
+  return is_known(high) ? "<= " + text_of(high) : "";
 }
 
 std::optional<size_t> place_among(std::span<const std::string_view> names,

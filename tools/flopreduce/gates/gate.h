@@ -22,43 +22,32 @@
 #include <string_view>
 #include <vector>
 
+#include "report/figure.h"
 #include "report/report.h"
-#include "support/wide.h"
 
 namespace flopinj::reduce {
 
 using FigurePath = std::vector<std::string>;
 
-// One end of what a figure may be.
-struct End {
-  long double value = 0;
-  std::optional<u128> whole = {};  // an integer to its last digit; `value` holds 64 bits
-};
-
-// What a figure is in a report.
-struct GateFigure {
-  enum class State : uint8_t {
-    kValue,     // `low` and `high` are the same
-    kNotKnown,  // the report has it as null, beside a bound or not
-    kNoFigure,  // there is no such name, or it is no number: `message` says what to do
-  };
-  State state = State::kNoFigure;
-  std::optional<End> low = {}, high = {};
-  std::string message = {};
-  bool share = false;  // 1 is 100 %
-  // It is one of these names, and `low` its place among them.
+// What a name stands for in a report.
+struct FoundFigure {
+  Figure figure = {};
+  std::string wrong = {};  // there is no such name, or it is no number: what to do. Else empty
+  bool share = false;      // 1 is 100 %
+  // It is one of these names, and `figure` its place among them.
   std::span<const std::string_view> names = {};
 
-  static GateFigure of(End value) { return {State::kValue, value, value, {}}; }
+  // Not a bound, nor unknown.
+  bool has_value() const { return figure.known() && !figure.bound(); }
 };
 // "= 1.69", ">= 0.2"; empty where nothing is known.
-std::string known_text(const GateFigure& figure);
+std::string known_text(const FoundFigure& found);
 // The place among these names of the one that an operand is; nothing where it is none of them.
 std::optional<size_t> place_among(std::span<const std::string_view> names,
                                   const FigurePath& operand);
 // What to write beside a figure that is one of these names.
 std::string names_wanted(const std::string& figure, std::span<const std::string_view> names);
-using FigureLookup = std::function<GateFigure(const FigurePath&)>;
+using FigureLookup = std::function<FoundFigure(const FigurePath&)>;
 
 class Gate {
  public:
@@ -87,9 +76,8 @@ class Gate {
     kNotEqual
   };
   struct Operand {
-    long double number = 0;
-    std::optional<u128> whole;  // where the number is an integer of at least 0
-    FigurePath figure;          // empty for a number
+    Figure number;      // an integer of at least 0 to its last digit
+    FigurePath figure;  // empty for a number
     std::string text;
   };
   struct Node {

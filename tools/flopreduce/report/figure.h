@@ -100,6 +100,19 @@ class Figure {
     return figure;
   }
   const std::optional<double>& most() const { return most_; }
+  // From where to where the true number may be; nothing at an end that is open. An estimate is
+  // taken for its value.
+  Value low() const {
+    if (!known() || !bound()) return value_;
+    if (least_) return *least_;
+    return has(marks_, Mark::kAtMost) ? Value() : value_;
+  }
+  Value high() const {
+    if (!known() || !bound()) return value_;
+    if (most_) return *most_;
+    const bool more = has(marks_, Mark::kAtLeast) || has(marks_, Mark::kMoreThan);
+    return more ? Value() : value_;
+  }
   // What is not known of one is missing from the sum.
   Figure& operator+=(const Figure& other) {
     if (!other.known()) return *this = with(Mark::kAtLeast);
@@ -131,6 +144,14 @@ class Figure {
     if (!dividend) return unknown(a.why_);
     if (!divisor || *divisor == 0) return unknown(b.why_);
     return {*dividend / *divisor, a.marks_ | inverse(b.marks_)};
+  }
+  // Nothing where either is not known, or the difference may be more and may be less.
+  friend Figure operator-(const Figure& a, const Figure& b) {
+    const auto from = a.number(), taken = b.number();
+    const Mark marks = a.marks_ | inverse(b.marks_);
+    const bool more = has(marks, Mark::kAtLeast) || has(marks, Mark::kMoreThan);
+    if (!from || !taken || (more && has(marks, Mark::kAtMost))) return {};
+    return {*from - *taken, marks};
   }
 
  private:

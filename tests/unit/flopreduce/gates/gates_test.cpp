@@ -296,7 +296,7 @@ TEST_CASE("unknown names are told with the nearest ones") {
   // A short name that leads nowhere here is not offered.
   const std::vector<Table> other = {
       table_of("figures", {number("launches")}, {{Figure::exact(1)}})};
-  CHECK(find_figure(other, {"utilizatio"}).message.find("utilization") == std::string::npos);
+  CHECK(find_figure(other, {"utilizatio"}).wrong.find("utilization") == std::string::npos);
   CHECK(decide("utilizatio > 1").message.find("near: utilization") != std::string::npos);
   CHECK(decide("rati > 1").message.find("ratio") != std::string::npos);
   CHECK(decide("1 == 1 or no_such > 1").verdict == Verdict::kInvalid);
