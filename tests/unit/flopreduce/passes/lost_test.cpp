@@ -6,6 +6,7 @@
 #include "reduce_bytes.h"
 #include "sections/parts/cells.h"
 #include "sections/screens/comparison.h"
+#include "sections/screens/slower.h"
 #include "sections/sections.h"
 #include "support/lost_sums.h"
 
@@ -1297,6 +1298,98 @@ TEST_CASE("lost: a comparison has the time of a step by line, and its difference
   for (const LostRow& row : kLostRows)
     if (row.parent == nullptr) sum += difference[row.key];
   CHECK(sum == Approx(150));
+}
+
+namespace {
+
+// Four steps: each a product of 600 ns at peak, communication, and a gap to the next. They begin
+// `start` ns after the recording.
+struct Stepped {
+  uint64_t product_ns = 1000, communication_ns = 0, gap_ns = 100, start = 0;
+  bool counted = true, steps = true;
+};
+LostReport stepped(const Stepped& of) {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 600, .counted = of.counted});
+  const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+  const uint32_t step = p.path("step");
+  std::vector<TraceBuilder::Step> steps;
+  uint64_t at = of.start;
+  for (uint32_t number = 1; number <= 4; ++number) {
+    const uint32_t in = of.steps ? number : 0;
+    p.run({gemm, at, at + of.product_ns, step, 1, in});
+    const uint64_t end = at + of.product_ns + of.communication_ns;
+    if (of.communication_ns > 0) p.run({reduction, at + of.product_ns, end, step, 1, in});
+    steps.push_back({number, kStart + at, end - at});
+    at = end + of.gap_ns;
+  }
+  if (of.steps) p.trace().steps(steps, step);
+  return reduce({p.end(at - of.gap_ns)}).lost;
+}
+
+}  // namespace
+
+// Of A a step is (4 x 1000 + 3 x 100) / 4 = 1075 ns.
+TEST_CASE("lost: what made B slower is the difference of both ledgers") {
+  const auto says = [](const Stepped& a, const Stepped& b, const Normalization& n = {}) {
+    return slower::words(stepped(a), stepped(b), n);
+  };
+  // One cause, and that of its opposite: 86 of 1075, and of 1161.
+  CHECK(says({}, {.communication_ns = 86}) ==
+        "B's step takes 8.0 % more time: communication alone +8.0 %");
+  CHECK(says({.communication_ns = 86}, {}) ==
+        "B's step takes 7.4 % less time: communication alone -7.4 %");
+  // 200 ns more for each product, 37.5 less between steps: one is named for each group of lines.
+  CHECK(says({}, {.product_ns = 1200, .gap_ns = 50}) ==
+        "B's step takes 15.1 % more time: products below peak +18.6 % (below the roof +18.6 %), "
+        "no kernel runs -3.5 % (between steps -3.5 %)");
+  // What two causes take and give is said, though the sum of both is nothing.
+  const std::string balanced = says({}, {.product_ns = 1075, .gap_ns = 0});
+  CHECK(balanced.starts_with("B's step takes the same time: "));
+  CHECK(balanced.find("products below peak +7.0 %") != balanced.npos);
+  CHECK(balanced.find("no kernel runs -7.0 %") != balanced.npos);
+  CHECK(says({}, {}) == "B's step takes the same time");
+  // What is before the first kernel is in no step.
+  CHECK(says({}, {.start = 1'000'000}) == "B's step takes the same time");
+  // Twice the batch, in twice the time.
+  CHECK(says({}, {.product_ns = 2000, .gap_ns = 200}, {"batch", 1, 2})
+            .starts_with("B's step takes the same time: products below peak +27.9 %"));
+  // Without steps it is the whole time, that before the first kernel too: 4300 of 4300.
+  CHECK(says({.steps = false}, {.start = 4300, .steps = false}) ==
+        "B takes 100.0 % more device time: no kernel runs +100.0 % (start and end +100.0 %)");
+  // Where a side has no FLOP counts, kernels are compared by their time alone: 86 ns of 1075.
+  CHECK(says({}, {.product_ns = 1086, .counted = false}) ==
+        "B's step takes 8.0 % more time: kernels +8.0 %");
+  CHECK(slower::words(stepped({}), LostReport(), {}).empty());
+}
+
+TEST_CASE("lost: what made B slower has the marks of both ledgers") {
+  const auto ledger = [](uint64_t communication, uint64_t uncounted, uint64_t doubtful) {
+    LostReport lost;
+    lost.missing = "";
+    lost.device_steps = 10;
+    lost.ns[place_of(kCommunication)] = communication;
+    lost.ns[place_of(kUncounted)] = uncounted;
+    lost.ns[place_of(kMatrixBelowRoof)] = 10'000 - 1000;
+    lost.capacity_ns = communication + uncounted + 9000;
+    lost.marks.may_be({kCommunication}, {kUncounted}, doubtful);
+    return lost;
+  };
+  // 500 of B's 2000 may be of the other line, of which it has at least 1000 then.
+  CHECK(slower::words(ledger(1000, 0, 0), ledger(2000, 1000, 500), {}) ==
+        "B's step takes 20.0 % more time: communication alone <= +10.0 %, no FLOP count >= "
+        "+10.0 %");
+  // The other way round the difference is from there.
+  CHECK(slower::words(ledger(2000, 1000, 500), ledger(1000, 0, 0), {}) ==
+        "B's step takes 16.7 % less time: communication alone >= -8.3 %, no FLOP count <= -8.3 %");
+  // Of both sides: what one line may have of the other is no matter to both together.
+  CHECK(slower::words(ledger(1000, 0, 200), ledger(2000, 1000, 500), {}) ==
+        "B's step takes 20.0 % more time: communication alone and no FLOP count +20.0 %");
+  // Communication may be work of all kinds, too: 1500 to 2000 less 800 to 1000.
+  LostReport a = ledger(1000, 0, 200), b = ledger(2000, 1000, 500);
+  for (LostReport* lost : {&a, &b}) lost->marks.may_be_too({kMatrixBelowRoof}, {kUncounted});
+  b.marks.may_be({kUncounted}, {kMatrixBelowRoof}, 100);
+  CHECK(slower::words(a, b, {}).find("communication alone +5.0 to +12.0 %") != std::string::npos);
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "sections/notices.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
+#include "sections/screens/slower.h"
 #include "sections/sections.h"
 #include "support/si_number.h"
 
@@ -82,13 +83,12 @@ struct ComparedTable {
     kCounted,     // `kernel_counts` says how many rows changed
   } extra = kPlain;
   // What people see of it instead of its rows.
-  Section (*said)(const Table& all, const char* title) = nullptr;
+  Section (*said)(const LostReport& a, const LostReport& b) = nullptr;
 
   const char* key() const { return kept("compared_" + std::string(of)); }
   // A row without launches is none.
   bool has_launches() const { return std::string_view(columns[0].of) == "launches"; }
 };
-Section lost_comparison(const Table& all, const char* title);
 constexpr ComparedTable kTables[] = {
     {"phases", "Total and phases", {"phase"}, kOfLaunches, false, false, false,
      ComparedTable::kAfterTotal},
@@ -101,7 +101,7 @@ constexpr ComparedTable kTables[] = {
     {"stacks", "Kernels in ranges that changed", {"range", "kernel"}, kOfLaunches, true, true},
     {"steps", "Steps that changed", {"what"}, kOfSteps, true, false},
     {"lost", "Where the time of a step went", {"line", "parent"}, kOfLost, false, false, false,
-     ComparedTable::kPlain, lost_comparison},
+     ComparedTable::kPlain, slower::section},
 };
 // clang-format on
 
@@ -136,14 +136,6 @@ Figure quotient_of(const Compared& of) {
   const Figure ratio = of.b / of.a;
   const bool open = has(ratio.marks(), Mark::kAtLeast) && has(ratio.marks(), Mark::kAtMost);
   return ratio.known() && !open ? ratio : Figure();
-}
-
-// Not known where it may be more and may be less.
-Figure difference_of(const Compared& of) {
-  const auto a = of.a.number(), b = of.b.number();
-  const Mark marks = of.b.marks() | inverse(of.a.marks());
-  if (!a || !b || (has(marks, Mark::kAtLeast) && has(marks, Mark::kAtMost))) return {};
-  return {*b - *a, marks};
 }
 
 Compared compared(Figure a, Figure b, Kind kind, const Normalization& n) {
@@ -318,7 +310,7 @@ class Join {
       changed = changed || makes_another(c, kinds_[i]);
       distance += moved(c, kinds_[i]);
       row.insert(row.end(), {c.a, c.b});
-      if (of_.columns[i].difference) row.emplace_back(difference_of(c));
+      if (of_.columns[i].difference) row.emplace_back(c.b - c.a);
       row.emplace_back(c.ratio);
     }
     row.insert(row.begin() + 1, none(a) == none(b) ? (changed ? "changed" : "same")
@@ -427,46 +419,12 @@ Table for_people(const Table& all) {
   return table;
 }
 
-// Lines that are no part of others, in time of one step of one device; and their sum. They add up,
-// which shares would not: one line's growth makes all others smaller.
-Section lost_comparison(const Table& all, const char* title) {
-  Table table{all.key,
-              {{"name", ""},
-               {"step_a_ns", "A", Kind::kNanoseconds, kMain},
-               {"step_b_ns", "B", Kind::kNanoseconds, kMain},
-               {"step_difference_ns", "B - A", Kind::kNanoseconds, kMain}}};
-  std::array<Figure, 3> sum;
-  for (const LostRow& line : kLostRows) {
-    const auto row = std::ranges::find_if(all.rows, [&](const TableRow& one) {
-      return std::get<std::string>(one[0].value) == line.key;
-    });
-    if (line.parent != nullptr || row == all.rows.end()) continue;
-    const auto known = [&](const char* column) {
-      return figure_of((*row)[*all.place_of(column)]).known();
-    };
-    if (!known("step_a_ns") && !known("step_b_ns")) continue;
-    TableRow& shown = table.rows.emplace_back(TableRow{line.words});
-    for (size_t i = 0; i < sum.size(); ++i) {
-      const Figure figure = figure_of((*row)[*all.place_of(table.columns[i + 1].key)]);
-      shown.push_back(dashed(figure));
-      sum[i] = table.rows.size() == 1 ? figure : sum[i] += figure;
-    }
-  }
-  if (!sum[0].known() && !sum[1].known()) return {};
-  std::erase_if(table.rows, [](const TableRow& row) {
-    return figure_of(row[1]).number() == 0.0 && figure_of(row[2]).number() == 0.0;
-  });
-  TableRow& whole = table.rows.emplace_back(TableRow{"a step"});
-  for (const Figure& figure : sum) whole.push_back(dashed(figure));
-  return {title, {}, std::move(table), {}};
-}
-
 // "1.2 % more", of a ratio that is not 1.
 std::string change_text(double ratio, const char* more, const char* less) {
   return percent_text(std::fabs(ratio - 1)) + (ratio > 1 ? more : less);
 }
 
-// The answer in one sentence. Ratios are after normalization.
+// How much more work there is, in one sentence. Ratios are after normalization.
 std::string verdict(const Comparison& c) {
   const auto complete = [](const Figure& figure) {
     return figure.known() && !has(figure.marks(), Mark::kAtLeast);
@@ -584,6 +542,8 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
                                 said::simulation_words(c.simulated_clock, c.ptx_counts) + ".",
                             Tone::kWarn);
   add_sides(head.above, a, b);
+  if (const std::string why = slower::words(a.lost, b.lost, n); !why.empty())
+    head.above.emplace_back(why + ".", Tone::kTitle);
   head.above.emplace_back(verdict(c) + ".", Tone::kTitle);
   head.above.emplace_back(n.name.empty() ? "Ratios are B / A."
                                          : "Ratios are B / A after dividing by " + n.name + ": " +
@@ -593,8 +553,9 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
   std::vector<Section> sections{std::move(head)};
   for (const ComparedTable& of : kTables) {
     if (of.said != nullptr) {
-      Section said = of.said(table_of(c, of.key()), of.title);
-      if (!said.empty()) sections.push_back(std::move(said));
+      Section said = of.said(a.lost, b.lost);
+      said.title = of.title;
+      if (said.table) sections.push_back(std::move(said));
       continue;
     }
     Table table = for_people(table_of(c, of.key()));
