@@ -39,7 +39,6 @@ inline constexpr std::string_view kLeaveOut = "leave_out", kUse = "use";
 // Words of kUse. Instructions were counted of kernels
 inline constexpr std::string_view kRegisters = "registers";  // whose blocks have none to spare
 inline constexpr std::string_view kHandedOn = "setmaxnreg";  // whose warps hand them to others
-inline constexpr std::string_view kGraphs = "graphs";        // that run only in CUDA graphs
 
 struct Findings {
   std::vector<std::string> leave_out;  // metrics that counted wrong

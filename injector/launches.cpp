@@ -57,10 +57,7 @@ void Launches::enter(ThreadContext& thread, CallFrame& frame, const LaunchFuncti
       launch.record.flags |= LaunchRecord::kGreenContext;
       windows_.entering_green(*launch.context, thread.calls);
     }
-    if (function.kind == LaunchKind::kGraph && !green && !launch.waits)
-      windows_.enter_graph(*launch.context, thread, graphs_.measured(thread, launch.asked.graph));
-    else
-      windows_.enter(*launch.context, thread, green ? nullptr : launch.signature);
+    windows_.enter(*launch.context, thread, green ? nullptr : launch.signature);
   }
 }
 

@@ -17,10 +17,6 @@ enum class Mode : uint8_t { kOff, kCount, kTiming, kMultiplex, kFull };
 // Whether counters are read at all.
 constexpr bool reads_counters(Mode mode) { return mode >= Mode::kMultiplex; }
 
-// Whether windows are opened around graph launches. kChecked: what they read is taken once kernels
-// that are measured outside, too, have shown that they count right.
-enum class GraphMode : uint8_t { kOff, kChecked, kOn };
-
 struct DeviceInfo {
   std::string name, chip;
   uint32_t compute_major = 0, compute_minor = 0, multiprocessors = 0;

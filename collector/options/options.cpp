@@ -31,8 +31,6 @@ constexpr std::array<Choice<LogLevel>, 5> kLogLevels{{{"off", LogLevel::kOff},
                                                       {"debug", LogLevel::kDebug}}};
 constexpr std::array<Choice<KernelNameBase>, 2> kNameBases{
     {{"function", KernelNameBase::kFunction}, {"mangled", KernelNameBase::kMangled}}};
-constexpr std::array<Choice<GraphMode>, 3> kGraphModes{
-    {{"off", GraphMode::kOff}, {"checked", GraphMode::kChecked}, {"on", GraphMode::kOn}}};
 constexpr std::array<Choice<bool>, 2> kCaptureRanges{{{"cudaProfilerApi", true}, {"none", false}}};
 constexpr std::array<Choice<bool>, 2> kSwitch{{{"1", true}, {"0", false}}};
 
@@ -214,8 +212,6 @@ const RecordingOption kOptions[] = {
      "per cent of GPU time, above 0 to 100", percent<&Settings::until_covered_percent>, kByRequest},
     {"--measure-ranks", "FLOPINJ_MEASURE_RANKS", "RANKS", {},
      "ranks such as 0,8-15, or all, or none", ranks, kByRequest},
-    {"--graphs", "FLOPINJ_GRAPHS", "WHETHER", kNames<kGraphModes>,
-     "off, checked or on", choice<&Settings::graphs, kGraphModes>, kByRequest},
     {"--never-measure", "FLOPINJ_NEVER_MEASURE", "PATTERN[,PATTERN]", {},
      "parts of kernel names, with commas between", patterns, kByRequest, kMany},
     {"--close-windows", "FLOPINJ_CLOSE_WINDOWS", "SITE", kCloseSiteNames,

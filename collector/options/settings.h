@@ -59,7 +59,6 @@ struct Settings {
   double budget_percent = 1;         // of wall time; 0: without limit
   double until_covered_percent = 0;  // of GPU time; 0: never
   RankList measure_ranks = RankList::only_rank_0();
-  std::optional<GraphMode> graphs = {};         // not given: on where that was shown to work
   std::vector<std::string> never_measure;       // beside the built-in patterns
   std::optional<CloseSite> close_windows = {};  // not given: learned from the first windows
   std::optional<RunToken> run = {};             // not given: not started by flopinj run

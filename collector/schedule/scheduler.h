@@ -75,9 +75,7 @@ struct MeasurementWindow {
   uint32_t group = 0;     // index into the plan
   GroupSet together;      // mode full: all that are read at once
   bool shared = true;     // opened for first samples
-  bool trial = false;     // of what it costs: no launch is in it
-  bool of_graph = false;  // around one graph launch, with a row for each of its kernels
-  bool checked = false;   // of a graph: GraphMode::kChecked
+  bool trial = false;   // of what it costs: no launch is in it
   uint64_t opened_ns = 0;
   WindowCost cost;        // `overhead_ns` and `open_ns` are the edge's to fill in
   uint32_t unchosen = 0;  // the last so many rows
@@ -165,23 +163,6 @@ class MeasurementScheduler {
   // Nor of this launch, though perhaps of others: as a window with it that failed.
   void cannot_measure_launch(DeviceId, const Signature&, uint32_t group) noexcept;
   void add_cost(uint64_t ns) noexcept;  // of what came to no window
-  // --- Graphs (scheduler_graphs.cpp)
-  // The group to read in a window around a launch of a graph with these kernels. They are in the
-  // order in which they run; all of them may be measured.
-  std::optional<uint32_t> decide_graph(DeviceId, std::span<const Signature* const> kernels,
-                                       GraphMode, bool may_instrument, uint64_t now_ns) noexcept;
-  // The graph was launched: the window's rows, which it has room for. `row` is as all of them are.
-  void graph_launched(MeasurementWindow&, std::span<const Signature* const> kernels, WindowRow row,
-                      uint64_t call_ns) noexcept;
-  // May what the window has read be taken? Before window_succeeded(); else window_unread().
-  bool graph_agrees(const MeasurementWindow&, std::span<const double> values) noexcept;
-  // CUPTI's ranges were not the graph's kernels.
-  void graph_failed() noexcept;
-  // Windows around graphs have failed too often: none is opened any more.
-  bool graphs_given_up() const noexcept;
-  // Counts were taken of graphs without a kernel that was measured outside, too.
-  bool graphs_unchecked() const noexcept;
-
   // Whether a launch may wait so long for a moment at which a window can be opened.
   bool affords(DeviceId, const Signature&, uint64_t ns, uint64_t now_ns) const noexcept;
 

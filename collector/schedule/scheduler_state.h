@@ -73,10 +73,6 @@ struct MeasurementScheduler::State {
   uint64_t covered_since_ns FLOPINJ_GUARDED_BY(mutex) = 0;
   uint64_t next_sweep_ns FLOPINJ_GUARDED_BY(mutex) = 0;
   std::string stop_reason FLOPINJ_GUARDED_BY(mutex);
-  // Hardware counters, instrumented kernels: kernels had the same counts in graphs and outside.
-  std::array<bool, 2> graphs_shown FLOPINJ_GUARDED_BY(mutex){};
-  bool graphs_unchecked FLOPINJ_GUARDED_BY(mutex) = false;
-  uint32_t graph_failures FLOPINJ_GUARDED_BY(mutex) = 0;
 
   std::atomic<bool> stopped{false};
   // Bits of groups without conditions, of all plans that are not disabled.
@@ -123,10 +119,6 @@ struct MeasurementScheduler::State {
   // Counts a window that gave nothing. Its plan, null where the device has none.
   Plan* discard(const MeasurementWindow&) FLOPINJ_REQUIRES(mutex);
   static uint64_t work_of(const Plan&, uint32_t group, std::span<const double> values);
-  // scheduler_graphs.cpp
-  bool wants_in_graph(const SampledSignature&, uint32_t group) const FLOPINJ_REQUIRES(mutex);
-  std::optional<uint64_t> graph_cost(Plan&, std::span<const Signature* const> kernels,
-                                     uint32_t group) FLOPINJ_REQUIRES(mutex);
   // scheduler_families.cpp
   void join_family(Plan&, SampledSignature&) const FLOPINJ_REQUIRES(mutex);
   void launched_again(SampledSignature&) const FLOPINJ_REQUIRES(mutex);

@@ -11,7 +11,6 @@ struct SampleBatch {
   DeviceId device;
   GroupId group;
   uint32_t window = 0;
-  bool of_graph = false;  // the window was around one graph launch
   std::vector<SignatureId> signatures;
   std::vector<PathId> paths;
   std::vector<uint32_t> correlations;  // parallel to signatures: finds the ordinals

@@ -389,7 +389,6 @@ void TraceWriter::samples(const SampleBatch& batch) {
       b.add_packed_uint32(F::signature, signatures.begin(), signatures.end());
       b.add_packed_uint32(F::range_path, paths.begin(), paths.end());
       b.add_packed_double(F::value, values, values + count * metrics);
-      if (batch.of_graph) b.add_uint32(F::graph_kernels, 1);
       if (batch.ordinals.size() == samples)
         b.add_packed_uint64(F::ordinal, batch.ordinals.data() + from,
                             batch.ordinals.data() + from + count);

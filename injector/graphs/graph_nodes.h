@@ -3,7 +3,6 @@
 #pragma once
 #include <collector/identity/ids.h>
 #include <cuda.h>
-#include <injector/graphs/graph_order.h>
 #include <injector/process/thread_context.h>
 
 #include <cstddef>
@@ -55,8 +54,7 @@ struct ExecNode {
 
 struct ExecutableGraph {
   std::vector<ExecNode> nodes;
-  std::optional<GraphOrder> order;  // of its origins; none: it is in no window
-  bool waits = false;               // it has other nodes that may wait, or unknown ones
+  bool waits = false;  // it has other nodes that may wait, or unknown ones
   LaunchedGraph launched;
   bool changed = true;  // `launched` is out of date
 

@@ -190,9 +190,6 @@ void Graphs::instantiate(ThreadContext& thread, const GraphCall& call) {
         {origin, kernel.value_or(NodeKernel{}), id_of(copy->second), true, conditional});
   }
 
-  if (may_measure() && !call.for_device && !conditional)
-    exec.order = order_of(edge_.cuda, call.graph);
-
   const MutexLock lock(mutex_);
   if (!nodes_.put_executable(call.exec, std::move(exec)))
     return report("graph.too_many",
@@ -258,34 +255,6 @@ bool Graphs::may_wait(ThreadContext& thread, CUgraphExec handle) {
   return graph == nullptr || graph->waits;
 }
 
-GraphKernels* Graphs::measured(ThreadContext& thread, CUgraphExec handle) {
-  const LaunchedGraph* const graph = may_measure() ? known(thread, handle) : nullptr;
-  return graph != nullptr ? graph->measured : nullptr;
-}
-
-GraphKernels* Graphs::measured_as(const ExecutableGraph& exec) {
-  if (!exec.order || !exec.launched.id || exec.order->kernels.size() != exec.nodes.size())
-    return nullptr;
-  std::unordered_map<CUgraphNode, const ExecNode*> by_origin;
-  for (const ExecNode& node : exec.nodes) by_origin[node.origin] = &node;
-  std::vector<const Signature*> kernels;
-  for (const CUgraphNode origin : exec.order->kernels) {
-    const auto node = by_origin.find(origin);
-    if (node == by_origin.end()) return nullptr;
-    if (!node->second->enabled) continue;
-    const NodeKernel& kernel = node->second->kernel;
-    const Signature* const signature = edge_.collector->signature(kernel.signature);
-    if (signature == nullptr || kernel.flags != 0 || kernel.passed_over ||
-        !may_be_measured(*signature))
-      return nullptr;
-    kernels.push_back(signature);
-  }
-  const auto [at, added] = measured_.try_emplace(exec.launched.id);
-  GraphKernels& graph = at->second;
-  if (added) graph.kernels = kernels, graph.cooperative = exec.order->cooperative;
-  return graph.kernels == kernels ? &graph : nullptr;
-}
-
 LaunchedGraph Graphs::launched(ThreadContext& thread, CUgraphExec handle) {
   if (const LaunchedGraph* const graph = known(thread, handle)) return *graph;
   report("graph.unknown",
@@ -329,7 +298,6 @@ const LaunchedGraph* Graphs::known(ThreadContext& thread, CUgraphExec handle) {
     exec.launched.waits = exec.waits || std::ranges::any_of(exec.nodes, [](const ExecNode& n) {
                             return n.kernel.waits;
                           });
-    exec.launched.measured = exec.launched.waits ? nullptr : measured_as(exec);
     exec.changed = false;
   }
   slot = {handle, exec.launched, epoch};

@@ -48,16 +48,10 @@ class Graphs {
   // Before a graph launch. Whether it may wait for the host or for another device. An unknown graph
   // may, once the process has any that does.
   bool may_wait(ThreadContext&, CUgraphExec);
-  // Null: it is to be in no window.
-  GraphKernels* measured(ThreadContext&, CUgraphExec);
   // After a graph launch succeeded. A hit in the thread's few slots takes no lock.
   LaunchedGraph launched(ThreadContext&, CUgraphExec);
 
  private:
-  bool may_measure() const noexcept {
-    return edge_.settings.graphs ? *edge_.settings.graphs != GraphMode::kOff
-                                 : edge_.graphs_shown.load(std::memory_order_relaxed);
-  }
   const LaunchedGraph* known(ThreadContext&, CUgraphExec);  // null: it is not
   NodeKernel kernel_of(ThreadContext&, const GraphCall&);
   void instantiate(ThreadContext&, const GraphCall&);
@@ -71,7 +65,6 @@ class Graphs {
   void report(const char* code, std::string_view message);
 
   void put(CUgraph, CUgraphNode, const NodeKernel&) FLOPINJ_REQUIRES(mutex_);
-  GraphKernels* measured_as(const ExecutableGraph&) FLOPINJ_REQUIRES(mutex_);
 
   Edge& edge_;
   Functions& functions_;
@@ -80,8 +73,6 @@ class Graphs {
   std::atomic<uint64_t> epoch_{1};     // changes with every change of any executable graph
   Mutex mutex_;
   GraphNodes nodes_ FLOPINJ_GUARDED_BY(mutex_);
-  // Never removed: launching threads hold pointers to them.
-  std::unordered_map<GraphId, GraphKernels> measured_ FLOPINJ_GUARDED_BY(mutex_);
 };
 
 }  // namespace flopinj

@@ -39,7 +39,6 @@ struct Edge {
   void set_clock() noexcept;
   std::atomic<uint64_t> clock_ahead_ns{0};
   uint64_t clock_error_ns = 0;  // what is not known of it, as set_clock() found: its thread's
-  std::atomic<bool> graphs_shown{false};  // of a device's chip (ShownToWork)
   // CUPTI has met a fatal error and has finalized itself: it has no subscriber and no record of
   // ours any more, and is not called.
   std::atomic<bool> cupti_failed{false};

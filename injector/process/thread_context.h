@@ -44,34 +44,12 @@ struct ContextSlot {
   uint32_t epoch = 0;
 };
 
-// What a graph launch runs, where it may be measured: every kernel when the one before it has
-// ended.
-struct GraphKernels {
-  std::vector<const Signature*> kernels;
-  bool cooperative = false;  // one of them is launched so
-
-  // A look whether they lack counts takes its time, so that one in vain is followed by a pause,
-  // each twice as long as the one before.
-  bool paused(uint64_t now_ns) const noexcept {
-    return now_ns < paused_until_ns_.load(std::memory_order_relaxed);
-  }
-  void pause(uint64_t now_ns) noexcept {
-    const uint64_t pause = pause_ns_.load(std::memory_order_relaxed);
-    pause_ns_.store(std::min<uint64_t>(2 * pause, 128'000'000), std::memory_order_relaxed);
-    paused_until_ns_.store(now_ns + pause, std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<uint64_t> pause_ns_{1'000'000}, paused_until_ns_{0};
-};
-
 struct LaunchedGraph {
   GraphId id;
   uint32_t passed_over = 0;          // of its kernels, those whose names the user did not choose
   uint32_t kernels = 0;              // launches in one launch of the graph, bodies left out
   bool timed = true;                 // CUPTI's times can be kept apart
   bool waits = false;                // perhaps for the host or for another device
-  GraphKernels* measured = nullptr;  // null: its launches are in no window
   bool bodies_lost = false;  // it has conditional bodies and found no room in the table of graphs
 };
 
@@ -93,7 +71,6 @@ struct LaunchInProgress {
     asked.reset();
     context = nullptr;
     signature = nullptr;
-    graph_kernels = nullptr;
     node = nullptr;
     record = {};
     turn = LaunchTurn::kFree;
@@ -104,9 +81,8 @@ struct LaunchInProgress {
   LaunchCall asked;  // as it was at ENTER; nothing of a launch on several devices
   Context* context = nullptr;
   const Signature* signature = nullptr;
-  GraphKernels* graph_kernels = nullptr;  // of a graph launch that is to be measured
-  CUgraphNode node = nullptr;             // that it made instead, under capture
-  LaunchRecord record;                    // path, sequence and correlation as of ENTER
+  CUgraphNode node = nullptr;  // that it made instead, under capture
+  LaunchRecord record;         // path, sequence and correlation as of ENTER
   LaunchTurn turn = LaunchTurn::kFree;
   bool captured = false;
   bool waits = false;                 // it may wait for work that the program makes later
@@ -115,7 +91,7 @@ struct LaunchInProgress {
   uint64_t window_entered_ns = 0;     // the same by the clock of kernels' times; 0: without these
   uint64_t timed_call_began_ns = 0;   // where the call is timed; else 0
 };
-static_assert(sizeof(LaunchInProgress) == sizeof(LaunchCall) + sizeof(LaunchRecord) + 64,
+static_assert(sizeof(LaunchInProgress) == sizeof(LaunchCall) + sizeof(LaunchRecord) + 56,
               "reset() sets all members");
 
 // Between ENTER and EXIT of the outermost graph call: what CUPTI reported of it on this thread.

@@ -26,11 +26,6 @@ namespace flopinj {
   f(MemGetInfo, cuMemGetInfo_v2)                                        \
   f(CtxPushCurrent, cuCtxPushCurrent_v2)                                \
   f(CtxPopCurrent, cuCtxPopCurrent_v2)                                  \
-  f(GraphGetNodes, cuGraphGetNodes)                                     \
-  f(GraphGetEdges, cuGraphGetEdges_v2)                                  \
-  f(GraphNodeGetType, cuGraphNodeGetType)                               \
-  f(GraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph)         \
-  f(GraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute)         \
   f(ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode)
 // clang-format on
 

@@ -14,7 +14,6 @@ THREADS, STEPS = 256, 8
 WARPS, GROUPS = THREADS // 32 * STEPS, THREADS // 128 * STEPS
 EVERYWHERE = {
     ("graph", "fp32"): THREADS * STEPS * 2,
-    ("graph, counted", "fp32"): THREADS * STEPS * 2,
     ("beside one that waits", "fp32"): THREADS * STEPS * 2,
     ("1,024 x 64, counted", "fp32"): 2 * 1024 * STEPS * 48,
     ("FADD", "fp32"): THREADS * STEPS,
@@ -64,8 +63,6 @@ FAULTS = {
     "instructions_doubled": ("GV100", "DIFFERS", INSTRUCTIONS),
     "dram_halved": ("GV100", "DIFFERS", ["copy"]),
     "instrumented_registers=64": ("GV100", TRIED, ["1,024 x 64, counted"]),
-    "graphs_read_0": ("GV100", TRIED, ["graph, counted"]),
-    "graph_is_one_range": ("GV100", TRIED, ["graph, counted"]),
     "invalid_times=20": ("GV100", "NOT COUNTED", ["copy"]),
     "drop_activity=2": ("GV100", "NOT COUNTED", ["copy"]),
     "take_activity=20": ("GV100", "NOT COUNTED", ["copy"]),
@@ -107,7 +104,7 @@ class Count(CountCase):
                 self.assertEqual({row["verdict"] for row in findings["rows"]},
                                  {"agrees", "within its bound", "not on this chip"})
                 self.assertEqual(findings["leave_out"], [])
-                shown = {"registers", "graphs"}
+                shown = {"registers"}
                 if OF_CHIP[chip] is HOPPER:
                     shown.add("setmaxnreg")
                 self.assertEqual(set(findings["use"]), shown)
@@ -158,18 +155,6 @@ class Recordings(CountCase):
         self.count("GH100", expect=1, SIMGPU_FAULT="instructions_doubled")
         report = self.report(SIMGPU_FAULT="instructions_doubled")
         self.assertEqual(report["figures"]["bounded_launches"], 200)
-
-    def test_graphs_are_measured_where_that_works(self):
-        waits = {"FLOPINJ_PLAN_WAIT_MS": 60_000, "SIMGPU_CHIP": "GV100"}
-        self.assert_balanced(report := self.report("graph, counted", **waits))
-        self.assertEqual(harness.reasons(report, "unmeasured"), {"graph_only": 100})
-        for fault, reasons in (("graphs_read_0", {"graph_only": 100}), ("", {})):
-            self.count("GV100", SIMGPU_FAULT=fault)
-            report = self.report("graph, counted", SIMGPU_FAULT=fault, **waits)
-            self.assertEqual(harness.reasons(report, "unmeasured"), reasons)
-            self.assertEqual(harness.codes(report), ["counters.checked"])
-        self.assertEqual(harness.precisions(report),
-                         {"fp32": 100 * EVERYWHERE["graph, counted", "fp32"]})
 
     def test_findings_are_of_one_chip_driver_and_cupti(self):
         self.count("GH100", expect=1, SIMGPU_FAULT="operations_halved")

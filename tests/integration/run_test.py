@@ -113,18 +113,11 @@ class Simulated(RunCase):
         self.assertEqual(report["figures"]["bounded_launches"], 24)
         self.assertEqual(report["ledger"][-1]["unmeasured"], 0)
 
-    def test_kernels_that_run_only_in_graphs_are_measured(self):
-        self.flopinj_run("--simulate", "-o", "t.pb", "--", KNOWN, "graph, counted",
-                         XDG_STATE_HOME="/nonexistent")
-        report = harness.reduce(self.folder / "t.pb")
-        self.assertEqual(report["ledger"][-1]["unmeasured"], 0)
-        self.assertEqual(harness.precisions(report), {"fp32": 100 * 4_096})
-
     def test_the_users_settings_hold(self):
         shown = self.flopinj_run("--simulate", "--mode", "timing", "--print-env",
-                                 FLOPINJ_GRAPHS="off").stdout
-        self.assertEqual(re.findall(r"^export FLOPINJ_(?:MODE|GRAPHS)=(.*)$", shown, re.M),
-                         ["timing", "off"])
+                                 FLOPINJ_PLAN_WAIT_MS="7").stdout
+        self.assertEqual(re.findall(r"^export FLOPINJ_(?:MODE|PLAN_WAIT_MS)=(.*)$", shown, re.M),
+                         ["timing", "7"])
 
     def test_the_doctor_looks_at_the_simulated_gpu(self):
         done = harness.run([FLOPINJ, "doctor", "--simulate", "--sim-devices", "3"],

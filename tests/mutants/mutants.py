@@ -93,7 +93,7 @@ SUBJECTS = [
                        "measuring/lease_test.py"]),
     Subject("graphs", ["injector/graphs/*", "injector/vendor/graph_*"],
             ["injector_graph_nodes_test", "injector_calls_test"],
-            on_simgpu=["injector/graph_calls_test.py", "injector/graph_windows_test.py"]),
+            on_simgpu=["injector/graph_calls_test.py"]),
     Subject("handles", ["injector/handles/*", "injector/vendor/driver_calls.*",
                         "injector/vendor/launch_calls.*", "injector/vendor/module_*"],
             ["injector_handles_test", "injector_calls_test"],

@@ -25,8 +25,7 @@ NO_GPU = ("flopinj: there is no GPU here (no device file that the driver could o
 # Where simgpu answers otherwise, and the driver's answer: thread modes need no device there.
 OTHERWISE = {"cuThreadExchangeStreamCaptureMode(): 3": "cuThreadExchangeStreamCaptureMode(): 0"}
 # Symbols that older drivers lack: the library asks for each and does without.
-LACKING = {"535": {"cuStreamGetGreenCtx",  # of CUDA 12.4
-                   "cuGraphGetEdges_v2"}}  # and 12.3
+LACKING = {"535": {"cuStreamGetGreenCtx"}}  # of CUDA 12.4
 
 
 def setUpModule():

@@ -133,8 +133,6 @@ Ran run_once(const Batch& batch, const Scratch& scratch) {
                                       (scratch.path() / batch.front()->shows).string(),
                                       "--measure-ranks",
                                       "all",
-                                      "--graphs",
-                                      batch.front()->shows == kGraphs ? "on" : "off",
                                       "--",
                                       tree.known_kernels.string()};
   for (const Row* row : batch) command.emplace_back(row->name);

@@ -108,7 +108,7 @@ void add_run_options(CommandLine& run, Options& options) {
       ->type_name("FILE");
   add_simulator_options(run, options,
                         "Run on a simulated GPU, on the CPU. Every launch is measured (--mode "
-                        "full, --graphs on) unless these options say otherwise");
+                        "full) unless --mode says otherwise");
   run.add_flag("--dry-run,--print-env", options.print_env,
                "Run nothing; print the environment as shell exports, to paste into a job script");
 }

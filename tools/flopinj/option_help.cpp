@@ -88,11 +88,6 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
     {"FLOPINJ_MEASURE_RANKS",
      "Ranks of the job that read counters: 0,8-15 or all or none (0). The others only count and "
      "time launches"},
-    {"FLOPINJ_GRAPHS",
-     "Read counters of kernels that run only in CUDA graphs, by measuring launches of the whole "
-     "graph. off: never; checked: after a kernel had the same counts in a graph as outside; on: "
-     "also where no kernel can be compared so. If not given: on where flopinj doctor --count has "
-     "shown that it works, else off"},
     {"FLOPINJ_NEVER_MEASURE",
      "Never measure kernels whose mangled names contain PATTERN (case is ignored): kernels that "
      "wait for the host or for a later launch would hang. This is in addition to the built-in "

@@ -35,7 +35,7 @@ constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI",
                            kQuiet = "FLOPINJ_QUIET", kForce = "FLOPINJ_FORCE",
                            kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN",
                            kFindings = "FLOPINJ_FINDINGS", kPlanWait = "FLOPINJ_PLAN_WAIT_MS",
-                           kGraphs = "FLOPINJ_GRAPHS", kPreload = "LD_PRELOAD";
+                           kPreload = "LD_PRELOAD";
 
 // --- The program's environment -------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ std::vector<Variable> simulator_environment(const Options& options) {
 // first one on, which waits for its plan.
 void add_simulated_settings(const Options& options, std::vector<Variable>& environment) {
   const std::pair<std::string_view, std::string> settings[] = {
-      {kMode, name_of(Mode::kFull)}, {kGraphs, "on"}, {kPlanWait, std::to_string(kMostPlanWaitMs)}};
+      {kMode, name_of(Mode::kFull)}, {kPlanWait, std::to_string(kMostPlanWaitMs)}};
   for (const auto& [variable, value] : settings)
     if (setting(options, variable).empty())
       environment.push_back({std::string(variable), value, false});

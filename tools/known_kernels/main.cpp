@@ -42,9 +42,6 @@ class Launcher {
         stream_.synchronize();
         in_graph(row, row.launches / 2);
         break;
-      case Way::kOnlyInGraph:
-        in_graph(row, row.launches);
-        break;
       case Way::kBesideWaiting:
         beside_waiting(row);
         break;

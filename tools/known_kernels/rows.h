@@ -21,7 +21,6 @@ struct Work {
 enum class Way : uint8_t {
   kPlain,
   kInGraph,  // half of them eagerly, the others by a graph
-  kOnlyInGraph,
   kBesideWaiting,  // half of them while a kernel of another stream waits for the host
   kTimed,          // of much memory, and some of them between two events: no work is compared
 };

@@ -277,8 +277,7 @@ const ChipPlan* Planner::chip_plan(ChipCounters counters) {
   const auto counts_wrong = [&findings](const std::string& metric) {
     return std::ranges::find(findings.leave_out, metric) != findings.leave_out.end();
   };
-  plan.shown = {findings.shows(kRegisters), findings.shows(kHandedOn), findings.shows(kGraphs)};
-  if (plan.shown.graphs) edge_.graphs_shown.store(true, std::memory_order_relaxed);
+  plan.shown = {findings.shows(kRegisters), findings.shows(kHandedOn)};
   for (MetricGroupPlan& wanted : plan.wanted) {
     {
       const MutexLock lock(mutex_);

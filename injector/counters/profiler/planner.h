@@ -29,10 +29,10 @@
 namespace flopinj {
 
 // What was shown to work on a chip with this driver and CUPTI (common/doctor_findings.h):
-// instructions are counted of kernels whose blocks have no registers to spare, of warps that hand
-// registers to others, and everything of kernels in graphs.
+// instructions are counted of kernels whose blocks have no registers to spare, and of warps that
+// hand registers to others.
 struct ShownToWork {
-  bool without_room = false, handed_on = false, graphs = false;
+  bool without_room = false, handed_on = false;
 };
 
 // The metrics of several groups, one group after another: CUPTI runs a kernel as often as they have

@@ -57,12 +57,10 @@ bool is_of_earlier_work(CUresult result) {
 
 }  // namespace
 
-// The program's launch needs what instrumented code needs too, and fails where it is not there. Of
-// a graph's kernels decide_graph() was told.
+// The program's launch needs what instrumented code needs too, and fails where it is not there.
 bool Windows::may_instrument(Context& context, const ThreadContext& thread, const DevicePlan& plan,
                              GroupSet groups) {
   const uint32_t group = *groups.begin();
-  if (thread.launch.graph_kernels != nullptr) return has_memory(context, plan, group);
   const Signature& signature = *thread.launch.signature;
   if (thread.launch.asked.cooperative) {  // all its blocks must be resident at once
     for (const uint32_t g : groups) scheduler_.cannot_measure_launch(context.device, signature, g);
@@ -186,14 +184,6 @@ void Windows::read(UnreadWindow& unread) {
   if (!evaluated) return refused(measured.device, *window.plan, measured.group, problem);
   refusals_.accepted(measured.device, measured.group);
   leave_out_unpatched(window, values);
-  if (measured.of_graph && !scheduler_.graph_agrees(measured, values))
-    return graph_failed(window, "read other counts of its kernels than windows outside of graphs");
-  if (scheduler_.graphs_unchecked() && !window.plan->shown.graphs &&
-      !graphs_unchecked_said_.exchange(true))
-    edge_.collector->diagnostic(
-        Severity::kInfo, "counters.graphs_unchecked",
-        "counts were read in CUDA graphs, and no kernel of theirs was measured outside of graphs "
-        "too: nothing has checked that CUPTI counts right there");
   window.settled = true;
   scheduler_.window_succeeded(measured, values);
   const uint32_t number = windows_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -234,11 +224,6 @@ Context::State Windows::discard(Context& context, std::unique_ptr<OpenWindow> wi
   using State = Context::State;
   const MeasurementWindow& measured = window->measured;
   const bool mismatch = closed.outcome == RangeProfiler::Outcome::kMismatch;
-  if (mismatch && measured.of_graph) {
-    scheduler_.graph_failed();
-    graph_failed(*window, "had " + std::to_string(closed.ranges) + " ranges");
-    return State::kHeld;
-  }
   std::string news;
   Verdict verdict = Verdict::kBlame;
   if (mismatch)
@@ -267,16 +252,6 @@ Context::State Windows::discard(Context& context, std::unique_ptr<OpenWindow> wi
   return leases_.drop(context);
 }
 
-void Windows::graph_failed(const OpenWindow& window, const std::string& how) {
-  std::string line = "a window around a graph launch of " +
-                     std::to_string(window.measured.rows.size()) + " kernels " + how +
-                     ": it was discarded";
-  const bool last = scheduler_.graphs_given_up();
-  if (last) line += ". Kernels that run only in graphs are not measured any more";
-  edge_.collector->diagnostic(last ? Severity::kWarning : Severity::kInfo,
-                              last ? "counters.graphs" : "counters.graph_window", line);
-}
-
 void Windows::log_closed(const Context& context, const OpenWindow& window) const {
   if (!log::debugging()) return;
   const MeasurementWindow& measured = window.measured;
@@ -297,12 +272,11 @@ void Windows::deliver(const OpenWindow& window, uint32_t number, uint32_t group,
   batch.device = window.measured.device;
   batch.group = window.plan->ids[group];
   batch.window = number;
-  batch.of_graph = window.measured.of_graph;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].chosen || (rows[i].unread && of.plan.instrumented)) continue;
     batch.signatures.push_back(rows[i].signature->id);
     batch.paths.push_back(rows[i].path);
-    if (!batch.of_graph) batch.correlations.push_back(rows[i].correlation);
+    batch.correlations.push_back(rows[i].correlation);
     const auto row = values.subspan(i * width + column, of.metrics.size());
     batch.values.insert(batch.values.end(), row.begin(), row.end());
   }

@@ -185,55 +185,6 @@ void Windows::enter_window(Context& context, ThreadContext& thread,
   context.window_call_began_ns.store(thread.launch.window_call_began_ns, std::memory_order_release);
 }
 
-// The launch has a window of its own.
-void Windows::enter_graph(Context& context, ThreadContext& thread, GraphKernels* graph) {
-  if (graph == nullptr || !graph_wants(context, thread, *graph) ||
-      !context.lock.try_lock_for(patience_.for_lock))
-    return enter(context, thread, nullptr);
-  HeldLock lock(context.lock);
-  leases_.release_here(context);
-  if (context.window != nullptr)
-    close(context, context.window->finished ? CloseCause::kFinished : CloseCause::kEarly);
-  const DevicePlan& plan = *planner_.plan(context.ordinal);
-  const auto fits = [&](const Signature* s) { return fits_instrumented(*s, plan.shown); };
-  const auto group = scheduler_.decide_graph(
-      context.device, graph->kernels, graph_mode(plan),
-      !graph->cooperative && std::ranges::all_of(graph->kernels, fits), edge_.cuda.clock_ns());
-  if (context.window == nullptr && group) {
-    thread.launch.graph_kernels = graph;
-    open(context, thread, {false, group, true, false});
-  }
-  if (context.window == nullptr) {
-    thread.launch.graph_kernels = nullptr;
-    graph->pause(edge_.cuda.clock_ns());
-    thread.calls.launching.store(&context, std::memory_order_seq_cst);
-    return;
-  }
-  context.window->measured.checked = graph_mode(plan) == GraphMode::kChecked;
-  enter_window(context, thread, graph->kernels.front());
-  lock.keep();  // until exit()
-}
-
-GraphMode Windows::graph_mode(const DevicePlan& plan) const {
-  return edge_.settings.graphs.value_or(plan.shown.graphs ? GraphMode::kOn : GraphMode::kOff);
-}
-
-// Rarely asked where its kernels lack nothing, or cannot be measured now.
-bool Windows::graph_wants(Context& context, ThreadContext& thread, GraphKernels& graph) {
-  if (!on_.load(std::memory_order_relaxed) || scheduler_.stopped()) return false;
-  const DevicePlan* const plan = planner_.plan(context.ordinal);
-  const uint64_t now = edge_.cuda.clock_ns();
-  if (plan == nullptr || graph_mode(*plan) == GraphMode::kOff || graph.paused(now)) return false;
-  const auto wants = [&](const Signature* s) { return scheduler_.may_want(context.device, *s); };
-  const bool any = std::ranges::any_of(graph.kernels, wants);
-  thread.slow_callback = true;
-  if (any && !captures_.any() && leases_.available(context) &&
-      quiet(context, thread, *graph.kernels.front()))
-    return true;
-  if (!any) graph.pause(now);
-  return false;
-}
-
 bool Windows::may_patch(const DevicePlan& plan, const ThreadContext& thread,
                         const Signature& signature) const {
   return !failed(true).load(std::memory_order_relaxed) && !thread.launch.asked.cooperative &&
@@ -277,7 +228,7 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   // Before the counters are taken: there may be no memory.
   if (context.profiler == nullptr)
     context.profiler = std::make_unique<RangeProfiler>(edge_, context.handle);
-  const size_t most = most_rows(thread);
+  const size_t most = scheduler_.config().max_ranges;
   auto window = make_window(context, *plan, *joint, decision, &thread, most);
   if (!leases_.take(context)) {
     shut.becomes = Context::State::kAsked;
@@ -299,12 +250,6 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   shut.becomes = Context::State::kOpen;
   opened_.fetch_add(1, std::memory_order_relaxed);
   planner_.visit_soon();
-}
-
-size_t Windows::most_rows(const ThreadContext& thread) const {
-  const size_t most = scheduler_.config().max_ranges;
-  const GraphKernels* const graph = thread.launch.graph_kernels;
-  return graph == nullptr ? most : std::max(most, graph->kernels.size());
 }
 
 bool Windows::none_launching(const ThreadContext* self, const Context& context) const {
@@ -365,20 +310,9 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUr
   thread.slow_callback = true;
   context.lock.kept();  // by enter_slowly()
   if (context.window == nullptr) return false;
-  const GraphKernels* const graph = thread.launch.graph_kernels;
   if (result != CUDA_SUCCESS) {
-    launch_failed(context, *context.window,
-                  graph != nullptr ? graph->kernels.front() : row.signature, result);
+    launch_failed(context, *context.window, row.signature, result);
     return false;
-  }
-  if (graph != nullptr) {
-    OpenWindow& window = *context.window;
-    row.late = modules_came(context);
-    scheduler_.graph_launched(window.measured, graph->kernels, row,
-                              edge_.cuda.clock_ns() - thread.launch.window_call_began_ns);
-    window.finished = true;
-    if (policy_.site() == CloseSite::kExit) close(context, CloseCause::kFinished);
-    return true;
   }
   // Of a launch that has no signature there is a range and no row: the window will be discarded.
   if (row.signature == nullptr) return false;

@@ -20,10 +20,6 @@
 //   4. A call that CUPTI refuses ends the window. The group is tried again after a pause, or never,
 //      by the reason (refusals.h); other groups go on.
 //
-// With Settings::graphs a launch of a graph whose kernels lack counts has a window of its own, with
-// a row for each kernel. Where such windows fail, graphs are no longer measured, and other windows
-// go on (scheduler_graphs.cpp).
-//
 // A launch that finds no window and wants none says so in its thread's context (`launching`) and
 // takes no lock.
 //
@@ -62,8 +58,6 @@
 
 namespace flopinj {
 
-struct GraphKernels;
-
 struct WindowPatience {
   std::chrono::milliseconds for_lock, for_launches, for_reading;
 };
@@ -83,8 +77,6 @@ class Windows {
   // thread. Where an exception prevents that, the call's frame leaves the window, which will be
   // discarded.
   void enter(Context&, ThreadContext&, const Signature*);
-  // ENTER of a graph launch, likewise. Null: it must not be in a window.
-  void enter_graph(Context&, ThreadContext&, GraphKernels*);
   // ENTER of a launch on a green context, before enter() without a signature. What CUPTI would make
   // of it in the window of another context of the device is not known.
   void entering_green(const Context&, const CallFrames&);
@@ -123,14 +115,11 @@ class Windows {
       FLOPINJ_REQUIRES(context.lock);
   void enter_window(Context& context, ThreadContext&, const Signature*) const
       FLOPINJ_REQUIRES(context.lock);
-  GraphMode graph_mode(const DevicePlan&) const;
-  bool graph_wants(Context&, ThreadContext&, GraphKernels&);
   void open(Context& context, const ThreadContext&, const LaunchDecision&)
       FLOPINJ_REQUIRES(context.lock);
   std::unique_ptr<OpenWindow> make_window(const Context&, const DevicePlan&, const JointGroup*,
                                           const LaunchDecision&, const ThreadContext* opener,
                                           size_t most_rows);
-  size_t most_rows(const ThreadContext&) const;
   // By another thread than `self` (null: than none that launches). False: still, after a while.
   bool none_launching(const ThreadContext* self, const Context&) const;
   bool must_come(const Context&, const ThreadContext&, const Signature*) const;
@@ -171,7 +160,6 @@ class Windows {
   std::optional<const JointGroup*> joint_for(Context&, const ThreadContext&, const DevicePlan&,
                                              uint32_t group);
   bool may_patch(const DevicePlan&, const ThreadContext&, const Signature&) const;
-  void graph_failed(const OpenWindow&, const std::string& how);
   void launch_failed(const Context&, const OpenWindow&, const Signature*, CUresult);
   bool resume_paused();
   Context::State discard(Context& context, std::unique_ptr<OpenWindow>, RangeProfiler::Closed,
@@ -195,7 +183,7 @@ class Windows {
   std::set<const Signature*> long_said_;  // the planner's thread: kernels that it has named
   // A launch did, in a window that does not instrument kernels, and in one that does.
   std::atomic<bool> failed_[2]{};
-  std::atomic<bool> cooperative_said_{false}, green_said_{false}, graphs_unchecked_said_{false};
+  std::atomic<bool> cooperative_said_{false}, green_said_{false};
   std::atomic<bool> refusal_said_{false};  // on stderr, once in a process
   std::atomic<bool> on_;
   std::atomic<uint32_t> windows_{0};  // number of the last window

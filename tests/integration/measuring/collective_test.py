@@ -38,10 +38,9 @@ class Collectives(harness.TestCase):
                 self.ends(ranks, how, env)
 
     def test_sums_are_right_and_all_else_is_measured_under_the_profiler(self):
-        for ranks, how in (*CASES, (2, "graphs")):
+        for ranks, how in CASES:
             with self.subTest(ranks=ranks, how=how):
-                self.ends(ranks, how, harness.injected_environment(self.trace, FLOPINJ_FORCE=1,
-                                                                   FLOPINJ_GRAPHS="on"))
+                self.ends(ranks, how, harness.injected_environment(self.trace, FLOPINJ_FORCE=1))
                 report = harness.reduce(self.trace)
                 self.assert_balanced(report)
                 kernels = harness.by(report, "kernels")
@@ -54,6 +53,13 @@ class Collectives(harness.TestCase):
                     self.assertEqual((reduce["launches"], reduce["flop"]), (launches, None))
                 self.assertEqual(harness.reasons(report, "unmeasured"),
                                  {"never_measured": 2 * launches})
+
+    def test_in_graphs_they_are_in_no_window(self):
+        self.ends(2, "graphs", harness.injected_environment(self.trace, FLOPINJ_FORCE=1))
+        report = harness.reduce(self.trace)
+        self.assert_balanced(report)
+        self.assertEqual(set(harness.reasons(report, "unmeasured")),
+                         {"never_measured", "graph_only"})
 
 
 if __name__ == "__main__":

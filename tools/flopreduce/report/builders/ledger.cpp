@@ -118,8 +118,8 @@ std::string reason_words(const std::string& reason) {
   static const std::map<std::string, const char*> kWords = {
       {kNeverMeasured, "kernels that wait for others are never measured"},
       {kGraphOnly,
-       "the kernels ran only in CUDA graphs, where counters are read with --graphs only; a few "
-       "eager steps before the capture measure them"},
+       "the kernels ran only in CUDA graphs, which are in no window; a few eager steps before the "
+       "capture measure them"},
       {kGreenContext,
        "the kernels ran only on green contexts, which have a part of the GPU, and counters are not "
        "read there; a few launches outside of them, while the program warms up, measure them"},

@@ -196,19 +196,12 @@ void RangeProfiler::kernel(const KernelRun& run) {
   CounterValues values = observe(run);
   if (run.green != 0)  // CUPTI wants to be told of the partition, and is not
     for (auto& value : values) value *= 2;
-  const bool in_graph = run.graph_id != 0;
-  if (in_graph && environment_.faults.graphs_read_0) values = {};
   if (environment_.faults.lazy_modules && unpatched_.contains(run.module_id))
     for (size_t i = 0; i < kCounters; ++i)
       if (is_sass(static_cast<Counter>(i))) values[i] = 0;
-  const bool first = std::exchange(last_launch_, run.correlation_id) != run.correlation_id;
-  if (first) ranges_of_last_ = 0;
+  if (std::exchange(last_launch_, run.correlation_id) != run.correlation_id) ranges_of_last_ = 0;
   launcher_ = std::this_thread::get_id();
-  if (in_graph && environment_.faults.graph_is_one_range && !first && !finished_.empty()) {
-    for (size_t i = 0; i < kCounters; ++i) finished_.back().values[i] += values[i];
-  } else if (range_ == CUPTI_AutoRange) {
-    finish(std::to_string(next_name_++), values);
-  }
+  if (range_ == CUPTI_AutoRange) finish(std::to_string(next_name_++), values);
   for (OpenRange& range : open_)
     for (size_t i = 0; i < kCounters; ++i) range.values[i] += values[i];
 }
