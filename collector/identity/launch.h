@@ -67,8 +67,8 @@ class ParameterLayout {
   uint64_t bytes_ = 0;
 };
 
-struct FunctionInfo {
-  std::string name;  // mangled
+// A kernel as its machine code describes it.
+struct KernelCode {
   ParameterLayout parameters;
   bool parameters_known = false;
   uint32_t registers_per_thread = 0, static_shared_bytes = 0;  // 0: not known
@@ -77,6 +77,11 @@ struct FunctionInfo {
   bool several = false;         // several kernels of its name are loaded, and their code differs
   // It starts kernels or graphs from the GPU: work that is in no count.
   bool launches_kernels = false, launches_graphs = false;
+  bool operator==(const KernelCode&) const = default;
+};
+
+struct FunctionInfo : KernelCode {
+  std::string name;  // mangled
 };
 
 struct LaunchShape {

@@ -72,10 +72,10 @@ struct WindowRow {
 // A window as the scheduler sees it; the edge keeps it.
 struct MeasurementWindow {
   DeviceId device;
-  uint32_t group = 0;     // index into the plan
-  GroupSet together;      // mode full: all that are read at once
-  bool shared = true;     // opened for first samples
-  bool trial = false;   // of what it costs: no launch is in it
+  uint32_t group = 0;  // index into the plan
+  GroupSet together;   // mode full: all that are read at once
+  bool shared = true;  // opened for first samples
+  bool trial = false;  // of what it costs: no launch is in it
   uint64_t opened_ns = 0;
   WindowCost cost;        // `overhead_ns` and `open_ns` are the edge's to fill in
   uint32_t unchosen = 0;  // the last so many rows

@@ -70,15 +70,7 @@ FunctionInfo Functions::describe(CUfunction handle, const char* symbol, bool& gu
   const auto code = modules_.find(given.owner, handle, info.name);
   if (code) {
     guessed = code->guessed;
-    info.code_hash = code->hash;
-    info.parameters = code->parameters;
-    info.parameters_known = code->parameters_known;
-    info.registers_per_thread = code->registers_per_thread;
-    info.static_shared_bytes = code->static_shared_bytes;
-    info.instructions = code->instructions;
-    info.launches_kernels = code->launches_kernels;
-    info.launches_graphs = code->launches_graphs;
-    info.several = code->several;
+    static_cast<KernelCode&>(info) = *code;
   }
   if (code ? code->several : given.owner == nullptr)
     edge_.collector->diagnostic(

@@ -93,11 +93,11 @@ void Modules::is_of(const void* module, const void* library) {
     images_of_[module] = std::vector(images->second);
 }
 
-std::optional<Modules::Code> Modules::code_in(const Image& image, uint64_t name_hash) {
+std::optional<KernelCode> Modules::code_in(const Image& image, uint64_t name_hash) {
   const auto at = std::ranges::lower_bound(image.functions, name_hash, {}, &Function::name_hash);
   if (at == image.functions.end() || at->name_hash != name_hash) return std::nullopt;
-  Code code;
-  code.hash = at->code_hash;
+  KernelCode code;
+  code.code_hash = at->code_hash;
   code.parameters_known = at->parameters_known;
   code.launches_kernels = at->launches_kernels;
   code.launches_graphs = at->launches_graphs;
@@ -115,12 +115,12 @@ std::optional<Modules::Code> Modules::code_in(const Image& image, uint64_t name_
 }
 
 // Of kernels that do not agree, so much as holds whichever of them it is.
-void Modules::add(std::optional<Code>& found, const std::optional<Code>& code) {
+void Modules::add(std::optional<Code>& found, const std::optional<KernelCode>& code) {
   if (!code) return;
-  if (!found) return void(found = code);
+  if (!found) return void(found = Code{*code});
   if (*found == *code) return;
   found->several = true;
-  found->hash = 0;
+  found->code_hash = 0;
   const bool moves = found->instructions.moves_registers || code->instructions.moves_registers;
   found->instructions = {.moves_registers = moves};
   found->launches_kernels |= code->launches_kernels;

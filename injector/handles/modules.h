@@ -36,16 +36,8 @@ struct ThreadContext;
 
 class Modules {
  public:
-  // What is known of one kernel's code.
-  struct Code {
-    uint64_t hash = 0;
-    bool parameters_known = false, launches_kernels = false, launches_graphs = false;
-    uint32_t registers_per_thread = 0, static_shared_bytes = 0;
-    ParameterLayout parameters;
-    InstructionMix instructions;
-    bool several = false;  // it is of any of several kernels of one name
-    bool guessed = false;  // by the name alone
-    bool operator==(const Code&) const = default;
+  struct Code : KernelCode {
+    bool guessed = false;  // the kernel is known by its name alone
   };
 
   explicit Modules(Edge& edge) : edge_(edge) {}
@@ -85,8 +77,8 @@ class Modules {
     std::vector<Operation> instructions;
     bool bound = false;
   };
-  static void add(std::optional<Code>& found, const std::optional<Code>&);
-  static std::optional<Code> code_in(const Image&, uint64_t name_hash);
+  static void add(std::optional<Code>& found, const std::optional<KernelCode>&);
+  static std::optional<KernelCode> code_in(const Image&, uint64_t name_hash);
   static Image read(const CUpti_ModuleResourceData&, bool& is_cubin, bool& cut);
 
   Edge& edge_;

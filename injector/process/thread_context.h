@@ -46,10 +46,10 @@ struct ContextSlot {
 
 struct LaunchedGraph {
   GraphId id;
-  uint32_t passed_over = 0;          // of its kernels, those whose names the user did not choose
-  uint32_t kernels = 0;              // launches in one launch of the graph, bodies left out
-  bool timed = true;                 // CUPTI's times can be kept apart
-  bool waits = false;                // perhaps for the host or for another device
+  uint32_t passed_over = 0;  // of its kernels, those whose names the user did not choose
+  uint32_t kernels = 0;      // launches in one launch of the graph, bodies left out
+  bool timed = true;         // CUPTI's times can be kept apart
+  bool waits = false;        // perhaps for the host or for another device
   bool bodies_lost = false;  // it has conditional bodies and found no room in the table of graphs
 };
 

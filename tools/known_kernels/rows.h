@@ -20,7 +20,7 @@ struct Work {
 // How the launches are made.
 enum class Way : uint8_t {
   kPlain,
-  kInGraph,  // half of them eagerly, the others by a graph
+  kInGraph,        // half of them eagerly, the others by a graph
   kBesideWaiting,  // half of them while a kernel of another stream waits for the host
   kTimed,          // of much memory, and some of them between two events: no work is compared
 };
