@@ -123,24 +123,14 @@ std::vector<NamedFigure> distinct(const Report& report, std::vector<NamedFigure>
   return std::move(figures);
 }
 
-// What a precision's figure has of a row. Estimates of several precisions have one interval for
-// them all: then there is none.
+// What a precision's figure has of a row.
 void keep_only(WorkRow& row, size_t precision, Explanation& out) {
-  Work& work = row.work;
   const FormatWork of = flop_of(row, precision);
-  if (work.varying > 0 && of.operations != work.flop) {
-    add_saturating(out.mixed_estimates, work.varying);
-    work.uncertainty = {};
-    work.uncertainty.add_unknown(work.varying);
-  }
-  work.flop = of.operations;
-  work.by_formula = {};  // of all precisions
-  work.doubtful = of.doubtful;
-  work.left_out = 0;
-  work.matrix_flop = std::min(work.matrix_flop, work.flop);
-  work.roof = {};
-  row.varying_in_whole = work.varying;
-  row.uncertainty_in_whole = work.uncertainty;
+  if (row.work.varying > 0 && of.operations != row.work.flop)
+    add_saturating(out.mixed_estimates, row.work.varying);
+  row.work = of_format(std::move(row.work), row, of);
+  row.varying_in_whole = row.work.varying;
+  row.uncertainty_in_whole = row.work.uncertainty;
   std::erase_if(row.formats, [&](const FormatWork& f) { return f.format != precision; });
 }
 void keep_only(SignatureReport& signature, const std::string& precision) {

@@ -530,7 +530,6 @@ struct Report {
   bool partial = false;  // something is missing: damage, no end mark, unmeasured input
   Work total;
   Flop flop;
-  Flop estimated_flop;                  // of it: of launches whose FLOP are an estimate
   std::vector<std::string> precisions;  // names for Flop::by_precision
   LedgerReport ledger;
   std::vector<PhaseReport> phases;

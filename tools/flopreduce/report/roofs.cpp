@@ -170,23 +170,4 @@ std::vector<DevicePeaksReport> Roofs::devices() const {
   return devices;
 }
 
-std::string Roofs::slowest_precision(const Flop& flop) const {
-  std::string slowest;
-  double longest = 0;
-  for (const auto& device : devices_) {
-    const Chip& chip = chips_[device.chip];
-    const auto look = [&](u128 work, double per_ns, std::string_view name) {
-      const double ns = per_ns > 0 ? static_cast<double>(work) / per_ns : 0;
-      if (ns <= longest) return;
-      longest = ns;
-      slowest = name;
-    };
-    for (size_t i = 0; i < chip.flop_per_ns.size(); ++i)
-      look(flop.by_precision[i], chip.flop_per_ns[i], formulas_.precisions()[i]);
-    for (size_t i = 0; i < kIntegerFormats.size(); ++i)
-      look(flop.integer[i], chip.op_per_ns[i], kIntegerFormats[i]);
-  }
-  return slowest;
-}
-
 }  // namespace flopinj::reduce

@@ -23,9 +23,6 @@ class Roofs {
 
   // `flop` and `launches` of one row. What ran without a known peak is kept for devices().
   Roof of(const Row& row, const Flop& flop, uint64_t launches);
-  // The precision or integer format that takes most of the time at peak; empty where no peak is
-  // known.
-  std::string slowest_precision(const Flop& flop) const;
   // What was used, one for each kind of device with launches.
   std::vector<DevicePeaksReport> devices() const;
   // Devices of overrides that fit none in the traces.

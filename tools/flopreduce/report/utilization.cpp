@@ -409,6 +409,28 @@ Figure share_of_peak(const Figure& least_ns, const Figure& time_ns) {
   return of_time == Mark::kNone ? out : out.with(of_time);
 }
 
+std::string slowest_precision(const Flop& flop, const std::vector<std::string>& precisions,
+                              const std::vector<DevicePeaksReport>& devices) {
+  std::string slowest;
+  double longest = 0;
+  const auto look = [&](std::span<const u128> work, auto names,
+                        const std::vector<PeakUsed>& peaks) {
+    for (const PeakUsed& used : peaks) {
+      const auto at = static_cast<size_t>(std::ranges::find(names, used.precision) - names.begin());
+      const double per_ns = used.per_second * 1e-9;
+      const double ns = per_ns > 0 ? static_cast<double>(work[at]) / per_ns : 0;
+      if (ns <= longest) continue;
+      longest = ns;
+      slowest = used.precision;
+    }
+  };
+  for (const DevicePeaksReport& device : devices) {
+    look(flop.by_precision, std::span(precisions), device.peaks);
+    look(flop.integer, std::span(kIntegerFormats), device.integer_peaks);
+  }
+  return slowest;
+}
+
 bool above_peak(const Figure& share) { return !share.known() && share.why() == kAbovePeak; }
 
 bool UtilizationMethod::above_peak() const {

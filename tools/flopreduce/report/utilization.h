@@ -16,6 +16,7 @@
 
 namespace flopinj::reduce {
 
+struct Flop;
 struct OperatorReport;
 struct Work;
 struct Report;
@@ -72,6 +73,11 @@ struct DevicePeaksReport {
   std::vector<std::string> notes;
   std::string error;  // why there are no peaks, and what to do
 };
+
+// The precision or integer format that takes most of the time at the devices' peaks; empty where no
+// peak is known. `precisions`: names of Flop::by_precision.
+std::string slowest_precision(const Flop& flop, const std::vector<std::string>& precisions,
+                              const std::vector<DevicePeaksReport>& devices);
 
 // What the user says of a run, for figures that a trace does not hold.
 struct UtilizationOptions {

@@ -1,6 +1,8 @@
 #include "report/work_rows.h"
 
 #include <algorithm>
+#include <set>
+#include <span>
 
 #include "report/report.h"
 
@@ -22,124 +24,161 @@ std::vector<uint32_t> outermost_of(const Report& report) {
   return outermost;
 }
 
-bool is_of_home(WorkKey key) { return key == WorkKey::kLayer || key == WorkKey::kOperator; }
-// Groups by these alone hold all launches of a signature on a kind of device.
-bool holds_whole(WorkKey key) {
-  return key == WorkKey::kKernel || key == WorkKey::kSignature || key == WorkKey::kChip ||
-         key == WorkKey::kFormat;
-}
-template <typename Is>
-bool any_of(const WorkKeys& keys, Is is) {
-  return std::ranges::any_of(keys, [&](const auto& key) { return key && is(*key); });
-}
+// What a key's ids are found by, beside the launches.
+struct IdsBy {
+  std::vector<uint32_t> passes;     // by Report::phases
+  std::vector<uint32_t> outermost;  // by Report::ranges
 
-// Where a launch belongs, key by key.
-class IdsOf {
- public:
-  IdsOf(const Report& report, const WorkKeys& keys) : report_(report), keys_(keys) {
-    for (const PhaseReport& phase : report.phases) passes_.push_back(pass_of(phase.name));
-    if (any_of(keys, [](WorkKey key) { return key == WorkKey::kOutermostRange; }))
-      outermost_ = outermost_of(report);
+  explicit IdsBy(const Report& report) : outermost(outermost_of(report)) {
+    for (const PhaseReport& phase : report.phases) passes.push_back(pass_of(phase.name));
   }
-  Ids operator()(const WorkRow& row, const WorkHome* home) const {
-    Ids ids{};
-    for (size_t i = 0; i < kMostKeys; ++i)
-      if (keys_[i]) ids[i] = id(*keys_[i], row, home);
-    return ids;
-  }
-
- private:
-  uint32_t id(WorkKey key, const WorkRow& row, const WorkHome* home) const {
-    switch (key) {
-      case WorkKey::kKernel:
-        return row.kernel;
-      case WorkKey::kSignature:
-        return row.signature;
-      case WorkKey::kChip:
-        return row.chip;
-      case WorkKey::kPhase:
-        return row.phase;
-      case WorkKey::kRule:
-        return row.rule;
-      case WorkKey::kRange:
-        return row.range;
-      case WorkKey::kOutermostRange:
-        return row.range == kNoRange ? kNoRange : outermost_[row.range];
-      case WorkKey::kLayer:
-        return home->layer;
-      case WorkKey::kOperator:
-        return home->operator_name;
-      case WorkKey::kPass:
-        return passes_[row.phase];
-      case WorkKey::kFormat:
-        break;
-    }
-    return 0;
-  }
-
-  const Report& report_;
-  const WorkKeys& keys_;
-  std::vector<uint32_t> passes_;     // by Report::phases
-  std::vector<uint32_t> outermost_;  // by Report::ranges
 };
 
-void add(WorkGroup& group, bool fresh, const WorkRow& row, const Work& work, const Part& part) {
-  if (fresh)
-    group.phase = row.phase;
-  else if (group.phase != row.phase)
-    group.phase.reset();
-  group.work.add(work);
-  for (const FormatWork& format : row.formats) {
-    const u128 operations = part.of(format.operations);
-    if (format.format >= kMaxPrecisions) {
-      add_saturating(group.flop.integer[format.format - kMaxPrecisions], operations);
-      continue;
+struct KeyFacts {
+  WorkKey key;
+  uint32_t (*id)(const WorkRow&, const WorkHome&, const IdsBy&);
+  size_t (*size)(const Report&);  // of the list that ids are places in
+  bool holds_whole = false;       // a group has all launches of a signature on a kind of device
+  bool may_be_none = false;       // launches may have none
+  bool of_homes = false;
+};
+constexpr KeyFacts kKeys[] = {
+    {.key = WorkKey::kKernel,
+     .id = [](const WorkRow& row, const WorkHome&, const IdsBy&) { return row.kernel; },
+     .size = [](const Report& report) { return report.kernels.size(); },
+     .holds_whole = true},
+    {.key = WorkKey::kSignature,
+     .id = [](const WorkRow& row, const WorkHome&, const IdsBy&) { return row.signature; },
+     .size = [](const Report& report) { return report.signatures.size(); },
+     .holds_whole = true},
+    {.key = WorkKey::kChip,
+     .id = [](const WorkRow& row, const WorkHome&, const IdsBy&) { return row.chip; },
+     .size = [](const Report& report) { return report.chips.size(); },
+     .holds_whole = true},
+    {.key = WorkKey::kPhase,
+     .id = [](const WorkRow& row, const WorkHome&, const IdsBy&) { return row.phase; },
+     .size = [](const Report& report) { return report.phases.size(); }},
+    {.key = WorkKey::kRule,
+     .id = [](const WorkRow& row, const WorkHome&, const IdsBy&) { return row.rule; },
+     .size = [](const Report& report) { return report.rules.size(); }},
+    {.key = WorkKey::kRange,
+     .id = [](const WorkRow& row, const WorkHome&, const IdsBy&) { return row.range; },
+     .size = [](const Report& report) { return report.ranges.size(); },
+     .may_be_none = true},
+    {.key = WorkKey::kOutermostRange,
+     .id =
+         [](const WorkRow& row, const WorkHome&, const IdsBy& by) {
+           return row.range == kNoRange ? kNoRange : by.outermost[row.range];
+         },
+     .size = [](const Report& report) { return report.ranges.size(); },
+     .may_be_none = true},
+    {.key = WorkKey::kLayer,
+     .id = [](const WorkRow&, const WorkHome& home, const IdsBy&) { return home.layer; },
+     .size = [](const Report& report) { return report.work.layers.size(); },
+     .may_be_none = true,
+     .of_homes = true},
+    {.key = WorkKey::kLayerOrRange,
+     .id = [](const WorkRow&, const WorkHome& home, const IdsBy&) { return home.layer_or_range; },
+     .size = [](const Report& report) { return report.work.layers_or_ranges.size(); },
+     .may_be_none = true,
+     .of_homes = true},
+    {.key = WorkKey::kOperator,
+     .id = [](const WorkRow&, const WorkHome& home, const IdsBy&) { return home.operator_name; },
+     .size = [](const Report& report) { return report.work.operators.size(); },
+     .may_be_none = true,
+     .of_homes = true},
+    {.key = WorkKey::kPass,
+     .id = [](const WorkRow& row, const WorkHome&,
+              const IdsBy& by) { return by.passes[row.phase]; },
+     .size = [](const Report&) { return kPasses.size(); },
+     .may_be_none = true},
+    // Its ids are of the formats that a row used: add_formats().
+    {.key = WorkKey::kFormat,
+     .id = [](const WorkRow&, const WorkHome&, const IdsBy&) { return uint32_t{0}; },
+     .size = nullptr,
+     .holds_whole = true},
+};
+const KeyFacts& facts_of(WorkKey key) { return *std::ranges::find(kKeys, key, &KeyFacts::key); }
+
+void note_common(WorkGroup& group, bool fresh, const WorkRow& row) {
+  const std::array<uint32_t, kKeysInCommon> its = {row.kernel, row.signature, row.chip, row.phase,
+                                                   row.rule};
+  for (size_t i = 0; i < its.size(); ++i)
+    if (fresh)
+      group.common[i] = its[i];
+    else if (group.common[i] != its[i])
+      group.common[i] = kNoIndex;
+}
+
+void add_format(Flop& flop, const FormatWork& format) {
+  if (format.format >= kMaxPrecisions) {
+    add_saturating(flop.integer[format.format - kMaxPrecisions], format.operations);
+    return;
+  }
+  add_saturating(flop.by_precision[format.format], format.operations);
+  if (format.format < kInstructionPrecisions)
+    add_saturating(flop.doubtful[format.format], format.doubtful);
+}
+
+FormatWork part_of(const FormatWork& format, const Part& part) {
+  return {format.format, part.of(format.operations), part.of(format.doubtful)};
+}
+
+// Launches of a group: of one row.
+struct Share {
+  const WorkRow* row = nullptr;
+  Part part;
+  bool whole = false;  // the group holds signatures whole
+
+  Work work() const {
+    if (whole) return row->in_whole();
+    return part.whole() ? row->work : part.of(row->work);
+  }
+};
+
+WorkGroup sum_of(std::span<const Share> shares, const Ids& ids) {
+  WorkGroup group{.ids = ids};
+  for (const Share& share : shares) {
+    note_common(group, &share == shares.data(), *share.row);
+    group.work.add(share.work());
+    for (const FormatWork& format : share.row->formats)
+      add_format(group.flop, part_of(format, share.part));
+  }
+  return group;
+}
+
+// One group for each format that the launches used. Launches without a count may have used any.
+// `place`: of the format's id.
+void add_formats(std::span<const Share> shares, Ids ids, size_t place,
+                 std::vector<WorkGroup>& groups) {
+  std::set<uint8_t> used;
+  for (const Share& share : shares)
+    for (const FormatWork& format : share.row->formats)
+      if (share.part.of(format.operations) > 0) used.insert(format.format);
+  for (const uint8_t format : used) {
+    ids[place] = format;
+    WorkGroup& group = groups.emplace_back();
+    group.ids = ids;
+    bool fresh = true;
+    for (const Share& share : shares) {
+      const auto& formats = share.row->formats;
+      const auto its = std::ranges::find(formats, format, &FormatWork::format);
+      if (its == formats.end() && share.row->work.flop_complete()) continue;
+      const FormatWork part = its == formats.end() ? FormatWork{format} : part_of(*its, share.part);
+      note_common(group, fresh, *share.row);
+      fresh = false;
+      group.work.add(of_format(share.work(), *share.row, part));
+      add_format(group.flop, part);
     }
-    add_saturating(group.flop.by_precision[format.format], operations);
-    if (format.format < kInstructionPrecisions)
-      add_saturating(group.flop.doubtful[format.format], part.of(format.doubtful));
   }
-}
-
-// The list that a key's ids are places in has so many; kNoIndex: launches may have none.
-size_t size_of(WorkKey key, const Report& report) {
-  switch (key) {
-    case WorkKey::kKernel:
-      return report.kernels.size();
-    case WorkKey::kSignature:
-      return report.signatures.size();
-    case WorkKey::kChip:
-      return report.chips.size();
-    case WorkKey::kPhase:
-      return report.phases.size();
-    case WorkKey::kRule:
-      return report.rules.size();
-    case WorkKey::kRange:
-    case WorkKey::kOutermostRange:
-      return report.ranges.size();
-    case WorkKey::kLayer:
-      return report.work.layers.size();
-    case WorkKey::kOperator:
-      return report.work.operators.size();
-    case WorkKey::kPass:
-      return kPasses.size();
-    case WorkKey::kFormat:
-      break;
-  }
-  return 0;
-}
-
-bool may_have_none(WorkKey key) {
-  return key == WorkKey::kRange || key == WorkKey::kOutermostRange || key == WorkKey::kPass ||
-         is_of_home(key);
 }
 
 // Also those of ids that no launch has.
-std::vector<WorkGroup> with_every(std::vector<WorkGroup> groups, WorkKey key,
+std::vector<WorkGroup> with_every(std::vector<WorkGroup> groups, const KeyFacts& key,
                                   const Report& report) {
-  std::vector<WorkGroup> all(size_of(key, report));
+  std::vector<WorkGroup> all(key.size(report));
   for (uint32_t id = 0; id < all.size(); ++id) all[id].ids[0] = id;
-  if (may_have_none(key)) all.emplace_back().ids[0] = kNoIndex;
+  if (key.may_be_none) all.emplace_back().ids[0] = kNoIndex;
   for (WorkGroup& group : groups)
     (group.ids[0] == kNoIndex ? all.back() : all[group.ids[0]]) = std::move(group);
   return all;
@@ -154,35 +193,69 @@ Work WorkRow::in_whole() const {
   return whole;
 }
 
+Work of_format(Work work, const WorkRow& row, const FormatWork& format) {
+  const bool precision = format.format < kMaxPrecisions;
+  if (format.operations == 0) work.varying = work.rounded = work.agreeing = work.bounded = 0;
+  // Intervals are of all formats together.
+  if (work.varying == 0 || !precision || format.operations != work.flop) {
+    work.uncertainty = {};
+    if (work.varying > 0) work.uncertainty.add_unknown(work.varying);
+  }
+  work.flop = precision ? format.operations : 0;
+  work.doubtful = format.doubtful;
+  work.left_out = 0;
+  work.matrix_flop = std::min(work.matrix_flop, work.flop);
+  work.by_formula = {};
+  if (row.formats.size() > 1) {
+    work.roof = {};
+    work.roof.no_peak = work.roof.no_bytes = work.launches;
+  }
+  return work;
+}
+
 std::vector<WorkGroup> group(const Report& report, const WorkKeys& keys, bool every) {
   const WorkRows& all = report.work;
-  const bool of_homes = any_of(keys, [](WorkKey key) { return is_of_home(key); });
-  const bool whole = !any_of(keys, [](WorkKey key) { return !holds_whole(key); });
-  const IdsOf ids_of(report, keys);
+  std::vector<const KeyFacts*> facts;
+  for (const auto& key : keys)
+    if (key) facts.push_back(&facts_of(*key));
+  const bool of_homes = std::ranges::any_of(facts, &KeyFacts::of_homes);
+  const bool whole = std::ranges::all_of(facts, &KeyFacts::holds_whole);
+  const IdsBy by(report);
+  const auto ids_of = [&](const WorkRow& row, const WorkHome& home) {
+    Ids ids{};
+    for (size_t i = 0; i < facts.size(); ++i) ids[i] = facts[i]->id(row, home, by);
+    return ids;
+  };
   std::vector<std::pair<Ids, uint32_t>> order;  // and the place of a row, or of a home
   order.reserve(of_homes ? all.homes.size() : all.rows.size());
   if (of_homes)
     for (uint32_t i = 0; i < all.homes.size(); ++i)
-      order.emplace_back(ids_of(all.rows[all.homes[i].row], &all.homes[i]), i);
+      order.emplace_back(ids_of(all.rows[all.homes[i].row], all.homes[i]), i);
   else
     for (uint32_t i = 0; i < all.rows.size(); ++i)
-      order.emplace_back(ids_of(all.rows[i], nullptr), i);
+      order.emplace_back(ids_of(all.rows[i], WorkHome{}), i);
   // Sums of doubles depend on the order: that of the rows.
   std::ranges::sort(order);
+  const size_t format =
+      static_cast<size_t>(std::ranges::find(keys, std::optional(WorkKey::kFormat)) - keys.begin());
   std::vector<WorkGroup> groups;
-  for (const auto& [ids, i] : order) {
-    const bool fresh = groups.empty() || groups.back().ids != ids;
-    if (fresh) groups.emplace_back().ids = ids;
-    const Part part = of_homes ? all.homes[i].part : Part{};
-    const WorkRow& row = all.rows[of_homes ? all.homes[i].row : i];
-    if (whole)
-      add(groups.back(), fresh, row, row.in_whole(), part);
-    else if (part.whole())
-      add(groups.back(), fresh, row, row.work, part);
+  std::vector<Share> shares;  // of one group
+  for (size_t i = 0; i < order.size();) {
+    const Ids ids = order[i].first;
+    shares.clear();
+    for (; i < order.size() && order[i].first == ids; ++i) {
+      const uint32_t at = order[i].second;
+      shares.push_back({&all.rows[of_homes ? all.homes[at].row : at],
+                        of_homes ? all.homes[at].part : Part{}, whole});
+    }
+    if (format < keys.size())
+      add_formats(shares, ids, format, groups);
     else
-      add(groups.back(), fresh, row, part.of(row.work), part);
+      groups.push_back(sum_of(shares, ids));
   }
-  if (every && keys[0]) return with_every(std::move(groups), *keys[0], report);
+  if (format < keys.size()) std::ranges::sort(groups, {}, &WorkGroup::ids);
+  if (every && facts.size() == 1 && facts[0]->size != nullptr)
+    return with_every(std::move(groups), *facts[0], report);
   if (all.chosen)
     std::ranges::stable_sort(groups, std::greater<>(), [](const WorkGroup& g) {
       return std::pair(g.work.flop, g.work.launches);
@@ -191,7 +264,7 @@ std::vector<WorkGroup> group(const Report& report, const WorkKeys& keys, bool ev
 }
 
 WorkRows where(const WorkRows& all, const std::function<bool(const WorkRow&)>& holds, bool whole) {
-  WorkRows chosen{{}, {}, all.layers, all.operators, true};
+  WorkRows chosen{{}, {}, all.layers, all.layers_or_ranges, all.operators, true};
   std::vector<uint32_t> places(all.rows.size(), kNoIndex);
   for (size_t i = 0; i < all.rows.size(); ++i) {
     if (!holds(all.rows[i])) continue;
@@ -211,7 +284,7 @@ WorkRows where(const WorkRows& all, const std::function<bool(const WorkRow&)>& h
 
 WorkRows where_home(const WorkRows& all,
                     const std::function<bool(const WorkRow&, const WorkHome&)>& holds) {
-  WorkRows chosen{{}, {}, all.layers, all.operators, true};
+  WorkRows chosen{{}, {}, all.layers, all.layers_or_ranges, all.operators, true};
   for (WorkHome home : all.homes) {
     const WorkRow& whole = all.rows[home.row];
     if (!holds(whole, home)) continue;

@@ -54,16 +54,19 @@ struct WorkRow {
 
 // Where launches of a row belong: the layer and the operator that forward called.
 struct WorkHome {
-  uint32_t row = 0;                   // WorkRows::rows
-  uint32_t layer = kNoIndex;          // WorkRows::layers; kNoIndex: in none
+  uint32_t row = 0;           // WorkRows::rows
+  uint32_t layer = kNoIndex;  // WorkRows::layers; kNoIndex: in none
+  // Of forward without its loss, backward and recompute, the layer or the plain range that stands
+  // for one: WorkRows::layers_or_ranges; kNoIndex: in none.
+  uint32_t layer_or_range = kNoIndex;
   uint32_t operator_name = kNoIndex;  // WorkRows::operators; kNoIndex: in none
   Part part;                          // of the row
 };
 
 struct WorkRows {
-  std::vector<WorkRow> rows;                   // by signature and chip
-  std::vector<WorkHome> homes;                 // in the order of rows
-  std::vector<std::string> layers, operators;  // their names, sorted
+  std::vector<WorkRow> rows;                                     // by signature and chip
+  std::vector<WorkHome> homes;                                   // in the order of rows
+  std::vector<std::string> layers, layers_or_ranges, operators;  // their names, sorted
   bool chosen = false;  // where() made it: its groups are in the order of their FLOP
 };
 
@@ -77,10 +80,12 @@ enum class WorkKey : uint8_t {
   kRange,           // the innermost around a launch
   kOutermostRange,  // the outermost around it
   kLayer,
+  kLayerOrRange,  // WorkHome::layer_or_range
   kOperator,
   kPass,    // forward, with its loss; recompute; backward
-  kFormat,  // a precision, or an integer format: a group's FLOP are of all of them
+  kFormat,  // a precision, or an integer format: of launches that used several, what each has
 };
+inline constexpr size_t kKeysInCommon = 5;  // the first
 inline constexpr size_t kMostKeys = 3;
 using WorkKeys = std::array<std::optional<WorkKey>, kMostKeys>;
 
@@ -89,13 +94,26 @@ inline constexpr std::array<const char*, 3> kPasses = {"forward", "backward", "r
 
 // Launches that agree in some keys.
 struct WorkGroup {
-  // By WorkKeys: places in the lists that WorkRow and WorkHome name; kNoIndex: in none. Of kFormat
-  // 0.
+  // By WorkKeys: places in the lists that WorkRow and WorkHome name, a format as FormatWork has it;
+  // kNoIndex: in none.
   std::array<uint32_t, kMostKeys> ids{};
+  // Of a format: of launches that used it, and of those of which a count is missing. FLOP are those
+  // of the format; what launches of several formats have together (time at peak, DRAM bytes,
+  // intervals) is not known of one.
   Work work;
-  Flop flop;                      // by_precision, integer and doubtful
-  std::optional<uint32_t> phase;  // of all these launches; nothing where they are of several
+  Flop flop;  // by_precision, integer and doubtful
+  // Of a key that it is not made by, too: the id that all its launches have; nothing where they
+  // are of several.
+  std::optional<uint32_t> in_common(WorkKey key) const {
+    const auto place = static_cast<size_t>(key);
+    if (place >= common.size() || common[place] == kNoIndex) return std::nullopt;
+    return common[place];
+  }
+  std::array<uint32_t, kKeysInCommon> common{};  // kNoIndex: of several
 };
+
+// Of `work`, launches of a row, what one format has; its operations are of the same launches.
+Work of_format(Work work, const WorkRow& row, const FormatWork& format);
 
 // In the order of ids. `every`: of one key, also ids that no launch has.
 std::vector<WorkGroup> group(const Report& report, const WorkKeys& keys, bool every = false);

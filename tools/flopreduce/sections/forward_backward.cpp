@@ -1,6 +1,6 @@
 // Forward and backward side by side: by layer, and by forward operator.
+#include "sections/launch_tables.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/work_columns.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
@@ -127,55 +127,19 @@ Columns<Pair> operator_work_columns() {
                       "autograd node");
 }
 
-// One direction of a layer or operator.
-struct PassRow {
-  const std::string& name;
-  const char* pass;
-  const Work& work;
-};
-template <const char* kName>
-Columns<PassRow> pass_columns() {
-  Columns<PassRow> c;
-  const auto work = [](const PassRow& r) -> const Work& { return r.work; };
-  c.text(kName, kName, [](const PassRow& r) { return r.name; });
-  c.text("pass", "pass", &PassRow::pass, "forward, backward or recompute");
-  add_work(c, work);
-  return c;
-}
-constexpr char kLayerName[] = "layer", kOperatorName[] = "operator";
-
 template <std::vector<Pair> OperatorsReport::*kPairs>
 const std::vector<Pair>& pairs_of(const Report& report) {
   return report.operators.*kPairs;
 }
-template <std::vector<Pair> OperatorsReport::*kPairs>
-void each_pass(const Report& report, const std::function<void(const PassRow&)>& visit) {
-  const auto pass = [&](const Pair& pair, const char* name, const Work& work) {
-    if (work.launches > 0) visit({pair.name, name, work});
-  };
-  for (const Pair& pair : report.operators.*kPairs) {
-    pass(pair, "forward", pair.forward);
-    pass(pair, "backward", pair.backward);
-    pass(pair, "recompute", pair.recompute);
-  }
-}
-
 const TableSource kLayerTable = TableSource("layers", "backward / forward by layer", layer_columns,
                                             pairs_of<&OperatorsReport::layers>)
                                     .long_list()
                                     .titled("Layers: forward and backward");
-const TableSource kLayerPasses =
-    TableSource::pass_on("layer_passes", "launches of a layer by direction",
-                         pass_columns<kLayerName>, each_pass<&OperatorsReport::layers>);
 const TableSource kOperatorWorkTable =
     TableSource("operator_work", "backward / forward by operator", operator_work_columns,
                 pairs_of<&OperatorsReport::by_forward>)
         .long_list()
         .titled("Operators: forward and backward");
-const TableSource kOperatorPasses =
-    TableSource::pass_on("operator_passes", "launches of a forward operator by direction",
-                         pass_columns<kOperatorName>, each_pass<&OperatorsReport::by_forward>);
-
 Section operator_work_section(const Report& report) {
   const auto& rows = report.operators.by_forward;
   Section out = kOperatorWorkTable.section(report);
@@ -191,7 +155,8 @@ Section operator_work_section(const Report& report) {
 
 }  // namespace
 
-const Subject kLayers = {{&kLayerTable, &kLayerPasses}};
-const Subject kOperatorWork = {{&kOperatorWorkTable, &kOperatorPasses}, operator_work_section};
+const Subject kLayers = {{&kLayerTable, &launch_table("layer_passes")}};
+const Subject kOperatorWork = {{&kOperatorWorkTable, &launch_table("operator_passes")},
+                               operator_work_section};
 
 }  // namespace flopinj::reduce

@@ -2,84 +2,123 @@
 
 #include <algorithm>
 #include <deque>
+#include <unordered_map>
 
-#include "sections/parts/work_columns.h"
+#include "sections/parts/cells.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
-
 namespace launches {
 namespace {
 
-constexpr auto kWork = [](const LaunchRow& row) -> const Work& { return row.group.work; };
+using enum WorkKey;
+using Rows = std::vector<LaunchRow>;
 
-void main_share(Columns<LaunchRow>& c) {
-  add_flop_share(c, kWork);
-  c.main();
+// Most first.
+template <auto kOf>
+void most(Rows& rows, const Report&) {
+  std::ranges::stable_sort(rows, std::greater<>(),
+                           [](const LaunchRow& row) { return kOf(row.group.work); });
 }
-void count_as_detail(Columns<LaunchRow>& c) {
-  add_launches(c, kWork);
-  c.detail();
+constexpr auto kTime = [](const Work& work) { return work.time.ns; };
+constexpr auto kTimeAndLaunches = [](const Work& work) {
+  return std::pair(work.time.ns, work.launches);
+};
+
+// Of layers, or operators, that are listed with forward and backward side by side; in that order.
+template <auto kPairs, auto kNames>
+void as_pairs(Rows& rows, const Report& report) {
+  std::unordered_map<std::string_view, size_t> places;
+  for (const ForwardBackward& pair : report.operators.*kPairs)
+    places.emplace(pair.name, places.size());
+  const auto place = [&](const LaunchRow& row) {
+    const uint32_t id = row.group.ids[0];
+    const auto found = id == kNoIndex ? places.end() : places.find((report.work.*kNames)[id]);
+    return found == places.end() ? places.size() : found->second;
+  };
+  std::erase_if(rows, [&](const LaunchRow& row) { return place(row) == places.size(); });
+  std::ranges::stable_sort(rows, {}, place);
 }
-void unmeasured(Columns<LaunchRow>& c) {
-  c.count(said::kUnmeasured, [](const LaunchRow& row) { return row.group.work.unmeasured; });
+
+bool uncounted(const LaunchRow& row, const Report& report) {
+  return !report.signatures[row.id(kSignature)].unmeasured_reason.empty();
+}
+bool of_precision(const LaunchRow& row, const Report&) { return row.id(kFormat) < kMaxPrecisions; }
+bool of_integers(const LaunchRow& row, const Report&) { return row.id(kFormat) >= kMaxPrecisions; }
+
+void why(Columns<LaunchRow>& c) {
+  c.text("reason", "reason", [](const LaunchRow& row, const Report& report) {
+    return report.signatures[row.id(kSignature)].unmeasured_reason;
+  });
+}
+void source(Columns<LaunchRow>& c) {
+  c.text("source", "source", [](const LaunchRow& row) {
+    return std::string(kIntegerFormats[row.id(kFormat) - kMaxPrecisions]);
+  });
 }
 void phase_of_rule(Columns<LaunchRow>& c) {
   c.text("phase", "phase", [](const LaunchRow& row, const Report& report) {
-     return report.rules[row.id(WorkKey::kRule)].phase;
-   }).main();
-}
-void phase_of_all(Columns<LaunchRow>& c) {
-  c.text(
-      "phase", "phase",
-      [](const LaunchRow& row, const Report& report) {
-        const auto& phase = row.group.phase;
-        return phase ? std::optional(report.phases[*phase].name) : std::nullopt;
-      },
-      "null where the launches are of several");
-}
-void mangled(Columns<LaunchRow>& c) {
-  c.text(said::kMangled, [](const LaunchRow& row, const Report& report) {
-    return report.kernels[row.id(WorkKey::kKernel)].mangled;
+    return report.rules[row.id(kRule)].phase;
   });
 }
 
-}  // namespace
-
-void flop(Columns<LaunchRow>& c) { add_flop(c, kWork); }
-void share(Columns<LaunchRow>& c) { add_flop_share(c, kWork); }
-void count(Columns<LaunchRow>& c) { add_launches(c, kWork); }
-void gpu_time(Columns<LaunchRow>& c) { add_gpu_time(c, kWork); }
-void rates(Columns<LaunchRow>& c) {
-  add_rate(c, kWork);
-  add_share_of_peak(c, kWork);
-  add_share_of_roof(c, kWork);
-}
-void details(Columns<LaunchRow>& c) { add_work_details(c, kWork); }
-
-namespace {
-
-using enum WorkKey;
-
 // clang-format off
 constexpr LaunchTable kLaunchTables[] = {
+    {.key = "phases", .about = "FLOP and GPU time by phase of training",
+     .by = {kPhase},
+     .columns = {flop_exact, main<share>, count, gpu_time, for_programs, utilization, details},
+     .title = "By phase", .every = true},
     {.key = "phase_precisions", .about = "FLOP of phases by number format",
      .by = {kPhase, kFormat}, .held = false},
+    {.key = "precisions", .about = "FLOP by number format",
+     .by = {kFormat}, .columns = {flop_exact, share},
+     .title = "By precision", .when_empty = "none counted", .only = of_precision},
+    {.key = "integer_operations", .about = "integer operations of the tensor cores",
+     .by = {kFormat}, .columns = {source, operations_exact},
+     .title = "Integer operations of the tensor cores (no FLOP)", .named = 0, .only = of_integers},
+    {.key = "kernels", .about = "kernels by name",
+     .by = {kKernel},
+     .columns = {main<flop>, main<share>, count, gpu_time, durations, detail<note>, for_programs,
+                 mangled, parameters, details},
+     .title = "Top kernels", .when_empty = "no launches", .long_list = true},
     {.key = "kernel_precisions", .about = "FLOP of kernels by number format",
-     .by = {kKernel, kFormat}, .columns = {mangled}, .held = false},
+     .by = {kKernel, kFormat}, .columns = {mangled, format, flop, operations},
+     .held = false, .named = 1},
+    {.key = "roofline", .about = "kernels against memory and arithmetic",
+     .by = {kKernel},
+     .columns = {intensity, rate, detail<bandwidth>, gpu_time, main<bound_by>, detail<nearer_roof>,
+                 main<roof_share>, utilization, for_programs, mangled, dram_bytes},
+     .title = "Roofline", .long_list = true, .order = most<kTime>},
+    {.key = "signatures", .about = "kernels by name and launch shape",
+     .by = {kSignature},
+     .columns = {kernel, stable_hash, chip, shape, flop, count, gpu_time, reason, readings,
+                 details},
+     .long_list = true, .named = 0},
+    {.key = "unmeasured", .about = "kernels without a FLOP count",
+     .by = {kSignature},
+     .columns = {kernel, main<count>, detail<count_share>, detail<gpu_time>, gpu_time_share,
+                 main<why>, for_programs, stable_hash},
+     .title = "Not measured by any process", .long_list = true, .named = 0, .only = uncounted,
+     .order = most<kTimeAndLaunches>},
+    {.key = "layer_passes", .about = "launches of a layer by direction",
+     .by = {kLayerOrRange, kPass}, .columns = {flop, count, gpu_time, details}, .held = false,
+     .order = as_pairs<&OperatorsReport::layers, &WorkRows::layers_or_ranges>},
+    {.key = "operator_passes", .about = "launches of a forward operator by direction",
+     .by = {kOperator, kPass}, .columns = {flop, count, gpu_time, details}, .held = false,
+     .order = as_pairs<&OperatorsReport::by_forward, &WorkRows::operators>},
     {.key = "ranges_exclusive", .about = "launches right in a range, and in none",
      .by = {kRange}, .columns = {flop, count, gpu_time, details}, .every = true, .held = false},
     {.key = "stacks", .about = "kernels by range",
      .by = {kRange, kKernel},
-     .columns = {flop, count, unmeasured, gpu_time, mangled, phase_of_all}},
+     .columns = {flop, count, unmeasured, gpu_time, mangled, phase}},
     // People find the other rules in `flopreduce rules`.
     {.key = "rules_used", .about = "rules that gave launches a phase",
      .by = {kRule},
-     .columns = {phase_of_rule, flop, main_share, count_as_detail, gpu_time, details},
+     .columns = {main<phase_of_rule>, flop, main<share>, detail<count>, gpu_time, details},
      .title = "Phase rules used", .when_empty = "no launches"},
     {.key = "rules", .about = "all rules, in the order in which they are tried",
      .by = {kRule},
-     .columns = {phase_of_rule, flop, main_share, count_as_detail, gpu_time, details},
+     .columns = {main<phase_of_rule>, flop, main<share>, detail<count>, gpu_time, details},
      .every = true},
 };
 // clang-format on
@@ -114,6 +153,10 @@ const KeyColumn kKeyColumns[] = {
     {kLayer,
      {"layer", "layer", Kind::kText, Worth::kUsual, "null: in no layer"},
      [](const Report& report, uint32_t id) { return report.work.layers[id]; }},
+    {kLayerOrRange,
+     {"layer", "layer", Kind::kText, Worth::kUsual,
+      "or a range that stands for one, where no range gives the phase; null: in none"},
+     [](const Report& report, uint32_t id) { return report.work.layers_or_ranges[id]; }},
     {kOperator,
      {"operator", "operator", Kind::kText, Worth::kUsual,
       "the function that forward called, or the autograd node where it is not known; null: none"},
@@ -124,6 +167,7 @@ const KeyColumn kKeyColumns[] = {
 };
 
 void add_key(Columns<LaunchRow>& c, WorkKey key) {
+  if (key == kFormat) return format(c);
   const KeyColumn& of = *std::ranges::find(kKeyColumns, key, &KeyColumn::key);
   c.text(of.column, [&of](const LaunchRow& row, const Report& report) {
     const uint32_t id = row.id(of.key);
@@ -131,33 +175,28 @@ void add_key(Columns<LaunchRow>& c, WorkKey key) {
   });
 }
 
-bool by_format(const LaunchTable& table) {
-  return std::ranges::count(table.by, std::optional(kFormat)) > 0;
-}
-
 Columns<LaunchRow> columns_of(const LaunchTable& table) {
   Columns<LaunchRow> c;
-  for (const auto& key : table.by)
-    if (key && *key != kFormat) add_key(c, *key);
+  for (size_t i = 0; i < std::min<size_t>(table.named, kMostKeys); ++i)
+    if (table.by[i]) add_key(c, *table.by[i]);
   for (const LaunchColumns add : table.columns)
     if (add != nullptr) add(c);
-  if (!by_format(table)) return c;
-  c.text("precision", "precision", [](const LaunchRow& row) { return row.format->format; });
-  c.figure(said::kFlop, [](const LaunchRow& row) { return row.format->flop; });
-  c.figure(said::kOperations, [](const LaunchRow& row) { return row.format->operations; });
+  if (std::ranges::count(table.by, std::optional(kFormat)) > 0 && !c.has(said::kFlop) &&
+      !c.has(said::kOperations)) {
+    flop(c);
+    operations(c);
+  }
+  c.drop_repeated();
   return c;
 }
 
-std::vector<LaunchRow> rows_of(const LaunchTable& table, const Report& report) {
-  std::vector<LaunchRow> rows;
+Rows rows_of(const LaunchTable& table, const Report& report) {
+  Rows rows;
   for (WorkGroup& of : group(report, table.by, table.every)) {
-    if (!by_format(table)) {
-      rows.push_back({table.by, std::move(of), {}});
-      continue;
-    }
-    for (OneFormat& format : by_format(report, of.flop, of.work))
-      rows.push_back({table.by, of, std::move(format)});
+    rows.push_back({&table.by, std::move(of)});
+    if (table.only != nullptr && !table.only(rows.back(), report)) rows.pop_back();
   }
+  if (table.order != nullptr) table.order(rows, report);
   return rows;
 }
 
@@ -172,11 +211,6 @@ const std::deque<TableSource>& sources() {
 
 }  // namespace
 }  // namespace launches
-
-uint32_t LaunchRow::id(WorkKey key) const {
-  const auto place = std::ranges::find(keys, std::optional(key)) - keys.begin();
-  return group.ids[static_cast<size_t>(place)];
-}
 
 TableSource source_of(const LaunchTable& table) {
   TableSource source(
@@ -200,5 +234,7 @@ const TableSource& launch_table(std::string_view key) {
 
 const Subject kStacks = {{&launch_table("stacks")}};
 const Subject kPhaseRules = {{&launch_table("rules_used"), &launch_table("rules")}};
+const Subject kPrecisions = {{&launch_table("precisions")}};
+const Subject kIntegerOperations = {{&launch_table("integer_operations")}};
 
 }  // namespace flopinj::reduce

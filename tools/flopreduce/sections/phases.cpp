@@ -16,31 +16,6 @@ std::string flop_in_brackets(const Work& work) {
   return " (" + to_human(work.flop, "FLOP") + ")";
 }
 
-Columns<PhaseReport> phase_columns() {
-  Columns<PhaseReport> c;
-  const auto work = &PhaseReport::work;
-  // Launches of another phase may be of this one.
-  const auto marked = [](auto of) {
-    return [of](const PhaseReport& p, const Report& report) {
-      return of(p, report).with(phase_mark(p, report));
-    };
-  };
-  const auto flop = marked([](const PhaseReport& p, const Report&) { return flop_of(p.work); });
-  const auto share = marked([](const PhaseReport& p, const Report& report) {
-    return flop_share(p.work, whole_of_phase(p, report));
-  });
-  c.text("phase", "phase", &PhaseReport::name);
-  c.figure(said::kFlop, flop).main().and_exact();
-  c.figure(said::kFlopShare, share).main();
-  add_launches(c, work);
-  add_gpu_time(c, work);
-  c.for_programs();
-  c.figure(said::kUtilization,
-           marked([](const PhaseReport& p, const Report&) { return utilization_of(p.work); }));
-  add_work_details(c, work, phase_mark);
-  return c;
-}
-
 // Launches that are in a phase on less evidence than others.
 struct PhasePart {
   const char *part, *phase;
@@ -65,15 +40,12 @@ Columns<PhasePart> phase_part_columns() {
   return c;
 }
 
-const TableSource kPhaseTable =
-    TableSource("phases", "FLOP and GPU time by phase of training", phase_columns, &Report::phases)
-        .titled("By phase");
 const TableSource kPhaseParts("phase_parts",
                               "launches that are in their phase on less evidence than others",
                               phase_part_columns, phase_parts);
 
 Section phases_section(const Report& report) {
-  Section out = kPhaseTable.section(report);
+  Section out = launch_table("phases").section(report);
   out.below = unclear_lines(report);
   if (report.named.launches_without > 0)
     out.below.push_back({"Phases and their shares are of " + names_text(report) +
@@ -136,7 +108,7 @@ std::vector<Line> unclear_lines(const Report& report) {
            Tone::kDim}};
 }
 
-const Subject kPhases = {{&kPhaseTable, &launch_table("phase_precisions"), &kPhaseParts},
+const Subject kPhases = {{&launch_table("phases"), &launch_table("phase_precisions"), &kPhaseParts},
                          phases_section};
 
 }  // namespace flopinj::reduce

@@ -2,6 +2,7 @@
 // it the kernel is, and whether it binds.
 #include <algorithm>
 
+#include "sections/launch_tables.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
@@ -9,38 +10,6 @@
 
 namespace flopinj::reduce {
 namespace {
-
-using Kernel = const KernelReport*;
-
-std::vector<Kernel> kernels_by_time(const Report& report) {
-  return kernels_by(report, KernelOrder::kTime);
-}
-
-Columns<Kernel> roofline_columns() {
-  Columns<Kernel> c;
-  const auto work = &KernelReport::work;
-  c.text("kernel", "kernel", &KernelReport::name);
-  c.figure(said::kIntensity, [](Kernel k) { return intensity_of(k->work); }).dash();
-  add_rate(c, work);
-  c.figure(said::kBandwidth, [](Kernel k) { return bandwidth_of(k->work); }).detail().dash();
-  add_gpu_time(c, work);
-  c.text(said::kBoundBy, [](Kernel k) { return bound_by(k->work, k->slowest_precision); }).main();
-  c.text(said::kNearerRoof, [](Kernel k) {
-     return nearer_roof(k->work, k->slowest_precision);
-   }).detail();
-  add_share_of_roof(c, work);
-  c.main();
-  add_share_of_peak(c, work);
-  c.for_programs();
-  c.text(said::kMangled, [](Kernel k) { return k->mangled; });
-  c.figure(said::kDramBytes, [](Kernel k) { return dram_bytes_of(k->work); });
-  return c;
-}
-
-const TableSource kRooflineTable = TableSource("roofline", "kernels against memory and arithmetic",
-                                               roofline_columns, kernels_by_time)
-                                       .long_list()
-                                       .titled("Roofline");
 
 // Where memory and arithmetic take equally long: below it memory is the nearer roof.
 void add_ridges(std::vector<Line>& lines, const Report& report) {
@@ -62,7 +31,7 @@ Section roofline_section(const Report& report) {
   const bool any_bytes =
       std::ranges::any_of(report.kernels, [](const auto& k) { return k.work.roof.dram_bytes > 0; });
   if (!report.utilization.any_peak || !any_bytes) return {};
-  Section out = kRooflineTable.section(report);
+  Section out = launch_table("roofline").section(report);
   add_ridges(out.above, report);
   const auto above = std::ranges::count_if(report.kernels, [](const auto& k) {
     return above_peak(roofline_of(k.work)) || above_peak(utilization_of(k.work));
@@ -137,6 +106,6 @@ const TableSource kPeaks("peaks", "all peaks of the devices, and formats that ra
 
 }  // namespace
 
-const Subject kRoofline = {{&kRooflineTable, &kRoofs, &kPeaks}, roofline_section};
+const Subject kRoofline = {{&launch_table("roofline"), &kRoofs, &kPeaks}, roofline_section};
 
 }  // namespace flopinj::reduce

@@ -11,9 +11,11 @@ std::vector<WorkNode> work_tree(const Report& report) {
   nodes.reserve(report.ranges.size() + stacks.size());
   auto next = stacks.begin();  // by range; those in none are the last
   const auto add_leaves = [&](uint32_t range, uint32_t depth) {
-    for (; next != stacks.end() && next->ids[0] == range; ++next)
+    for (; next != stacks.end() && next->ids[0] == range; ++next) {
+      const auto phase = next->in_common(WorkKey::kPhase);
       nodes.push_back({depth, true, report.kernels[next->ids[1]].name, std::move(next->work),
-                       next->phase ? report.phases[*next->phase].name : std::string_view()});
+                       phase ? report.phases[*phase].name : std::string_view()});
+    }
   };
   for (uint32_t r = 0; r < report.ranges.size(); ++r) {
     const RangeReport& range = report.ranges[r];

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "catch.h"
 #include "operator_scene.h"
@@ -263,6 +264,164 @@ TEST_CASE("a declared table is in every list of tables") {
   CHECK(std::string(columns[0].key) == "layer");
   CHECK(std::string(columns[1].key) == "precision");
   CHECK_FALSE(source_of(kKernelsByLayer).section(reduce_bytes({scene()})).empty());
+}
+
+TEST_CASE("any set of columns goes with any keys") {
+  constexpr std::array kSets = {
+      launches::flop,        launches::share,       launches::operations, launches::count,
+      launches::count_share, launches::how_counted, launches::gpu_time,   launches::gpu_time_share,
+      launches::each,        launches::rates,       launches::roofs,      launches::kernel,
+      launches::chip,        launches::phase,       launches::mangled,    launches::stable_hash,
+      launches::durations,   launches::note,        launches::parameters, launches::shape,
+      launches::readings,    launches::reason,      launches::details};
+  LaunchTable table{.key = "any", .about = "any", .by = {}};
+  std::ranges::copy(kSets, table.columns.begin());
+  constexpr std::array kKeys = {kKernel,       kSignature, kChip,           kPhase,
+                                kRule,         kRange,     kOutermostRange, kLayer,
+                                kLayerOrRange, kOperator,  kPass,           kFormat};
+  const Report r = with_facts(scene());
+  const auto check = [&](const WorkKeys& keys) {
+    table.by = keys;
+    const Table made = source_of(table).for_programs(r);
+    std::set<std::string> columns;
+    for (const Column& column : made.columns) CHECK(columns.insert(column.key).second);
+    CHECK(made.rows.size() == group(r, keys).size());
+    CHECK_FALSE(made.rows.empty());
+    const auto json = json_of(std::span(&made, 1));
+    for (const auto& row : json["any"]) CHECK(row.size() >= made.columns.size());
+  };
+  for (const WorkKey one : kKeys) {
+    check({one});
+    for (const WorkKey other : kKeys)
+      if (one != other) check({one, other, kChip == one || kChip == other ? kRule : kChip});
+  }
+}
+
+namespace {
+
+Report at_peak(const std::vector<std::string>& traces) {
+  ReduceOptions options;
+  for (const char* peak : {"fp32=1T", "fp16=1T", "memory=1T"})
+    options.utilization.peaks.push_back(parse_peak(peak).value);
+  return reduce_bytes(traces, std::move(options));
+}
+nlohmann::json json_rows(const LaunchTable& table, const Report& report) {
+  const Table made = source_of(table).for_programs(report);
+  return json_of(std::span(&made, 1))[table.key];
+}
+
+}  // namespace
+
+// At 1 TFLOP/s and 1 TB/s 10^6 FLOP or bytes take a microsecond.
+TEST_CASE("chips by phase have columns of time, roofs and counts") {
+  TraceBuilder t = started();
+  t.group(2, "bytes", {"dram__bytes_read.sum"});
+  t.kernel(1, "add", 11);
+  t.samples(1, 1, {sass(5e6, 0, 0)});
+  t.samples(2, 1, {{1e6}});
+  t.path(1, 0, "forward");
+  t.path(2, 0, "backward");
+  t.launches({{1, 10'000, 1}, {1, 10'000, 1}, {1, 8'000, 2}});
+  t.end();
+  TraceBuilder other = started(2, "GB100");
+  other.kernel(1, "varies", 12);
+  other.kernel(2, "not measured", 13);
+  other.samples(1, 1, {sass(1, 0, 0), sass(3, 0, 0), sass(8, 0, 0)});
+  other.path(2, 0, "backward");
+  other.path(1, 0, "forward");
+  other.launches({{1, 100, 1}, {1, 100, 2}, {1, 100, 2}, {1, 100, 2}, {2, 100, 2}, {2, 100, 2}});
+  other.end();
+  const Report r = at_peak({t.bytes(), other.bytes()});
+  const auto rows =
+      json_rows({.key = "chip_phases",
+                 .about = "chips by phase",
+                 .by = {kChip, kPhase},
+                 .columns = {launches::flop, launches::how_counted, launches::count,
+                             launches::gpu_time, launches::each, launches::rates, launches::roofs}},
+                r);
+  REQUIRE(rows.size() == 4);
+  const auto row = [&](const char* chip, const char* phase) {
+    for (const auto& one : rows)
+      if (one["chip"] == chip && one["phase"] == phase) return one;
+    FAIL("no row of " << chip << ", " << phase);
+    return rows[0];
+  };
+  const auto forward = row("GH100", "forward"), backward = row("GH100", "backward");
+  CHECK(forward["flop"] == 10'000'000);
+  CHECK(forward["gpu_time_ns"] == 20'000);
+  CHECK(forward["each_ns"] == 10'000);
+  CHECK(forward["utilization"].get<double>() == Approx(0.5));
+  CHECK(forward["roof_share"].get<double>() == Approx(0.5));
+  CHECK(forward["flop_per_byte"].get<double>() == Approx(5));
+  CHECK(forward["byte_per_s"].get<double>() == Approx(1e11));
+  CHECK(forward["nearer_roof"] == "fp32");
+  CHECK(forward["bound_by"] == "latency");
+  CHECK(backward["utilization"].get<double>() == Approx(0.625));
+  CHECK(backward["bound_by"] == "fp32");
+  CHECK(backward["exact_launches"] == 1);
+  const auto estimated = row("GB100", "backward");
+  CHECK(estimated["launches"] == 5);
+  CHECK(estimated["exact_launches"] == 0);
+  CHECK(estimated["varying_launches"] == 3);
+  CHECK(estimated["unmeasured_launches"] == 2);
+}
+
+// The first kernel does both formats in each launch: its time and its bytes are of both.
+TEST_CASE("formats by outermost range are of the launches that used them") {
+  TraceBuilder t = started();
+  t.kernel(1, "both", 11);
+  t.kernel(2, "single", 12);
+  t.kernel(3, "not measured", 13);
+  t.samples(1, 1, {sass(10, 0, 0, 0, 1)});  // 10 of fp32; two packed multiply-adds of fp16
+  t.samples(1, 2, {sass(7e6, 0, 0)});
+  t.path(1, 0, "a");
+  t.path(2, 0, "b");
+  t.path(3, 2, "inside");
+  t.launches({{1, 100, 1}, {1, 100, 1}, {2, 14'000, 1}, {2, 10'000, 3}, {3, 500, 2}});
+  t.end();
+  const auto rows =
+      json_rows({.key = "range_formats",
+                 .about = "formats by outermost range",
+                 .by = {kOutermostRange, kFormat},
+                 .columns = {launches::flop, launches::share, launches::count, launches::gpu_time,
+                             launches::rates, launches::how_counted, launches::roofs}},
+                at_peak({t.bytes()}));
+  REQUIRE(rows.size() == 3);
+  const auto check = [](const nlohmann::json& row, const char* range, const char* format,
+                        uint64_t launches, uint64_t ns) {
+    INFO(row.dump());
+    CHECK(row["outermost_range"] == range);
+    CHECK(row["precision"] == format);
+    CHECK(row["launches"] == launches);
+    CHECK(row["gpu_time_ns"] == ns);
+  };
+  check(rows[0], "a", "fp32", 3, 14'200);
+  CHECK(rows[0]["flop"] == 7'000'020);
+  CHECK(rows[0]["utilization"].is_null());
+  check(rows[1], "a", "fp16", 2, 200);
+  CHECK(rows[1]["flop"] == 8);
+  CHECK(rows[1]["flop_per_byte"].is_null());
+  CHECK(rows[1]["unmeasured_launches"] == 0);
+  // The launch without a count may have used it.
+  check(rows[2], "b", "fp32", 2, 10'500);
+  CHECK(rows[2]["flop_at_least"] == 7'000'000);
+  CHECK(rows[2]["exact_launches"] == 1);
+  CHECK(rows[2]["unmeasured_launches"] == 1);
+}
+
+TEST_CASE("a format is an estimate only where launches that used it are") {
+  TraceBuilder t = started();
+  t.kernel(1, "k", 11);
+  t.kernel(2, "k", 12);
+  t.samples(1, 1, {sass(1, 0, 0), sass(2, 0, 0), sass(4, 0, 0)});  // fp32
+  t.samples(1, 2, {sass(0, 0, 0, 0, 1)});                          // fp16
+  t.launches({{1, 10}, {1, 10}, {1, 10}, {1, 10}, {1, 10}, {2, 10}});
+  t.end();
+  const auto groups = group(reduce_bytes({t.bytes()}), {kKernel, kFormat});
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0].work.varying == 5);
+  CHECK(groups[1].work.varying == 0);
+  CHECK(groups[1].work.flop == 4);
 }
 
 }  // namespace launch_tables_test

@@ -39,7 +39,10 @@ class Builder {
   bool on_tensor_cores(const Flop& flop) const;
   bool is_product(uint32_t path) const;
   void add_homes(uint32_t path, const std::string& phase_name);
-  uint32_t layer_of(uint32_t home);
+  struct Layers {
+    uint32_t layer = kNoIndex, layer_or_range = kNoIndex;  // as in WorkHome
+  };
+  const Layers& layers_of(uint32_t home);
   void sort_names();
   void add_up();
   void add_signature(const Row& row);
@@ -65,8 +68,9 @@ class Builder {
   std::vector<u128> forward_matrix_;
   std::vector<uint32_t> range_of_;                     // path -> report_.ranges
   std::unordered_map<uint32_t, size_t> kernel_index_;  // NamePool -> report_.kernels
-  std::unordered_map<std::string, uint32_t> layers_, operator_names_;  // -> report_.work
-  std::unordered_map<uint32_t, uint32_t> layer_of_home_;               // path -> report_.work
+  // Of names, their places in report_.work.
+  std::unordered_map<std::string, uint32_t> layers_, layers_or_ranges_, operator_names_;
+  std::unordered_map<uint32_t, Layers> layers_of_home_;  // by path
   uint32_t last_signature_ = kNoIndex;
   uint32_t last_chip_ = kNoIndex;
 };
@@ -164,7 +168,6 @@ void Builder::add_rows() {
     work.roof = roofs_.of(row, flop, work.launches);
     const Work in_whole = work_.in_whole(row, work);
     report_.flop.add(flop);
-    if (in_whole.varying > 0) report_.estimated_flop.add(flop);
     KernelReport& k = kernel(row.signature);
     const Counts& counts = row.counts;
     add_saturating(k.untimed,
@@ -224,10 +227,11 @@ void Builder::add_by_formula() {
 // What lists of the report have of the rows.
 void Builder::add_up() {
   for (WorkGroup& all : group(report_, {})) report_.total = std::move(all.work);
+  const std::vector<DevicePeaksReport> devices = roofs_.devices();
   for (WorkGroup& of : group(report_, {WorkKey::kKernel})) {
     KernelReport& k = report_.kernels[of.ids[0]];
     k.work = std::move(of.work);
-    k.slowest_precision = roofs_.slowest_precision(of.flop);
+    k.slowest_precision = slowest_precision(of.flop, report_.precisions, devices);
   }
   const auto add_to = [&](auto& list, WorkKey key) {
     for (WorkGroup& of : group(report_, {key})) list[of.ids[0]].work = std::move(of.work);
@@ -254,18 +258,25 @@ bool Builder::is_product(uint32_t path) const {
 
 void Builder::add_homes(uint32_t path, const std::string& phase_name) {
   operators_.join().for_each_home(path, phase_name, [&](uint32_t home, const Part& part) {
+    const auto& [layer, layer_or_range] = layers_of(home);
     const std::string name = operators_.forward_backward().row_name(path, home, phase_name);
-    report_.work.homes.push_back({static_cast<uint32_t>(report_.work.rows.size()), layer_of(home),
-                                  id_of(name, operator_names_, report_.work.operators), part});
+    report_.work.homes.push_back(
+        {.row = static_cast<uint32_t>(report_.work.rows.size()),
+         .layer = layer,
+         .layer_or_range = has_layers(phase_name) ? layer_or_range : kNoIndex,
+         .operator_name = id_of(name, operator_names_, report_.work.operators),
+         .part = part});
   });
 }
 
-// None where a path is in none, and where no range gives the phase: then it is just a range.
-uint32_t Builder::layer_of(uint32_t home) {
-  const auto [entry, fresh] = layer_of_home_.try_emplace(home, kNoIndex);
+// Where no range gives the phase a path is in no layer: then it is just a range.
+const Builder::Layers& Builder::layers_of(uint32_t home) {
+  const auto [entry, fresh] = layers_of_home_.try_emplace(home);
   if (!fresh) return entry->second;
   const std::string name = from_.operators.layer_name(home);
-  if (name != tables_.path_string(home)) entry->second = id_of(name, layers_, report_.work.layers);
+  WorkRows& work = report_.work;
+  entry->second.layer_or_range = id_of(name, layers_or_ranges_, work.layers_or_ranges);
+  if (name != tables_.path_string(home)) entry->second.layer = id_of(name, layers_, work.layers);
   return entry->second;
 }
 
@@ -276,6 +287,7 @@ void Builder::sort_names() {
       if (home.*name != kNoIndex) home.*name = place[home.*name];
   };
   sort(report_.work.layers, &WorkHome::layer);
+  sort(report_.work.layers_or_ranges, &WorkHome::layer_or_range);
   sort(report_.work.operators, &WorkHome::operator_name);
 }
 
@@ -435,6 +447,7 @@ Report Builder::build() {
   report_.operators = operators_.build();
   add_by_formula();
   sort_names();
+  report_.precisions = from_.formulas.precisions();
   add_up();
   add_ranges();
   add_traces();
@@ -459,7 +472,6 @@ Report Builder::build() {
   if (forward.launches > 0)
     report_.operators.model += ModelFlop::without_formula(report_.named.nameless, true);
   build_ranks(from_, work_, report_);
-  report_.precisions = from_.formulas.precisions();
   report_.utilization.devices = roofs_.devices();
   report_.utilization.unused_overrides = roofs_.unused_overrides();
   report_.time = build_time_report(tables_, from_.totals);

@@ -17,10 +17,6 @@ int work_size(u128 flop) {
   return static_cast<int>(kPerDoubling * std::log2(static_cast<double>(std::max<u128>(1, flop))));
 }
 
-bool has_layers(const std::string& phase) {
-  return phase == "forward" || phase == "backward" || phase == "recompute";
-}
-
 Work* part_of(ForwardBackward& row, const std::string& phase) {
   if (phase == "backward") return &row.backward;
   if (phase == "recompute") return &row.recompute;

@@ -42,6 +42,11 @@ inline std::string lacks_gradients(double part) {
 // Of the forward pass, whose loss is a part of it.
 inline bool is_forward(const std::string& phase) { return phase == "forward" || phase == "loss"; }
 
+// Phases that layers have rows of.
+inline bool has_layers(const std::string& phase) {
+  return phase == "forward" || phase == "backward" || phase == "recompute";
+}
+
 class ForwardBackwardBuilder {
  public:
   // All must outlive the builder.

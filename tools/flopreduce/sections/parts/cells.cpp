@@ -15,6 +15,16 @@ Figure flop_share(const Work& part, const Work& whole) {
           missing_mark(part) | mark_if(bound, Mark::kAtMost)};
 }
 
+Figure time_share(const Work& part, const Work& whole) {
+  if (!part.time_known() || !whole.time_known()) return {};
+  return share_figure(part.time.ns, whole.time.ns);
+}
+
+Figure gpu_time_each(const Work& work) {
+  const uint64_t timed = work.launches - work.time.unknown;
+  return timed > 0 ? Figure(work.time.ns / timed, gpu_time_of(work).marks()) : Figure();
+}
+
 namespace {
 
 bool bytes_known(const Work& work) { return work.launches > 0 && work.roof.no_bytes == 0; }

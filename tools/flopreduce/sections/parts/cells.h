@@ -13,6 +13,8 @@ Figure counted_gpu_time_share(const Report& report);  // of launches with a coun
 // A part's FLOP of all: marked where launches of the part, or of the rest, have no count.
 Figure flop_share(const Work& part, const Work& whole);
 
+Figure time_share(const Work& part, const Work& whole);  // of GPU time
+Figure gpu_time_each(const Work& work);                  // mean of a launch
 // Over GPU time. Marked ">" where the time is of launches that were slowed by reading counters.
 Figure rate_of(const Work& work);       // FLOP/s
 Figure bandwidth_of(const Work& work);  // B/s of DRAM

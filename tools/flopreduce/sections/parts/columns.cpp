@@ -1,11 +1,23 @@
 #include "sections/parts/columns.h"
 
+#include <set>
+
 namespace flopinj::reduce {
 
 std::vector<Column> ColumnList::said() const {
   std::vector<Column> columns;
   for (const One& one : all_) columns.push_back(one.column);
   return columns;
+}
+
+bool ColumnList::has(const Column& column) const {
+  return std::ranges::any_of(
+      all_, [&](const One& one) { return std::string_view(one.column.key) == column.key; });
+}
+
+void ColumnList::drop_repeated() {
+  std::set<std::string_view> seen;
+  std::erase_if(all_, [&](const One& one) { return !seen.insert(one.column.key).second; });
 }
 
 TableRow ColumnList::cells(const void* row, const Report& report, bool for_people) const {

@@ -123,6 +123,8 @@ class ColumnList {
     const char* why_shown = nullptr;  // the only reason that people see of the unknown; null: all
   };
   std::vector<Column> said() const;
+  bool has(const Column& column) const;
+  void drop_repeated();  // of columns with one key all but the first
   TableRow cells(const void* row, const Report& report, bool for_people) const;
   static bool shown(const Column& column, bool for_people) {
     return for_people ? column.worth != Worth::kProgram : column.kind != Kind::kExactFlop;

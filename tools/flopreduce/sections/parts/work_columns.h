@@ -35,6 +35,13 @@ void add_gpu_time(Columns<Row>& c, W work) {
   c.figure(said::kGpuTime, [work](const Row& row) { return gpu_time_of(std::invoke(work, row)); });
 }
 
+template <typename Row, typename W>
+void add_varying(Columns<Row>& c, W work) {
+  c.count("varying_launches", "varying", through(work, &Work::varying),
+          "launches of kernels whose samples disagree, or whose parameters were too many to keep "
+          "apart: flop is an estimate");
+}
+
 // Over GPU time.
 template <typename Row, typename W>
 void add_rate(Columns<Row>& c, W work) {
@@ -82,9 +89,7 @@ void add_work_details(Columns<Row>& c, W work, M mark = {}) {
     return Figure(w.matrix_flop, flop_of(w).marks() | mark(row, report));
   });
   c.count(said::kUnmeasured, get(&Work::unmeasured));
-  c.count("varying_launches", "varying", get(&Work::varying),
-          "launches of kernels whose samples disagree, or whose parameters were too many to keep "
-          "apart: flop is an estimate");
+  add_varying(c, work);
   c.exact("flop_low", "at least", Kind::kFlop, end(&Interval::low),
           "lower end of the 95 % interval of flop; null where nothing varies, and where a varying "
           "kernel has too few samples or also ran where nothing was sampled");

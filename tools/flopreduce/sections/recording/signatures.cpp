@@ -1,62 +1,85 @@
 // Where each FLOP figure comes from. For programs; people ask about one kernel.
+#include "sections/launch_tables.h"
 #include "sections/parts/cells.h"
-#include "sections/parts/work_columns.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
 namespace {
 
-std::string shape(const std::array<uint32_t, 3>& d) {
+const char* parameters_of(const SignatureReport& s) { return word_of(s.parameter_class); }
+
+}  // namespace
+
+namespace launches {
+namespace {
+
+std::string text_of(const std::array<uint32_t, 3>& d) {
   return std::to_string(d[0]) + "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]);
 }
 
-const char* parameters_of(const SignatureReport& s) { return word_of(s.parameter_class); }
-
-Columns<SignatureReport> signature_columns() {
-  using Signature = SignatureReport;
-  const auto work = &Signature::work;
-  const auto where_varying = [](std::optional<double> Signature::*value) {
-    return [value](const Signature& s) { return s.varying ? s.*value : std::nullopt; };
+// Of the signature that all launches of a row have.
+template <typename F>
+auto of_signature(F get) {
+  return of_common(WorkKey::kSignature, &Report::signatures, get);
+}
+// The same of what not every signature has.
+template <typename F>
+auto where_known(F get) {
+  return [get](const LaunchRow& row, const Report& report) {
+    const auto known = of_signature(get)(row, report);
+    return known ? *known : std::invoke_result_t<F, const SignatureReport&>();
   };
-  Columns<Signature> c;
-  c.text("kernel", "kernel", &Signature::kernel);
-  c.text(said::kStableHash, [](const Signature& s) { return hash_text(s.stable_hash); });
-  c.text("chip", "chip", &Signature::chip);
-  c.text("grid", "grid", [](const Signature& s) { return shape(s.grid); });
-  c.text("block", "block", [](const Signature& s) { return shape(s.block); });
-  c.text(
-      "cluster", "cluster",
-      [](const Signature& s) {
-        return s.cluster[0] != 0 ? std::optional(shape(s.cluster)) : std::nullopt;
-      },
-      "null where the launch has no clusters");
+}
+std::optional<double> where_varying(const SignatureReport& s, std::optional<double> value) {
+  return s.varying ? value : std::nullopt;
+}
+
+}  // namespace
+
+void shape(Columns<LaunchRow>& c) {
+  using Signature = SignatureReport;
+  c.text("grid", "grid", of_signature([](const Signature& s) { return text_of(s.grid); }));
+  c.text("block", "block", of_signature([](const Signature& s) { return text_of(s.block); }));
+  c.text("cluster", "cluster", where_known([](const Signature& s) {
+           return s.cluster[0] != 0 ? std::optional(text_of(s.cluster)) : std::nullopt;
+         }),
+         "null where the launch has no clusters");
   c.figure("dynamic_shared_bytes", "shared memory", Kind::kBytes,
-           exactly(&Signature::dynamic_shared_bytes));
-  c.text("parameters", "parameters", parameters_of, "exact, unknown, merged or unspecified");
-  c.count("samples", "samples", &Signature::samples,
+           where_known([](const Signature& s) { return Figure::exact(s.dynamic_shared_bytes); }));
+  c.text("parameters", "parameters", of_signature(parameters_of),
+         "exact, unknown, merged or unspecified");
+  c.count("samples", "samples", of_signature(&Signature::samples),
           "readings of the required group that has fewest, over all processes");
-  c.figure("flop_per_launch", "FLOP per launch", Kind::kFlop, exactly(&Signature::flop_per_launch),
+  c.figure("flop_per_launch", "FLOP per launch", Kind::kFlop,
+           where_known([](const Signature& s) { return Figure::exact(s.flop_per_launch); }),
            "FLOP of one launch; null where samples disagree or are missing");
-  add_flop(c, work);
-  add_launches(c, work);
-  add_gpu_time(c, work);
-  c.text("unmeasured_reason", "why unmeasured", &Signature::unmeasured_reason);
-  c.count("graph_samples", "samples in graphs", &Signature::graph_samples,
+}
+void reason(Columns<LaunchRow>& c) {
+  c.text("unmeasured_reason", "why unmeasured", of_signature(&SignatureReport::unmeasured_reason));
+}
+void readings(Columns<LaunchRow>& c) {
+  using Signature = SignatureReport;
+  c.count("graph_samples", "samples in graphs", of_signature(&Signature::graph_samples),
           "of samples: read in graph launches");
-  c.count("windows", "readings", &Signature::windows,
+  c.count("windows", "readings", of_signature(&Signature::windows),
           "how often its counters were read, those of the group that was read least; 0 where "
           "unmeasured");
-  c.flag("varying", "varying", &Signature::varying, "samples disagree, or are rounded");
-  c.flag("rounded", "rounded", &Signature::rounded,
+  c.flag("varying", "varying", of_signature(&Signature::varying),
+         "samples disagree, or are rounded");
+  c.flag("rounded", "rounded", of_signature(&Signature::rounded),
          "samples agree, but were rounded by the counter: they are no whole numbers below 2^53");
-  c.exact("flop_mean", "mean FLOP", Kind::kRatio, where_varying(&Signature::flop_mean),
+  c.exact("flop_mean", "mean FLOP", Kind::kRatio,
+          where_known([](const Signature& s) { return where_varying(s, s.flop_mean); }),
           "of one launch, where they vary");
   c.exact("flop_standard_deviation", "standard deviation", Kind::kRatio,
-          where_varying(&Signature::flop_spread),
+          where_known([](const Signature& s) { return where_varying(s, s.flop_spread); }),
           "of one launch, between windows, where they vary");
-  add_work_details(c, work);
-  return c;
 }
+
+}  // namespace launches
+
+namespace {
 
 using SampleRow = Of<SignatureReport, MetricReport>;
 Columns<SampleRow> sample_columns() {
@@ -105,9 +128,6 @@ Columns<SampleRow> sample_columns() {
   return c;
 }
 
-const TableSource kSignatureTable = TableSource("signatures", "kernels by name and launch shape",
-                                                signature_columns, &Report::signatures)
-                                        .long_list();
 const TableSource kSampleTable =
     TableSource("samples", "what the counters gave, by signature", sample_columns,
                 each_of(&Report::signatures, &SignatureReport::metrics))
@@ -115,6 +135,6 @@ const TableSource kSampleTable =
 
 }  // namespace
 
-const Subject kSignatures = {{&kSignatureTable, &kSampleTable}};
+const Subject kSignatures = {{&launch_table("signatures"), &kSampleTable}};
 
 }  // namespace flopinj::reduce

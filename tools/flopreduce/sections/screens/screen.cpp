@@ -76,11 +76,6 @@ void add_above_peak(const Report& report, std::vector<Line>& lines) {
         Tone::kBad);
 }
 
-Figure time_share(const Work& part, const Work& whole) {
-  if (!part.time_known() || !whole.time_known()) return {};
-  return share_figure(part.time.ns, whole.time.ns);
-}
-
 // " (3 of 21)"
 std::string of_all(size_t shown, size_t all) {
   return shown < all ? " (" + to_grouped(shown) + " of " + to_grouped(all) + ")" : "";
@@ -131,13 +126,10 @@ Section kernels_part(const Report& report, size_t most, KernelOrder order) {
   names = short_kernel_names(names);
   for (size_t i = 0; i < shown; ++i) {
     const Work& w = kernels[i]->work;
-    const uint64_t timed = w.launches - w.time.unknown;
     const auto bound = bound_by(w, kernels[i]->slowest_precision);
     table.rows.push_back({names[i], time_share(w, report.total), flop_share(w, report.total),
-                          Figure::exact(w.launches),
-                          timed > 0 ? Figure(w.time.ns / timed, gpu_time_of(w).marks()) : Figure(),
-                          dashed(rate_of(w)), dashed(intensity_of(w)),
-                          bound ? Cell(*bound) : Cell::none()});
+                          Figure::exact(w.launches), gpu_time_each(w), dashed(rate_of(w)),
+                          dashed(intensity_of(w)), bound ? Cell(*bound) : Cell::none()});
   }
   table.brief = true;
   return {std::string("Kernels by ") + order_words(order) + of_all(shown, kernels.size()),

@@ -1,0 +1,198 @@
+#include "sections/launch_columns.h"
+
+#include <algorithm>
+
+#include "sections/notices.h"
+#include "sections/parts/work_columns.h"
+
+namespace flopinj::reduce {
+namespace launches {
+namespace {
+
+constexpr auto kWork = [](const LaunchRow& row) -> const Work& { return row.group.work; };
+constexpr auto kMark = [](const LaunchRow& row, const Report& report) { return row.mark(report); };
+
+bool of_integers(const LaunchRow& row) {
+  return row.has(WorkKey::kFormat) && row.id(WorkKey::kFormat) >= kMaxPrecisions;
+}
+
+// Operations of one format: whatever its launches did beside them is another format's.
+Figure of_one_format(const LaunchRow& row, u128 operations) {
+  const Work& all = row.group.work;
+  Work work;
+  work.flop = operations;
+  work.doubtful = all.doubtful;
+  work.unmeasured = all.incomplete();
+  work.varying = all.varying;
+  return flop_of(work);
+}
+
+Figure flop_figure(const LaunchRow& row, const Report& report) {
+  if (of_integers(row)) return {};
+  const Figure flop =
+      row.has(WorkKey::kFormat) ? of_one_format(row, row.group.work.flop) : flop_of(row.group.work);
+  return flop.with(row.mark(report));
+}
+
+Figure operations_figure(const LaunchRow& row) {
+  if (!of_integers(row)) return {};
+  return of_one_format(row, row.group.flop.integer[row.id(WorkKey::kFormat) - kMaxPrecisions]);
+}
+
+// FLOP that were not measured may be of this format or of others.
+Figure share_of_format(const LaunchRow& row, const Work& whole) {
+  if (of_integers(row)) return {};
+  const u128 flop = row.group.work.flop;
+  const Figure share = Figure::exact(flop) / Figure::exact(whole.flop);
+  if (whole.flop_complete()) return share;
+  return share.with(Mark::kAtMost | mark_if(flop < whole.flop, Mark::kAtLeast));
+}
+
+Figure share_figure_of(const LaunchRow& row, const Report& report) {
+  const Work whole = row.has(WorkKey::kPhase)
+                         ? whole_of_phase(report.phases[row.id(WorkKey::kPhase)], report)
+                         : report.total;
+  const Figure share =
+      row.has(WorkKey::kFormat) ? share_of_format(row, whole) : flop_share(row.group.work, whole);
+  return share.with(row.mark(report));
+}
+
+std::string slowest_of(const LaunchRow& row, const Report& report) {
+  return slowest_precision(row.group.flop, report.precisions, report.utilization.devices);
+}
+
+std::string format_name(const LaunchRow& row, const Report& report) {
+  const uint32_t id = row.id(WorkKey::kFormat);
+  return id < kMaxPrecisions ? report.precisions[id]
+                             : std::string(kIntegerFormats[id - kMaxPrecisions]);
+}
+
+}  // namespace
+
+void flop(Columns<LaunchRow>& c) { c.figure(said::kFlop, flop_figure); }
+void flop_exact(Columns<LaunchRow>& c) {
+  flop(c);
+  c.main().and_exact();
+}
+void share(Columns<LaunchRow>& c) { c.figure(said::kFlopShare, share_figure_of); }
+void operations(Columns<LaunchRow>& c) { c.figure(said::kOperations, operations_figure); }
+void operations_exact(Columns<LaunchRow>& c) {
+  operations(c);
+  c.main().and_exact("op_exact");
+}
+void count(Columns<LaunchRow>& c) { add_launches(c, kWork); }
+void count_share(Columns<LaunchRow>& c) {
+  c.figure("launches_share", "of launches", Kind::kShare,
+           [](const LaunchRow& row, const Report& report) {
+             return share_figure(row.group.work.launches, report.total.launches);
+           });
+}
+void how_counted(Columns<LaunchRow>& c) {
+  c.count(
+      "exact_launches", "exact",
+      [](const LaunchRow& row) {
+        const Work& work = row.group.work;
+        return work.launches - std::min(work.launches, work.unmeasured + work.varying);
+      },
+      "launches with a FLOP count that is no estimate");
+  add_varying(c, kWork);
+  unmeasured(c);
+}
+void unmeasured(Columns<LaunchRow>& c) {
+  c.count(said::kUnmeasured, through(kWork, &Work::unmeasured));
+}
+void gpu_time(Columns<LaunchRow>& c) { add_gpu_time(c, kWork); }
+void gpu_time_share(Columns<LaunchRow>& c) {
+  c.figure(said::headed(said::kGpuTimeShare, "of GPU time"),
+           [](const LaunchRow& row, const Report& report) {
+             return time_share(row.group.work, report.total);
+           });
+}
+void each(Columns<LaunchRow>& c) {
+  c.figure(said::kEach, [](const LaunchRow& row) { return gpu_time_each(row.group.work); });
+}
+void rate(Columns<LaunchRow>& c) {
+  c.figure(said::headed(said::kRate, "rate"), [](const LaunchRow& row, const Report& report) {
+     return rate_of(row.group.work).with(row.mark(report));
+   }).dash();
+}
+void utilization(Columns<LaunchRow>& c) {
+  c.figure(said::kUtilization, [](const LaunchRow& row, const Report& report) {
+     return utilization_of(row.group.work).with(row.mark(report));
+   }).dash(kAbovePeak);
+}
+void roof_share(Columns<LaunchRow>& c) { add_share_of_roof(c, kWork); }
+void rates(Columns<LaunchRow>& c) {
+  rate(c);
+  utilization(c);
+  roof_share(c);
+}
+void intensity(Columns<LaunchRow>& c) {
+  c.figure(said::kIntensity, [](const LaunchRow& row) {
+     return intensity_of(row.group.work);
+   }).dash();
+}
+void bandwidth(Columns<LaunchRow>& c) {
+  c.figure(said::kBandwidth, [](const LaunchRow& row) {
+     return bandwidth_of(row.group.work);
+   }).dash();
+}
+void dram_bytes(Columns<LaunchRow>& c) {
+  c.figure(said::kDramBytes, [](const LaunchRow& row) { return dram_bytes_of(row.group.work); });
+}
+void bound_by(Columns<LaunchRow>& c) {
+  c.text(said::kBoundBy, [](const LaunchRow& row, const Report& report) {
+    return reduce::bound_by(row.group.work, slowest_of(row, report));
+  });
+}
+void nearer_roof(Columns<LaunchRow>& c) {
+  c.text(said::kNearerRoof, [](const LaunchRow& row, const Report& report) {
+    return reduce::nearer_roof(row.group.work, slowest_of(row, report));
+  });
+}
+void roofs(Columns<LaunchRow>& c) {
+  intensity(c);
+  bandwidth(c);
+  dram_bytes(c);
+  bound_by(c);
+  nearer_roof(c);
+  roof_share(c);
+}
+void details(Columns<LaunchRow>& c) { add_work_details(c, kWork, kMark); }
+
+void kernel(Columns<LaunchRow>& c) {
+  c.text("kernel", "kernel", of_common(WorkKey::kKernel, &Report::kernels, &KernelReport::name));
+}
+void chip(Columns<LaunchRow>& c) {
+  c.text("chip", "chip", of_common(WorkKey::kChip, &Report::chips, std::identity()));
+}
+void phase(Columns<LaunchRow>& c) {
+  c.text("phase", "phase", of_common(WorkKey::kPhase, &Report::phases, &PhaseReport::name),
+         "null where the launches are of several");
+}
+void mangled(Columns<LaunchRow>& c) {
+  c.text(said::kMangled, of_common(WorkKey::kKernel, &Report::kernels, &KernelReport::mangled));
+}
+void stable_hash(Columns<LaunchRow>& c) {
+  c.text(said::kStableHash,
+         of_common(WorkKey::kSignature, &Report::signatures,
+                   [](const SignatureReport& s) { return hash_text(s.stable_hash); }));
+}
+void format(Columns<LaunchRow>& c) { c.text("precision", "precision", format_name); }
+void for_programs(Columns<LaunchRow>& c) { c.for_programs(); }
+
+}  // namespace launches
+
+bool LaunchRow::has(WorkKey key) const { return std::ranges::count(*keys, std::optional(key)) > 0; }
+
+uint32_t LaunchRow::id(WorkKey key) const {
+  const auto place = std::ranges::find(*keys, std::optional(key)) - keys->begin();
+  return group.ids[static_cast<size_t>(place)];
+}
+
+Mark LaunchRow::mark(const Report& report) const {
+  return has(WorkKey::kPhase) ? phase_mark(report.phases[id(WorkKey::kPhase)], report)
+                              : Mark::kNone;
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,96 @@
+// Columns of what a group of launches did: sets that any table of launches may have, whatever it is
+// grouped by (sections/launch_tables.cpp).
+#pragma once
+#include <optional>
+
+#include "report/work_rows.h"
+#include "sections/parts/columns.h"
+
+namespace flopinj::reduce {
+
+// A row of a table of launches.
+struct LaunchRow {
+  const WorkKeys* keys = nullptr;
+  WorkGroup group;
+
+  // Of a key that the table has.
+  uint32_t id(WorkKey key) const;
+  bool has(WorkKey key) const;
+  // What FLOP of a phase are marked with, in a table by phase.
+  Mark mark(const Report& report) const;
+};
+
+// Columns that belong together. A column that is there already is not added again.
+using LaunchColumns = void (*)(Columns<LaunchRow>&);
+
+namespace launches {
+
+// Of any launches.
+void flop(Columns<LaunchRow>&);
+void flop_exact(Columns<LaunchRow>&);  // the main column, for people to the last digit, too
+void share(Columns<LaunchRow>&);       // of the run's FLOP
+void operations(Columns<LaunchRow>&);  // of an integer format
+void operations_exact(Columns<LaunchRow>&);
+void count(Columns<LaunchRow>&);
+void count_share(Columns<LaunchRow>&);
+// Of the launches, those with an exact count, with an estimate, and without a count.
+void how_counted(Columns<LaunchRow>&);
+void unmeasured(Columns<LaunchRow>&);
+void gpu_time(Columns<LaunchRow>&);
+void gpu_time_share(Columns<LaunchRow>&);
+void each(Columns<LaunchRow>&);  // mean GPU time of a launch
+void rate(Columns<LaunchRow>&);
+void utilization(Columns<LaunchRow>&);
+void roof_share(Columns<LaunchRow>&);
+void rates(Columns<LaunchRow>&);  // these three
+void intensity(Columns<LaunchRow>&);
+void bandwidth(Columns<LaunchRow>&);
+void dram_bytes(Columns<LaunchRow>&);
+void bound_by(Columns<LaunchRow>&);
+void nearer_roof(Columns<LaunchRow>&);
+void roofs(Columns<LaunchRow>&);  // these five, and the share of the roof
+void details(
+    Columns<LaunchRow>&);  // how far the figures are known; it and what follows for programs
+
+// Null where the launches are of several.
+void kernel(Columns<LaunchRow>&);
+void chip(Columns<LaunchRow>&);
+void phase(Columns<LaunchRow>&);
+void mangled(Columns<LaunchRow>&);
+void stable_hash(Columns<LaunchRow>&);
+void format(Columns<LaunchRow>&);
+// Of a kernel's launches, where a row has all of them (kernels.cpp).
+void durations(Columns<LaunchRow>&);
+void note(Columns<LaunchRow>&);
+void parameters(Columns<LaunchRow>&);
+// Of a signature (signatures.cpp).
+void shape(Columns<LaunchRow>&);
+void readings(Columns<LaunchRow>&);
+void reason(Columns<LaunchRow>&);  // why it has no count
+
+// What is added from here on is not for people.
+void for_programs(Columns<LaunchRow>&);
+// The last column of a set is of more worth to people than others, or of less.
+template <LaunchColumns kSet>
+void main(Columns<LaunchRow>& c) {
+  kSet(c);
+  c.main();
+}
+template <LaunchColumns kSet>
+void detail(Columns<LaunchRow>& c) {
+  kSet(c);
+  c.detail();
+}
+
+// A getter of what all launches of a row have in common; nothing where they are of several.
+template <typename T, typename F>
+auto of_common(WorkKey key, std::vector<T> Report::*list, F get) {
+  return [key, list, get](const LaunchRow& row, const Report& report) {
+    const auto id = row.group.in_common(key);
+    using Value = std::remove_cvref_t<decltype(std::invoke(get, (report.*list)[0]))>;
+    return id ? std::optional<Value>(std::invoke(get, (report.*list)[*id])) : std::nullopt;
+  };
+}
+
+}  // namespace launches
+}  // namespace flopinj::reduce
