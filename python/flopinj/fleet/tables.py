@@ -28,7 +28,7 @@ except ImportError as missing:
 
 #: Tables of flopreduce: as they are, and for the figures of a job.
 _COPIED = ("rows", "step_list", "processes", "paths")
-KEYS = (*_COPIED, "figures", "lost", "devices", "labels", "measuring")
+KEYS = (*_COPIED, "figures", "lost", "devices", "labels", "measuring", "rank_slowdown")
 _ROWS_IN_FILE = 1 << 20
 _NS_IN_HOUR = 3.6e12
 _JOULES_IN_KWH = 3.6e6
@@ -269,6 +269,7 @@ class Made:
                 self._large(name, *report.batches(name))
         self._small("processes", report.processes)
         self._small("paths", report.table("paths"))
+        self._small("ranks", report.table("rank_slowdown"))
         self._summed()
         return dict(report.left_out)
 
@@ -307,9 +308,8 @@ class Made:
         connection.execute("SET threads = 1; SET memory_limit = '128MB'")
         connection.execute(f"SET temp_directory = '{self.folder}'")
         connection.read_parquet(files).create_view("rows")
-        for name in ("kernels", "ranks"):
-            text = (Path(__file__).parent / "queries" / "made" / f"{name}.sql").read_text()
-            self._small(name, connection.sql(text).to_arrow_table())
+        text = (Path(__file__).parent / "queries" / "made" / "kernels.sql").read_text()
+        self._small("kernels", connection.sql(text).to_arrow_table())
         connection.close()
 
     def job(self, report: Report | None, record: Record, made_by: str) -> dict[str, Any]:

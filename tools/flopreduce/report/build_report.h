@@ -125,5 +125,7 @@ struct FactPlaces {
 // Fills report.facts from totals.facts. FLOP of the facts add up to the report's total.
 void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable& work,
                  Report& report);
+// Of the report's facts.
+void build_slowdowns(Report& report);
 
 }  // namespace flopinj::reduce

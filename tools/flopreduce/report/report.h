@@ -376,11 +376,23 @@ struct StragglerReport {
   u128 slowest_ns = 0, median_ns = 0;
 };
 
+// A device of one process beside the job's others: how long its kernels take. A launch is expected
+// to take the median, over these devices, of the mean time of its signature in its range. Only
+// launches count that were timed while no counters were read, of signatures that several devices
+// have there; and none of communication, which waits for others.
+struct RankSlowdown {
+  size_t trace = 0;                // Report::traces
+  std::optional<uint32_t> device;  // CUDA ordinal
+  uint64_t timed_ns = 0;           // of these launches
+  double usual_ns = 0;             // what they are expected to take; 0: there are none
+};
+
 struct RanksReport {
   std::optional<uint32_t> world_size;  // ranks of the job; nothing where no launcher said it
   std::vector<uint32_t> missing;       // of the job's, or else below the highest rank seen
   std::vector<uint32_t> repeated;      // that several recordings have
   std::vector<StragglerReport> stragglers;
+  std::vector<RankSlowdown> slowdowns;  // only with Report::facts, whose order it has
 };
 
 struct DamageReport {

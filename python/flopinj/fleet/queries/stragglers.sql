@@ -1,5 +1,5 @@
 -- Ranks whose kernels take longer than the same kernels do on the job's other ranks
--- (queries/made/ranks.sql).
+-- (flopreduce's table rank_slowdown).
 SELECT job, rank, hostname, device, slowdown, timed_ns - usual_ns AS lost_gpu_time_ns, session
 FROM ranks
 WHERE slowdown > {over}

@@ -306,6 +306,63 @@ TEST_CASE("processes side by side: order, missing ranks, stragglers, skew") {
   CHECK(text.find("1.35 times the median") != std::string::npos);
 }
 
+TEST_CASE("a rank is slow by its kernels beside the same kernels on other ranks") {
+  // gemm of forward and of backward by the mean time of a launch; the number of launches differs.
+  struct Means {
+    uint64_t forward, backward, launches;
+  };
+  const auto rank = [](int number, const Means& means) {
+    TraceBuilder t;
+    t.rank_header(10 + static_cast<uint64_t>(number), number, 5'000);
+    t.device();
+    t.stream();
+    t.kernel(1, "gemm", 11);
+    t.kernel(2, "ncclDevKernel_AllReduce", 12);
+    t.kernel(3, "of_rank_" + std::to_string(number), 13 + static_cast<uint64_t>(number));
+    t.path(1, 0, "forward");
+    t.path(2, 0, "backward");
+    const uint64_t n = means.launches;
+    t.tally({{1, n, n, n * means.forward, 1},
+             {1, 2 * n, 2 * n, 2 * n * means.backward, 2},
+             {1, 5, 5, 1'000'000, 1, true},                            // slowed by measuring
+             {2, n, n, n * 1000 * static_cast<uint64_t>(9 - number)},  // waits for the slow one
+             {3, n, n, n * 7777, 1}});                                 // on no other rank
+    t.ledger(5 + 5 * n, 5 + 5 * n, 0);
+    t.end();
+    return t.bytes();
+  };
+  const std::vector<std::string> job{rank(0, {100, 400, 10}), rank(1, {100, 420, 20}),
+                                     rank(2, {130, 520, 10}), rank(3, {90, 400, 10})};
+  ReduceOptions options;
+  options.facts = true;
+  const auto report = json_of(reduce_bytes(job, options));
+  // Usual are 100, the median of 90, 100, 100, 130, and 410, of 400, 400, 420, 520.
+  const uint64_t timed[] = {10 * 100 + 20 * 400, 20 * 100 + 40 * 420, 10 * 130 + 20 * 520,
+                            10 * 90 + 20 * 400};
+  REQUIRE(report["rank_slowdown"].size() == 4);
+  for (size_t i = 0; i < 4; ++i) {
+    const auto& row = report["rank_slowdown"][i];
+    const uint64_t usual = (i == 1 ? 2 : 1) * (10 * 100 + 20 * 410);
+    INFO(row);
+    CHECK(row["rank"] == i);
+    CHECK(row["device"] == 0);
+    CHECK(row["timed_ns"] == timed[i]);
+    CHECK(row["usual_ns"] == usual);
+    CHECK(row["slowdown"].get<double>() == Approx(double(timed[i]) / double(usual)));
+  }
+  // The same of their summary, and nothing where no other rank has its kernels.
+  std::vector<Named> named;
+  for (const std::string& bytes : job) named.push_back({std::to_string(named.size()), bytes});
+  CHECK(json_of(reduce_bytes({merge_bytes(named).bytes}, options))["rank_slowdown"] ==
+        report["rank_slowdown"]);
+  const auto alone = json_of(reduce_bytes({job[0]}, options));
+  REQUIRE(alone["rank_slowdown"].size() == 1);
+  CHECK(alone["rank_slowdown"][0]["slowdown"].is_null());
+  // Time of communication says nothing of its own rank: the one that waits longest is the fastest.
+  for (const auto& row : report["stragglers"]) CHECK(row["phase"] != "communication");
+  CHECK(text_of(reduce_bytes(job)).find("communication: slowest") == std::string::npos);
+}
+
 TEST_CASE("a process whose launches were slowed by measuring is no straggler") {
   // Four equal ranks; all launches of rank 0 ran in windows and took five times as long.
   const auto rank = [](int number, bool windowed) {

@@ -486,6 +486,7 @@ Report Builder::build() {
   sort_kernels();
   places_.sort_paths(range_of_, report_);
   build_facts(from_, places_, work_, report_);
+  build_slowdowns(report_);
   return std::move(report_);
 }
 

@@ -1,4 +1,6 @@
 // The processes of a job side by side.
+#include <cmath>
+
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
 #include "sections/sections.h"
@@ -85,6 +87,33 @@ Columns<StragglerReport> straggler_columns() {
   return c;
 }
 
+Columns<RankSlowdown> slowdown_columns() {
+  const auto known = [](auto get) {
+    return [get](const RankSlowdown& row) {
+      return row.usual_ns > 0 ? std::optional(get(row)) : std::nullopt;
+    };
+  };
+  Columns<RankSlowdown> c;
+  c.text(said::kSession, of_trace(session_of));
+  c.count(said::kRank, of_trace(&TraceReport::rank));
+  c.text(said::kHost, of_trace([](const TraceReport& t) { return t.header.hostname(); }));
+  c.count("device", "device", &RankSlowdown::device, "CUDA's number of it in the process");
+  c.count("timed_ns", "timed GPU time", known([](const RankSlowdown& row) { return row.timed_ns; }),
+          "of launches that were timed while no counters were read, of signatures that other "
+          "devices of the job have in the same range; without communication, which waits for "
+          "others; null where there are none");
+  c.count("usual_ns", "usual GPU time", known([](const RankSlowdown& row) {
+            return static_cast<uint64_t>(std::llround(row.usual_ns));
+          }),
+          "what they would take at the median, over these devices, of the mean time of their "
+          "signature in that range");
+  c.exact("slowdown", "slowdown", Kind::kRatio, known([](const RankSlowdown& row) {
+            return static_cast<double>(row.timed_ns) / row.usual_ns;
+          }),
+          "timed_ns / usual_ns");
+  return c;
+}
+
 struct OddRank {
   uint32_t rank;
   const char* problem;
@@ -136,6 +165,10 @@ const TableSource kRankPhases("rank_phases", "GPU time by process and phase", ra
 const TableSource kStragglers("stragglers",
                               "of each phase that several processes have times of, the slowest",
                               straggler_columns, through(&Report::ranks, &RanksReport::stragglers));
+const TableSource kSlowdowns =
+    TableSource("rank_slowdown", "how long kernels take beside the same kernels on other ranks",
+                slowdown_columns, through(&Report::ranks, &RanksReport::slowdowns))
+        .of_facts();
 const TableSource kOddRanks("odd_ranks", "ranks that no trace has, and ranks that several have",
                             odd_rank_columns, odd_ranks);
 const TableSource kRuns("runs", "which processes belong together, in the order of their beginnings",
@@ -143,7 +176,7 @@ const TableSource kRuns("runs", "which processes belong together, in the order o
 
 }  // namespace
 
-const Subject kRanks = {{&kRankTable, &kRankPhases, &kStragglers, &kOddRanks, &kRuns},
+const Subject kRanks = {{&kRankTable, &kRankPhases, &kStragglers, &kSlowdowns, &kOddRanks, &kRuns},
                         ranks_section};
 
 }  // namespace flopinj::reduce
