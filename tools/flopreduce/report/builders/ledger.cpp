@@ -44,10 +44,10 @@ std::string device_label(const Report& report, const Device& device) {
          (device.id == 0 ? "?" : std::to_string(device.id - 1));
 }
 
-// Says where a trace's own ledger disagrees with itself or with the rows. `lost`: recorded launches
-// that no row holds.
+// Says where a trace's own ledger disagrees with itself or with the rows. `unreadable`: recorded
+// launches that no row holds.
 void check_against_trace(const TraceTables& tables, const Device& device, uint64_t rows,
-                         uint64_t lost, Report& report) {
+                         uint64_t unreadable, Report& report) {
   const auto& trace = tables.traces[device.trace];
   LedgerReport& ledger = report.ledger;
   if (!trace.has_ledger) return;
@@ -60,10 +60,10 @@ void check_against_trace(const TraceTables& tables, const Device& device, uint64
     ledger.disagreements.push_back(label + ": the trace's ledger has " +
                                    to_grouped(device.ledger_launches) + " launches made, but " +
                                    to_grouped(accounted) + " recorded or dropped");
-  if (lost > 0)
+  if (unreadable > 0)
     ledger.disagreements.push_back(label + ": the trace recorded " +
                                    to_grouped(device.ledger_recorded) + " launches, but only " +
-                                   to_grouped(device.ledger_recorded - lost) +
+                                   to_grouped(device.ledger_recorded - unreadable) +
                                    " of them are readable (see Damage)");
   // Before the end of a trace the ledger may be older than the last rows.
   if (trace.has_end && device.id != 0 && rows > device.ledger_recorded)
@@ -170,34 +170,34 @@ std::vector<LedgerLine> lines_of_rows(const TraceTables& tables, const Totals& t
 }
 
 // Launches of one device that its trace's ledger counts and no row holds.
-struct LostLaunches {
+struct MissingLaunches {
   uint64_t unreadable = 0;   // recorded, in a part of the trace that cannot be read
   uint64_t not_written = 0;  // made, but not yet recorded when the trace broke off
 };
 
 // Rows whose device is lost are some of them, whichever device they were on.
-std::vector<LostLaunches> lost_launches(const TraceTables& tables,
-                                        const std::vector<LedgerLine>& rows) {
+std::vector<MissingLaunches> missing_launches(const TraceTables& tables,
+                                              const std::vector<LedgerLine>& rows) {
   std::vector<uint64_t> homeless(tables.traces.size(), 0);
   for (uint32_t d = 0; d < tables.devices.size(); ++d) {
     const Device& device = tables.devices[d];
     if (device.id == 0 && rows[d].launches > device.ledger_recorded)
       homeless[device.trace] = rows[d].launches - device.ledger_recorded;
   }
-  std::vector<LostLaunches> lost(tables.devices.size());
+  std::vector<MissingLaunches> missing(tables.devices.size());
   for (uint32_t d = 0; d < tables.devices.size(); ++d) {
     const Device& device = tables.devices[d];
     const uint64_t recorded = device.ledger_recorded;
     uint64_t made = recorded;
     if (!tables.traces[device.trace].has_end && device.ledger_launches > device.ledger_dropped)
       made = std::max(made, device.ledger_launches - device.ledger_dropped);
-    const uint64_t missing = made > rows[d].launches ? made - rows[d].launches : 0;
-    const uint64_t found = std::min(missing, homeless[device.trace]);
+    const uint64_t not_there = made > rows[d].launches ? made - rows[d].launches : 0;
+    const uint64_t found = std::min(not_there, homeless[device.trace]);
     homeless[device.trace] -= found;
-    lost[d].not_written = std::min(missing - found, made - recorded);
-    lost[d].unreadable = missing - found - lost[d].not_written;
+    missing[d].not_written = std::min(not_there - found, made - recorded);
+    missing[d].unreadable = not_there - found - missing[d].not_written;
   }
-  return lost;
+  return missing;
 }
 
 // Joules from the recorder's first reading to its last one. Less of the recording than kWhole is a
@@ -235,19 +235,19 @@ void build_ledger(const ReportSources& from, const WorkTable& work, Report& repo
   ReasonCounts unmeasured, dropped, duplicates, unseen;
   std::vector<LedgerLine> lines =
       lines_of_rows(tables, from.totals, work, unmeasured, report.ledger);
-  const std::vector<LostLaunches> lost = lost_launches(tables, lines);
+  const std::vector<MissingLaunches> missing = missing_launches(tables, lines);
   LedgerReport& ledger = report.ledger;
   report.devices.reserve(tables.traces.size());
   for (uint32_t d = 0; d < tables.devices.size(); ++d) {
     const Device& device = tables.devices[d];
     LedgerLine& line = lines[d];
-    check_against_trace(tables, device, line.launches, lost[d].unreadable, report);
-    add_saturating(line.dropped, lost[d].unreadable);
-    add_saturating(line.dropped, lost[d].not_written);
+    check_against_trace(tables, device, line.launches, missing[d].unreadable, report);
+    add_saturating(line.dropped, missing[d].unreadable);
+    add_saturating(line.dropped, missing[d].not_written);
     add_saturating(line.dropped, device.ledger_dropped);
     add_saturating(line.launches, line.dropped);
-    add_saturating(dropped["lost_in_trace"], lost[d].unreadable);
-    add_saturating(dropped["not_written"], lost[d].not_written);
+    add_saturating(dropped["lost_in_trace"], missing[d].unreadable);
+    add_saturating(dropped["not_written"], missing[d].not_written);
     if (line.launches == 0 && device.id == 0) continue;
     report.devices.push_back({device.trace, device.facts, line, {}, 0});
     report.devices.back().facts.set_id(device.id);
