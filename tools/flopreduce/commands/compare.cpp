@@ -1,8 +1,10 @@
 // flopreduce compare A B: what changed between two runs, kernel by kernel.
+#include <algorithm>
 #include <memory>
 
 #include "commands/forms.h"
 #include "sections/screens/comparison.h"
+#include "sections/sections.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -13,6 +15,7 @@ struct CompareArguments {
   OutputArguments output;
   GateArguments gates;
   std::string first, second, normalize;
+  std::vector<std::string> also;
 };
 
 Reduced reduce_one(const InputArguments& input, const std::string& trace) {
@@ -26,19 +29,25 @@ int run_compare(CompareArguments& a) {
   a.input.traces = {a.first, a.second};
   a.input.reduce.lost = true;
   a.output.finish(a.input.files());
+  a.input.reduce.facts = std::ranges::any_of(a.also, needs_facts);
   Normalization normalization;
   if (!a.normalize.empty() && !parse_normalization(a.normalize, normalization))
     throw Failure("--normalize " + printable(cut(a.normalize, 100)) +
                   ": must be NAME=A,B with numbers above 0, such as batch=64,128");
+  const std::vector<std::string> comparable = comparable_tables();
+  for (const std::string& key : a.also)
+    if (std::ranges::find(comparable, key) == comparable.end())
+      throw Failure("--also " + printable(cut(key, 100)) +
+                    ": no table whose rows have names and figures; flopreduce tables lists all");
   if (a.gates.any()) {
     const Report nothing;  // whose tables have all columns
-    a.gates.check_names(comparison_tables(compare(nothing, nothing, normalization)));
+    a.gates.check_names(comparison_tables(compare(nothing, nothing, normalization, a.also)));
   }
   const Reduced left = reduce_one(a.input, a.first);
   if (!left.report) return left.exit_code;
   const Reduced right = reduce_one(a.input, a.second);
   if (!right.report) return right.exit_code;
-  Comparison comparison = compare(*left.report, *right.report, normalization);
+  Comparison comparison = compare(*left.report, *right.report, normalization, a.also);
   if (a.gates.any()) comparison.gates = a.gates.results(comparison_tables(comparison));
   if (a.gates.lists()) return GateArguments::check(comparison.gates);
   const int code = write_result({comparison_sections(comparison, *left.report, *right.report),
@@ -62,6 +71,13 @@ Action define_compare(manual::CommandLine& app) {
   app.add_option("--normalize", a->normalize,
                  "Divide A's figures and B's by these, such as batch=64,128")
       ->type_name("NAME=A,B");
+  app.add_option("--also", a->also,
+                 "Compare these tables of the reports, too, such as roofline: flopreduce tables "
+                 "lists them")
+      ->type_name("TABLE[,TABLE]")
+      ->check(manual::such_as(comparable_tables()))
+      ->delimiter(',')
+      ->allow_extra_args(false);
   a->gates.add_to(app, "total.flop.ratio > 1.01 or kernel_counts.appeared > 0");
   a->output.add_to(app, result_forms());
   return [a] { return run_compare(*a); };

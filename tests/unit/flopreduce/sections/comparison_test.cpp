@@ -220,3 +220,55 @@ TEST_CASE("a bound stays a bound in a comparison: of the figure, and of its rati
   const Comparison back = compare(layers_of(15, 20, 30, 5), layers_of(10, 20, 30), {});
   CHECK(row_of(back, "compared_ranges", "forward/fc1").contains("flop_ratio_at_most"));
 }
+
+TEST_CASE("any table with names is compared as it is") {
+  const std::vector<std::string> also{"layer_passes", "phase_precisions", "roofline"};
+  const Report a = layers_of(10, 20, 30), b = layers_of(10, 25, 30);
+  const Json tables = tables_of(compare(a, b, {}, also));
+  // The key of both sides' row is both of its texts; 128 FLOP and 10 ns a launch.
+  const Json& passes = tables["compared_layer_passes"];
+  REQUIRE(passes.size() == 2);  // backward is in no layer
+  size_t found = 0;
+  for (const Json& row : passes) {
+    if (row["name"] != "fc2") continue;
+    ++found;
+    CHECK(row["pass"] == "forward");
+    CHECK(row["change"] == "changed");
+    CHECK(row["launches_a"] == 20);
+    CHECK(row["launches_b"] == 25);
+    CHECK(row["flop_ratio"] == 1.25);
+    CHECK(row["gpu_time_b_ns"] == 250);
+    CHECK(row["gpu_time_ratio"] == 1.25);
+  }
+  CHECK(found == 1);
+  CHECK(passes[0]["name"] == "fc2");  // what moved most comes first
+  REQUIRE(tables["compared_phase_precisions"].size() == 2);
+  for (const Json& row : tables["compared_phase_precisions"]) {
+    CHECK(row["precision"] == "fp32");
+    CHECK(row["flop_ratio"] == (row["name"] == "forward" ? 35.0 / 30.0 : 1.0));
+  }
+  // Its rate is no amount: it is not normalised.
+  const Json halved =
+      tables_of(compare(a, layers_of(20, 40, 60), {"batch", 1, 2}, also))["compared_roofline"];
+  REQUIRE(halved.size() == 1);
+  CHECK(halved[0]["gpu_time_ratio"] == 1.0);
+  CHECK(halved[0]["flop_per_s_ratio"] == 1.0);
+  CHECK(halved[0]["change"] == "same");
+  // What is always compared is not compared twice, and the tables without names are not offered.
+  CHECK(tables_of(compare(a, b, {}, {"kernels"})) == tables_of(compare(a, b, {})));
+  const auto keys = comparable_tables();
+  for (const char* key : {"layer_passes", "operator_passes", "signatures", "rank_phases", "ledger"})
+    CHECK(std::ranges::count(keys, key) == 1);
+  for (const char* key : {"figures", "notices", "lost_capacity"})
+    CHECK(std::ranges::count(keys, key) == 0);
+  // Rows of the same names are one, by what adds up.
+  const Report lost = layers_of(10, 20, 30, 5);
+  for (const std::string& key : keys) {
+    INFO(key);
+    const Comparison c = compare(lost, a, {}, {key});
+    CHECK(text_of(c, lost, a).size() > 0);
+    CHECK(std::ranges::any_of(c.tables, [&](const Table& table) {
+      return std::string_view(table.key) == "compared_" + key;
+    }));
+  }
+}

@@ -65,14 +65,16 @@ constexpr ComparedColumn kOfSteps[] = {
     {"mean_ns",   nullptr, "mean",   "mean", kUsual, kMain},
 };
 
+// How two tables are joined: which rows are the same, and what of them is compared.
 struct ComparedTable {
   const char* of;     // the report's table
   const char* title;  // for people
-  // The columns that say which row of A and which of B are the same; null: there is no second one.
-  const char* names[2];
-  std::span<const ComparedColumn> columns;
-  bool changed_only;   // people see no row that is the same
-  bool by_difference;  // rows are in the order of it
+  // Of its figures; none: all that are behind its names.
+  std::span<const ComparedColumn> columns = {};
+  // The columns that say which row of A and which of B are the same; none: its first texts.
+  std::array<const char*, 2> names = {};
+  bool changed_only = false;   // people see no row that is the same
+  bool by_difference = false;  // rows are in the order of it
   // A row that the other side lacks is matched by its first name alone, and several of that name
   // are added up. Kernels: what the compiler makes of an anonymous namespace differs from build to
   // build.
@@ -86,24 +88,42 @@ struct ComparedTable {
   Section (*said)(const LostReport& a, const LostReport& b) = nullptr;
 
   const char* key() const { return kept("compared_" + std::string(of)); }
-  // A row without launches is none.
-  bool has_launches() const { return std::string_view(columns[0].of) == "launches"; }
 };
 constexpr ComparedTable kTables[] = {
-    {"phases", "Total and phases", {"phase"}, kOfLaunches, false, false, false,
-     ComparedTable::kAfterTotal},
-    {"kernels", "Kernels", {"kernel", "mangled"}, kOfLaunches, false, true, true,
-     ComparedTable::kCounted},
-    {"precisions", "Number formats that changed", {"precision"}, kOfFormats, true, true},
-    {"layers", "Layers that changed", {"layer"}, kOfLayers, true, true},
-    {"operators", "Operators that changed", {"operator", "phase"}, kOfLaunches, true, true},
-    {"ranges", "Ranges that changed", {"range"}, kOfLaunches, true, true},
-    {"stacks", "Kernels in ranges that changed", {"range", "kernel"}, kOfLaunches, true, true},
-    {"steps", "Steps that changed", {"what"}, kOfSteps, true, false},
-    {"lost", "Where the time of a step went", {"line", "parent"}, kOfLost, false, false, false,
-     ComparedTable::kPlain, slower::section},
+    {.of = "phases", .title = "Total and phases", .columns = kOfLaunches,
+     .extra = ComparedTable::kAfterTotal},
+    {.of = "kernels", .title = "Kernels", .columns = kOfLaunches, .names = {"kernel", "mangled"},
+     .by_difference = true, .by_first_name = true, .extra = ComparedTable::kCounted},
+    {.of = "precisions", .title = "Number formats that changed", .columns = kOfFormats,
+     .changed_only = true, .by_difference = true},
+    {.of = "layers", .title = "Layers that changed", .columns = kOfLayers,
+     .changed_only = true, .by_difference = true},
+    {.of = "operators", .title = "Operators that changed", .columns = kOfLaunches,
+     .changed_only = true, .by_difference = true},
+    {.of = "ranges", .title = "Ranges that changed", .columns = kOfLaunches,
+     .changed_only = true, .by_difference = true},
+    {.of = "stacks", .title = "Kernels in ranges that changed", .columns = kOfLaunches,
+     .changed_only = true, .by_difference = true},
+    {.of = "steps", .title = "Steps that changed", .columns = kOfSteps, .changed_only = true},
+    {.of = "lost", .title = "Where the time of a step went", .columns = kOfLost,
+     .said = slower::section},
 };
 // clang-format on
+
+// Those, and tables without a declaration.
+std::vector<ComparedTable> tables_with(const std::vector<std::string>& also) {
+  std::vector<ComparedTable> all(std::begin(kTables), std::end(kTables));
+  for (const TableSource* source : table_sources()) {
+    const bool declared = std::ranges::any_of(all, [&](const ComparedTable& table) {
+      return std::string_view(table.of) == source->key();
+    });
+    if (declared || std::ranges::find(also, source->key()) == also.end()) continue;
+    std::string title = source->about();
+    title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+    all.push_back({.of = source->key(), .title = kept(std::move(title)), .by_difference = true});
+  }
+  return all;
+}
 
 // Of the whole run, from the reports' tables `figures`.
 struct RunFigure {
@@ -128,7 +148,8 @@ constexpr std::array kRunFigures = {
 
 // Larger batches and longer runs have more of it.
 bool is_amount(Kind kind) {
-  return kind == Kind::kCount || kind == Kind::kFlop || kind == Kind::kNanoseconds;
+  return kind == Kind::kCount || kind == Kind::kFlop || kind == Kind::kOperations ||
+         kind == Kind::kNanoseconds || kind == Kind::kBytes;
 }
 
 // Not known where both sides are bounds, such that it may be more and may be less.
@@ -157,7 +178,46 @@ bool differ(const Compared& c, Kind kind, const Normalization& n) {
   return std::fabs(a - b) > kSame * std::max(a, b);
 }
 
-// One side's row, or several that are one here. Figures by ComparedTable::columns, not yet divided.
+// What is compared of a table, declared or not.
+struct Compare {
+  std::vector<const char*> names;
+  std::vector<ComparedColumn> columns;
+  std::vector<Kind> kinds;  // of the table's columns
+
+  Compare(const ComparedTable& of, const Table& table)
+      : columns(of.columns.begin(), of.columns.end()) {
+    size_t behind = 0;
+    for (const char* name : of.names)
+      if (name != nullptr) names.push_back(name);
+    for (; behind < table.columns.size(); ++behind) {
+      const Column& column = table.columns[behind];
+      const bool number = column.kind == Kind::kCount || column.kind == Kind::kFlag;
+      if (column.kind != Kind::kText && !(names.empty() && number)) break;
+      if (of.names[0] == nullptr && column.kind == Kind::kText) names.push_back(column.key);
+    }
+    if (columns.empty())
+      for (; behind < table.columns.size(); ++behind) add(table.columns[behind]);
+    for (const ComparedColumn& column : columns)
+      kinds.push_back(table.columns[*table.place_of(column.of)].kind);
+  }
+  // Of times, sums do, and what a launch takes does not.
+  bool adds_up(size_t column) const {
+    const std::string_view key = columns[column].of;
+    return is_amount(kinds[column]) &&
+           (kinds[column] != Kind::kNanoseconds || key == "ns" || key.ends_with("gpu_time_ns"));
+  }
+
+ private:
+  void add(const Column& column) {
+    if (column.kind == Kind::kText || column.kind == Kind::kFlag) return;
+    std::string key = column.key;
+    if (column.kind == Kind::kNanoseconds && key.ends_with("_ns")) key.resize(key.size() - 3);
+    columns.push_back({column.key, nullptr, kept(std::move(key)), column.heading,
+                       column.worth == Worth::kMain ? kUsual : column.worth, column.worth});
+  }
+};
+
+// One side's row, or several that are one here. Figures by Compare::columns, not yet divided.
 struct Side {
   std::vector<std::string> names;
   std::vector<Figure> figures;
@@ -169,8 +229,8 @@ struct Side {
   }
 };
 
-// The rows of the report's table `of`, or of another one with the same columns and one name.
-std::vector<Side> sides_of(const ComparedTable& of, const Table& table) {
+// The rows of the report's table, or of another one with the same columns and one name.
+std::vector<Side> sides_of(const Compare& of, const Table& table) {
   const auto cell = [&](const TableRow& row, const char* key) {
     const auto place = table.place_of(key);
     return place ? row[*place] : Cell();
@@ -178,31 +238,36 @@ std::vector<Side> sides_of(const ComparedTable& of, const Table& table) {
   std::vector<Side> sides;
   table.for_each_row([&](const TableRow& row) {
     Side& side = sides.emplace_back();
-    for (const char* name : of.names)
-      if (name != nullptr) {
-        const Cell text = cell(row, name);
-        const auto* known = std::get_if<std::string>(&text.value);
-        side.names.push_back(known != nullptr ? *known : "");
-      }
+    for (const char* name : of.names) {
+      const Cell text = cell(row, name);
+      const auto* known = std::get_if<std::string>(&text.value);
+      side.names.push_back(known != nullptr ? *known : "");
+    }
     for (const ComparedColumn& column : of.columns)
       side.figures.push_back(figure_of(cell(row, column.of)));
   });
   return sides;
 }
 
-// By identity; those that the other side lacks by their first name, where that will do.
-std::map<std::string, Side> by_identity(const ComparedTable& of, const std::vector<Side>& sides,
+// By identity; those that the other side lacks by their first name, where that will do. Rows of the
+// same names are one: amounts are added up, and of shares and rates nothing is known then.
+std::map<std::string, Side> by_identity(const Compare& of, bool by_first_name,
+                                        const std::vector<Side>& sides,
                                         const std::vector<Side>& others) {
   std::set<std::string> there;
   for (const Side& side : others) there.insert(side.identity());
   std::map<std::string, Side> out;
   for (const Side& side : sides) {
-    const bool whole = !of.by_first_name || there.contains(side.identity());
+    const bool whole = !by_first_name || there.contains(side.identity());
     const auto [entry, fresh] =
         out.try_emplace(whole ? side.identity() : "~" + side.names[0], side);
     if (fresh) continue;
     Side& sum = entry->second;
-    for (size_t i = 0; i < sum.figures.size(); ++i) sum.figures[i] += side.figures[i];
+    for (size_t i = 0; i < sum.figures.size(); ++i)
+      if (of.adds_up(i))
+        sum.figures[i] += side.figures[i];
+      else
+        sum.figures[i] = Figure();
     for (size_t i = 1; i < sum.names.size(); ++i)
       if (sum.names[i] != side.names[i]) sum.names[i].clear();
   }
@@ -217,10 +282,11 @@ constexpr Column kChange{"change", "change", Kind::kText, kMain,
 class Join {
  public:
   Join(const ComparedTable& of, const Table& a, const Table& b, const Normalization& n)
-      : of_(of), n_(n), table_{of.key(), {}} {
+      : of_(of), shape_(of, a), n_(n), table_{of.key(), {}} {
     add_columns(a);
-    const std::vector<Side> left = sides_of(of, a), right = sides_of(of, b);
-    const auto of_a = by_identity(of, left, right), of_b = by_identity(of, right, left);
+    const std::vector<Side> left = sides_of(shape_, a), right = sides_of(shape_, b);
+    const auto of_a = by_identity(shape_, of.by_first_name, left, right),
+               of_b = by_identity(shape_, of.by_first_name, right, left);
     for (const auto& [key, side] : of_a) {
       const auto other = of_b.find(key);
       add(&side, other == of_b.end() ? nullptr : &other->second);
@@ -232,7 +298,7 @@ class Join {
   }
   // The whole of both sides, as the first row.
   void add_total(const Table& a, const Table& b) {
-    Side left = sides_of(of_, a).front(), right = sides_of(of_, b).front();
+    Side left = sides_of(shape_, a).front(), right = sides_of(shape_, b).front();
     left.names[0] = right.names[0] = "total";
     add(&left, &right);
     std::rotate(rows_.begin(), rows_.end() - 1, rows_.end());
@@ -245,8 +311,8 @@ class Join {
 
  private:
   void add_columns(const Table& source) {
-    for (const char* name : of_.names)
-      if (name != nullptr) table_.columns.push_back(source.columns[*source.place_of(name)]);
+    for (const char* name : shape_.names)
+      table_.columns.push_back(source.columns[*source.place_of(name)]);
     Column& first = table_.columns[0];
     first = {"name", first.heading};
     if (of_.by_first_name) {
@@ -255,8 +321,9 @@ class Join {
           "null where it is another on each side, or there are several of that name";
     }
     table_.columns.insert(table_.columns.begin() + 1, kChange);
-    for (const ComparedColumn& c : of_.columns) {
-      const Kind kind = source.columns[*source.place_of(c.of)].kind;
+    for (size_t i = 0; i < shape_.columns.size(); ++i) {
+      const ComparedColumn& c = shape_.columns[i];
+      const Kind kind = shape_.kinds[i];
       kinds_.push_back(c.per != nullptr ? Kind::kRatio : kind);
       const char* unit = kind == Kind::kNanoseconds ? "_ns" : "";
       const auto add = [&](const char* suffix, const char* heading) {
@@ -277,12 +344,12 @@ class Join {
 
   Figure figure(const Side* side, size_t i) const {
     if (side == nullptr) return {};
-    const char* per = of_.columns[i].per;
+    const char* per = shape_.columns[i].per;
     if (per == nullptr) return side->figures[i];
-    const auto divisor = std::ranges::find_if(of_.columns, [&](const ComparedColumn& c) {
+    const auto divisor = std::ranges::find_if(shape_.columns, [&](const ComparedColumn& c) {
       return c.per == nullptr && std::string_view(c.of) == per;
     });
-    return side->figures[i] / side->figures[static_cast<size_t>(divisor - of_.columns.begin())];
+    return side->figures[i] / side->figures[static_cast<size_t>(divisor - shape_.columns.begin())];
   }
 
   // A difference in time alone makes no row another: times differ from run to run. Nor does a mean
@@ -305,12 +372,12 @@ class Join {
       const bool same = i == 0 || a == nullptr || b == nullptr || a->names[i] == b->names[i];
       row.push_back(same && !shown.names[i].empty() ? Cell(shown.names[i]) : Cell());
     }
-    for (size_t i = 0; i < of_.columns.size(); ++i) {
+    for (size_t i = 0; i < shape_.columns.size(); ++i) {
       const Compared c = compared(figure(a, i), figure(b, i), kinds_[i], n_);
       changed = changed || makes_another(c, kinds_[i]);
       distance += moved(c, kinds_[i]);
       row.insert(row.end(), {c.a, c.b});
-      if (of_.columns[i].difference) row.emplace_back(c.b - c.a);
+      if (shape_.columns[i].difference) row.emplace_back(c.b - c.a);
       row.emplace_back(c.ratio);
     }
     row.insert(row.begin() + 1, none(a) == none(b) ? (changed ? "changed" : "same")
@@ -318,13 +385,16 @@ class Join {
                                                    : "vanished");
   }
   bool none(const Side* side) const {
-    return side == nullptr || (of_.has_launches() && side->figures[0].number() == 0.0);
+    if (side == nullptr) return true;
+    const bool has_launches = std::string_view(shape_.columns[0].of) == "launches";
+    return has_launches && side->figures[0].number() == 0.0;
   }
 
   const ComparedTable& of_;
+  const Compare shape_;
   const Normalization& n_;
   Table table_;
-  std::vector<Kind> kinds_;                        // by ComparedTable::columns
+  std::vector<Kind> kinds_;                        // by Compare::columns
   std::vector<std::pair<double, TableRow>> rows_;  // and how much each moved
 };
 
@@ -513,15 +583,26 @@ bool parse_normalization(const std::string& text, Normalization& out) {
   return true;
 }
 
-Comparison compare(const Report& a, const Report& b, const Normalization& n) {
+std::vector<std::string> comparable_tables() {
+  std::vector<std::string> keys;
+  for (const TableSource* source : table_sources()) {
+    const Compare shape({.of = source->key(), .title = ""}, {source->key(), source->columns()});
+    if (!shape.names.empty() && !shape.columns.empty()) keys.emplace_back(source->key());
+  }
+  return keys;
+}
+
+Comparison compare(const Report& a, const Report& b, const Normalization& n,
+                   const std::vector<std::string>& also) {
   Comparison out{.normalization = n,
+                 .also = also,
                  .simulated = a.simulated.value_or(false) || b.simulated.value_or(false),
                  .simulated_clock = a.simulated_clock || b.simulated_clock,
                  .ptx_counts = a.ptx_counts || b.ptx_counts};
   const Table left = report_table(a, "figures"), right = report_table(b, "figures");
   out.tables = {comparison_table(out, a, b), total_table(left, right, n)};
   std::vector<Table> joined;
-  for (const ComparedTable& of : kTables) {
+  for (const ComparedTable& of : tables_with(also)) {
     const auto table = [&](const Report& r) {
       return of.extra == ComparedTable::kAfterTotal ? all_phases(r) : report_table(r, of.of);
     };
@@ -551,7 +632,7 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
   head.above.emplace_back("");
   head.figures = comparison_figures(c);
   std::vector<Section> sections{std::move(head)};
-  for (const ComparedTable& of : kTables) {
+  for (const ComparedTable& of : tables_with(c.also)) {
     if (of.said != nullptr) {
       Section said = of.said(a.lost, b.lost);
       said.title = of.title;
@@ -561,7 +642,8 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
     Table table = for_people(table_of(c, of.key()));
     std::erase_if(table.rows, [&](const TableRow& row) {
       const auto none = [&](const char* launches) {
-        return figure_of(row[*table.place_of(launches)]).number() == 0.0;
+        const auto place = table.place_of(launches);
+        return place && figure_of(row[*place]).number() == 0.0;
       };
       return of.changed_only ? change_of(row) == "same"
                              : none("launches_a") && none("launches_b");  // a phase of the rules

@@ -1,5 +1,5 @@
-// Two reports side by side: their tables joined row by row. The join is made on figures and not in
-// SQL, which has no bounds and no integers of 128 bits.
+// Two reports side by side: their tables joined row by row, by the columns that name a row. The join
+// is made on figures and not in SQL, which has no bounds and no integers of 128 bits.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,6 +19,7 @@ bool parse_normalization(const std::string& text, Normalization& out);
 
 struct Comparison {
   Normalization normalization;
+  std::vector<std::string> also = {};  // keys of tables that were asked for
   bool simulated = false;                            // a side is
   bool simulated_clock = false, ptx_counts = false;  // of a side
   // "total", "kernel_counts", "compared_kernels" and others. Phases and steps by name, the others
@@ -26,7 +27,11 @@ struct Comparison {
   std::vector<Table> tables = {};
   std::vector<GateResult> gates = {};  // of --fail-if
 };
-Comparison compare(const Report& a, const Report& b, const Normalization& normalization);
+// The keys of tables that have names and figures: any of them can be compared.
+std::vector<std::string> comparable_tables();
+// `also`: of those keys, beside what is always compared.
+Comparison compare(const Report& a, const Report& b, const Normalization& normalization,
+                   const std::vector<std::string>& also = {});
 
 // For people. `a`, `b`: the reports that were compared, whose programs are named.
 std::vector<Section> comparison_sections(const Comparison& comparison, const Report& a,
