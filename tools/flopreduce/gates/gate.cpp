@@ -260,7 +260,8 @@ class GateEvaluation {
         if (const auto* whole = std::get_if<u128>(&found.figure.value())) to.whole = *whole;
         to.value = found.figure.number();
       } else {
-        const std::string bound = known_text(found), why = why_no_value(found.figure);
+        const std::string bound = known_text(found);
+        const std::string why = found.wrong + why_no_value(found.figure);
         to.reason = bound + (bound.empty() || why.empty() ? "" : "; ") + why;
         if (to.reason.empty()) to.reason = "null in the report";
       }

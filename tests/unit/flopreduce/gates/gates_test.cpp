@@ -112,6 +112,7 @@ TEST_CASE("a result has the figures that its condition names, and why one has no
   CHECK_FALSE(figures[2].value.has_value());
   CHECK(figures[2].reason == "not measured");
   CHECK(decide("gpu_time_ns > 1").figures[0].reason == "null in the report");
+  CHECK(decide("phases.nowhere.flop > 1").figures[0].reason.starts_with("no figure 'phases.nowh"));
   // Of a bound the end that is known, before why the other is not.
   using Figures = std::vector<TableRow>;
   for (const auto& [mark, reason] :

@@ -1,5 +1,5 @@
-// Two reports side by side: their tables joined row by row, by the columns that name a row. The join
-// is made on figures and not in SQL, which has no bounds and no integers of 128 bits.
+// Two reports side by side: their tables joined row by row, by the columns that name a row. The
+// join is made on figures and not in SQL, which has no bounds and no integers of 128 bits.
 #pragma once
 #include <string>
 #include <vector>
