@@ -283,7 +283,10 @@ int write_report(const Report& report, const OutputArguments& output) {
 bool shows_facts(const OutputArguments& output) { return any_output(output, shows_facts_alone); }
 
 bool shows_launch_times(const OutputArguments& output) {
-  return any_output(output, [](const OutputArguments& one) { return shows_table(one, "kernels"); });
+  return any_output(output, [](const OutputArguments& one) {
+    return std::ranges::any_of(tables_of_durations(),
+                               [&](const auto& key) { return shows_table(one, key); });
+  });
 }
 
 bool shows_flop_over_time(const OutputArguments& output) {

@@ -25,7 +25,8 @@ void read_what_is_needed(const std::string& statement, ReduceOptions& reduce) {
   };
   reduce.facts = std::ranges::any_of(
       table_sources(), [&](const auto* table) { return table->facts() && may_name(table->key()); });
-  reduce.launch_times = may_name("kernels");
+  reduce.launch_times = std::ranges::any_of(tables_of_durations(),
+                                            [&](const auto& key) { return may_name(key.c_str()); });
   reduce.flop_over_time = may_name("flop_over_time");
   reduce.lost = may_name("lost") || may_name("communication");
 }

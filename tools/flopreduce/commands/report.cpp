@@ -27,7 +27,10 @@ int run_report(ReportArguments& a) {
       written = write_launches(all, a.output, fma);
     };
   a.input.reduce.facts = shows_facts(a.output);
-  a.input.reduce.launch_times = shows_launch_times(a.output) || a.gates.may_name("kernels");
+  a.input.reduce.launch_times = shows_launch_times(a.output) ||
+                                std::ranges::any_of(tables_of_durations(), [&](const auto& key) {
+                                  return a.gates.may_name(key);
+                                });
   a.input.reduce.flop_over_time =
       shows_flop_over_time(a.output) || a.gates.may_name("flop_over_time");
   a.input.reduce.lost = shows_lost(a.output) || a.gates.may_name("lost");

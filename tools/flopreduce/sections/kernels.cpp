@@ -62,7 +62,7 @@ void durations(Columns<LaunchRow>& c) {
            "shortest GPU time of a launch, outside of reading counters; null where it was not "
            "recorded")
       .detail();
-  c.figure("median_ns", "median", Kind::kNanoseconds, duration<median_of>,
+  c.figure(kMedian, "median", Kind::kNanoseconds, duration<median_of>,
            "half of the launches take less, to within 0.8 %; null at level tally, unless all took "
            "the same")
       .detail();

@@ -57,6 +57,23 @@ Figure share_figure_of(const LaunchRow& row, const Report& report) {
   return share.with(row.mark(report));
 }
 
+// Of the interval; why there is none.
+template <u128 Interval::*kEnd>
+Figure end_of_interval(const LaunchRow& row) {
+  const Work& work = row.group.work;
+  if (const auto interval = work.interval()) return Figure::exact((*interval).*kEnd);
+  if (work.varying == 0) return {};
+  return Figure::unknown(work.uncertainty.elsewhere_launches() > 0 ? "not sampled everywhere"
+                                                                   : "too few samples");
+}
+
+Figure reach_share(const LaunchRow& row) {
+  const Work& work = row.group.work;
+  const auto interval = work.interval();
+  if (!interval) return {};
+  return share_figure(std::max(interval->high - work.flop, work.flop - interval->low), work.flop);
+}
+
 std::string slowest_of(const LaunchRow& row, const Report& report) {
   return slowest_precision(row.group.flop, report.precisions, report.utilization.devices);
 }
@@ -157,6 +174,14 @@ void roofs(Columns<LaunchRow>& c) {
   bound_by(c);
   nearer_roof(c);
   roof_share(c);
+}
+void interval(Columns<LaunchRow>& c) {
+  c.figure("flop_low", "at least", Kind::kFlop, end_of_interval<&Interval::low>,
+           "lower end of the 95 % interval");
+  c.figure("flop_high", "at most", Kind::kFlop, end_of_interval<&Interval::high>,
+           "upper end of the 95 % interval");
+  c.figure("flop_reach_share", "+-", Kind::kShare, reach_share,
+           "the farther end's distance, as a share of the FLOP");
 }
 void details(Columns<LaunchRow>& c) { add_work_details(c, kWork, kMark); }
 

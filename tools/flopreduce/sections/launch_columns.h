@@ -48,9 +48,10 @@ void bandwidth(Columns<LaunchRow>&);
 void dram_bytes(Columns<LaunchRow>&);
 void bound_by(Columns<LaunchRow>&);
 void nearer_roof(Columns<LaunchRow>&);
-void roofs(Columns<LaunchRow>&);  // these five, and the share of the roof
-void details(
-    Columns<LaunchRow>&);  // how far the figures are known; it and what follows for programs
+void roofs(Columns<LaunchRow>&);     // these five, and the share of the roof
+void interval(Columns<LaunchRow>&);  // of 95 %, and how far it reaches
+// How far the figures are known. These columns, and those behind them, are for programs.
+void details(Columns<LaunchRow>&);
 
 // Null where the launches are of several.
 void kernel(Columns<LaunchRow>&);
@@ -60,6 +61,7 @@ void mangled(Columns<LaunchRow>&);
 void stable_hash(Columns<LaunchRow>&);
 void format(Columns<LaunchRow>&);
 // Of a kernel's launches, where a row has all of them (kernels.cpp).
+inline constexpr const char* kMedian = "median_ns";
 void durations(Columns<LaunchRow>&);
 void note(Columns<LaunchRow>&);
 void parameters(Columns<LaunchRow>&);

@@ -40,6 +40,7 @@ void as_pairs(Rows& rows, const Report& report) {
   std::ranges::stable_sort(rows, {}, place);
 }
 
+bool varies(const LaunchRow& row, const Report&) { return row.group.work.varying > 0; }
 bool uncounted(const LaunchRow& row, const Report& report) {
   return !report.signatures[row.id(kSignature)].unmeasured_reason.empty();
 }
@@ -60,6 +61,20 @@ void phase_of_rule(Columns<LaunchRow>& c) {
   c.text("phase", "phase", [](const LaunchRow& row, const Report& report) {
     return report.rules[row.id(kRule)].phase;
   });
+}
+
+void what(Columns<LaunchRow>& c) {
+  c.text(
+      "what", "what",
+      [](const LaunchRow& row, const Report& report) {
+        if (row.has(kPhase)) return "phase " + report.phases[row.id(kPhase)].name;
+        return row.has(kKernel) ? report.kernels[row.id(kKernel)].name : std::string("total");
+      },
+      "total, a phase, or a kernel");
+}
+void estimated(Columns<LaunchRow>& c) {
+  c.count("varying_launches", "launches",
+          [](const LaunchRow& row) { return row.group.work.varying; });
 }
 
 // clang-format off
@@ -84,6 +99,11 @@ constexpr LaunchTable kLaunchTables[] = {
     {.key = "kernel_precisions", .about = "FLOP of kernels by number format",
      .by = {kKernel, kFormat}, .columns = {mangled, format, flop, operations},
      .held = false, .named = 1},
+    // Tables for programs have the interval of each sum (details).
+    {.key = "estimates", .about = "95 % intervals of estimates",
+     .columns = {what, main<flop>, main<interval>, detail<estimated>},
+     .title = "Estimates (95 % interval)", .long_list = true,
+     .also = {WorkKeys{kPhase}, WorkKeys{kKernel}}, .only = varies},
     {.key = "roofline", .about = "kernels against memory and arithmetic",
      .by = {kKernel},
      .columns = {intensity, rate, detail<bandwidth>, gpu_time, main<bound_by>, detail<nearer_roof>,
@@ -192,10 +212,15 @@ Columns<LaunchRow> columns_of(const LaunchTable& table) {
 
 Rows rows_of(const LaunchTable& table, const Report& report) {
   Rows rows;
-  for (WorkGroup& of : group(report, table.by, table.every)) {
-    rows.push_back({&table.by, std::move(of)});
-    if (table.only != nullptr && !table.only(rows.back(), report)) rows.pop_back();
-  }
+  const auto add = [&](const WorkKeys& by) {
+    for (WorkGroup& of : group(report, by, table.every)) {
+      rows.push_back({&by, std::move(of)});
+      if (table.only != nullptr && !table.only(rows.back(), report)) rows.pop_back();
+    }
+  };
+  add(table.by);
+  for (const auto& by : table.also)
+    if (by) add(*by);
   if (table.order != nullptr) table.order(rows, report);
   return rows;
 }
@@ -227,6 +252,16 @@ std::vector<const TableSource*> launch_tables() {
   return all;
 }
 
+std::vector<std::string> tables_of_durations() {
+  std::vector<std::string> keys;
+  for (const TableSource* table : launch_tables()) {
+    const auto columns = table->columns();
+    if (std::ranges::count(columns, std::string_view(launches::kMedian), &Column::key) > 0)
+      keys.emplace_back(table->key());
+  }
+  return keys;
+}
+
 const TableSource& launch_table(std::string_view key) {
   return *std::ranges::find(launches::sources(), key,
                             [](const TableSource& s) { return std::string_view(s.key()); });
@@ -234,6 +269,7 @@ const TableSource& launch_table(std::string_view key) {
 
 const Subject kStacks = {{&launch_table("stacks")}};
 const Subject kPhaseRules = {{&launch_table("rules_used"), &launch_table("rules")}};
+const Subject kEstimates = {{&launch_table("estimates")}};
 const Subject kPrecisions = {{&launch_table("precisions")}};
 const Subject kIntegerOperations = {{&launch_table("integer_operations")}};
 

@@ -13,7 +13,7 @@ namespace flopinj::reduce {
 
 struct LaunchTable {
   const char *key, *about;
-  WorkKeys by;
+  WorkKeys by = {};
   // Without flop and operations here, those of a table by kFormat are the last.
   std::array<LaunchColumns, 24> columns = {};
   const char* title = "";       // of its section for people; empty: for programs only
@@ -22,6 +22,7 @@ struct LaunchTable {
   bool every = false;           // of one key, also of what has no launch
   bool held = true;             // TableSource::not_held()
   uint8_t named = kMostKeys;    // so many keys' names are the first columns
+  std::array<std::optional<WorkKeys>, 2> also = {};  // groups behind these; their names are in none
   bool (*only)(const LaunchRow&, const Report&) = nullptr;  // rows that are in it; null: all
   // Null: that of the ids. It may leave rows out, too.
   void (*order)(std::vector<LaunchRow>&, const Report&) = nullptr;

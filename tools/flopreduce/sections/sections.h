@@ -70,6 +70,8 @@ std::vector<Table> subject_tables(const Subject&, const Report&);
 // One of them, by a key that there is.
 Table report_table(const Report&, std::string_view key);
 
+// Keys of tables that need ReduceOptions::launch_times.
+std::vector<std::string> tables_of_durations();
 // Whether a table, or where `key` is empty one of all, needs ReduceOptions::facts.
 bool needs_facts(std::string_view key);
 

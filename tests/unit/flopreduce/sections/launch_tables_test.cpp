@@ -266,6 +266,10 @@ TEST_CASE("a declared table is in every list of tables") {
   CHECK_FALSE(source_of(kKernelsByLayer).section(reduce_bytes({scene()})).empty());
 }
 
+TEST_CASE("forms know which tables have durations") {
+  CHECK(tables_of_durations() == Names{"kernels"});
+}
+
 TEST_CASE("any set of columns goes with any keys") {
   constexpr std::array kSets = {
       launches::flop,        launches::share,       launches::operations, launches::count,
@@ -273,9 +277,9 @@ TEST_CASE("any set of columns goes with any keys") {
       launches::each,        launches::rates,       launches::roofs,      launches::kernel,
       launches::chip,        launches::phase,       launches::mangled,    launches::stable_hash,
       launches::durations,   launches::note,        launches::parameters, launches::shape,
-      launches::readings,    launches::reason,      launches::details};
+      launches::readings,    launches::reason,      launches::interval};
   LaunchTable table{.key = "any", .about = "any", .by = {}};
-  std::ranges::copy(kSets, table.columns.begin());
+  *std::ranges::copy(kSets, table.columns.begin()).out = launches::details;
   constexpr std::array kKeys = {kKernel,       kSignature, kChip,           kPhase,
                                 kRule,         kRange,     kOutermostRange, kLayer,
                                 kLayerOrRange, kOperator,  kPass,           kFormat};
