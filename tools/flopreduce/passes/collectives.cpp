@@ -20,7 +20,14 @@ void Collectives::add(uint32_t device, uint32_t run, uint32_t kernel, uint32_t s
 
 void Collectives::add(Collectives&& o) {
   launches_ = std::min(kMost, launches_ + o.launches_);
-  for (auto& [kernel, devices] : o.kernels_) kernels_[kernel].merge(devices);
+  for (auto& [kernel, devices] : o.kernels_)
+    for (auto& [device, launches] : devices) {
+      Launches& to = kernels_[kernel][device];
+      if (to.empty())
+        to = std::move(launches);
+      else
+        to.insert(to.end(), launches.begin(), launches.end());
+    }
 }
 
 // On all ranks of a communicator its collectives end at once, but for the time of the slowest link.
@@ -89,9 +96,11 @@ std::map<uint32_t, Collectives::Waiting> Collectives::compare() {
   std::map<uint32_t, Waiting> waiting;
   if (launches_ == kMost) return waiting;  // what is left out may be any
   for (auto& [kernel, devices] : kernels_) {
+    if (devices.size() < 2) continue;
     for (auto& [device, launches] : devices)
-      std::ranges::sort(launches, {},
-                        [](const One& one) { return std::tuple(one.step, one.begin_ns); });
+      std::ranges::sort(launches, {}, [](const One& one) {
+        return std::tuple(one.step, one.begin_ns, one.length_ns);
+      });
     compare(devices, waiting);
   }
   return waiting;

@@ -20,7 +20,7 @@ class Collectives {
   // `run`: only devices of one run are compared. `length_ns` 0: not known.
   void add(uint32_t device, uint32_t run, uint32_t kernel, uint32_t step, uint64_t begin_ns,
            uint64_t length_ns);
-  // Those of other devices.
+  // Those of other devices, or of other parts of a trace.
   void add(Collectives&& o);
   // Of the devices whose collectives were found on others, too.
   std::map<uint32_t, Waiting> compare();

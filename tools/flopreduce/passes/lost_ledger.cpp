@@ -55,7 +55,7 @@ bool kernels_at_once(const TraceTables& tables, const Totals& totals) {
 struct InPlace {
   uint64_t ns = 0, idle_ns = 0;
 };
-using InPlaces = std::map<uint64_t, InPlace>;  // by LostPass::OfDevice::key()
+using InPlaces = std::map<uint64_t, InPlace>;  // by DeviceSplit::key()
 
 InPlace in_place(const LostTime& time) {
   u128 all = 0, idle = 0;
@@ -273,7 +273,7 @@ class LostLedger::Builder {
       sums_.add(number, device);
   }
 
-  void keep_communication(uint32_t number, const LostPass::OfDevice& of) {
+  void keep_communication(uint32_t number, const DeviceSplit& of) {
     const bool any = std::ranges::any_of(
         of.places, [](const auto& place) { return place.second[LostLine::kCommunication] > 0; });
     if (!any && !of.collectives && of.split.hidden_fs() == 0) return;
@@ -283,7 +283,7 @@ class LostLedger::Builder {
       for (const auto& [key, time] : of.places) kept.places.emplace(key, in_place(time));
   }
 
-  static u128 beside_of(const LostPass::OfDevice& of) {
+  static u128 beside_of(const DeviceSplit& of) {
     u128 sum = 0;
     for (const auto& [key, time] : of.places)
       for (const u128 fs : time.beside_fs) add_saturating(sum, fs);
@@ -298,7 +298,7 @@ class LostLedger::Builder {
   }
 
   // `of`: null where nothing ran.
-  LostDevice device_of(uint32_t number, const LostPass::OfDevice* of) {
+  LostDevice device_of(uint32_t number, const DeviceSplit* of) {
     const Device& device = from_.tables.devices[number];
     LostDevice out;
     out.trace = device.trace;
@@ -343,7 +343,7 @@ class LostLedger::Builder {
     out.steps.push_back({0, 0, idle});
   }
 
-  void add_parts(const LostPass::OfDevice& of, LostDevice& out) {
+  void add_parts(const DeviceSplit& of, LostDevice& out) {
     std::map<std::pair<std::string, std::string>, LostTime> parts;
     // In a fixed order: parts of a place are rounded.
     std::vector<uint64_t> keys;

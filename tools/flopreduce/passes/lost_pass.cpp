@@ -15,28 +15,16 @@ uint64_t held(u128 value) { return static_cast<uint64_t>(std::min<u128>(value, U
 
 }  // namespace
 
-void LostPass::OfDevice::late(const LaunchInTime& launch) {
-  if (launch.row == LaunchInTime::kCopy)
-    split.lose_copies();
-  else if (!split.within(launch.begin_ns))
-    return;
-  else if (launch.slowed != 0)
-    split.slowed_unplaced(launch.row, launch.length_ns);
-  else
-    split.unplaced(launch.row, 1, launch.length_ns);
-}
-
-void LostPass::OfDevice::end() {
-  in_order_.end(*this);
-  split.finish();
-}
-
-LostPass::OfDevice& LostPass::device_at(uint32_t number) {
+DeviceSplit& LostPass::device_at(uint32_t number) {
   const uint32_t trace = tables_.devices[number].trace;
+  const bool first = !parts_.in_parts(trace) || parts_.is_first(segment_);
   const auto [entry, fresh] =
-      devices_[trace].try_emplace(number, most_open_intervals(tables_, trace));
-  if (const auto found = steps_.windows.find(trace); fresh && found != steps_.windows.end())
-    entry->second.split.only(found->second.from_of(number), found->second.to_ns);
+      devices_[trace].try_emplace(number, most_open_intervals(tables_, trace), first);
+  if (!fresh) return entry->second;
+  TimeSplit& split = entry->second.split;
+  split.clock_error(totals_.devices[number].clock_error_ns);
+  if (const auto found = steps_.windows.find(trace); found != steps_.windows.end())
+    split.only(found->second.from_of(number), found->second.to_ns);
   return entry->second;
 }
 
@@ -48,8 +36,7 @@ LostPass::OfRow& LostPass::row_of(const RowTable& rows, uint32_t row) {
   const RowTable::Info& info = rows.info(row);
   of.worth = worths_.of({info.signature, info.device, info.path, info.rule});
   of.device = &device_at(info.device);
-  of.in_split =
-      of.device->split.add_row(of.worth, of.device->places[OfDevice::key(info.path, info.rule)]);
+  of.in_split = of.device->add_row(of.worth, DeviceSplit::key(info.path, info.rule));
   return of;
 }
 
@@ -79,22 +66,34 @@ void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
   const bool plain = !piece.windowed && counts(rows.trace(), piece.step);
   auto pause = piece.pauses.begin();
   for (size_t i = 0; i < piece.size; ++i) {
-    Quick& quick = quick_[piece.row[i]];
-    const uint64_t took = piece.duration_ns[i];
-    const bool pauses = pause != piece.pauses.end() && pause->at <= i;
-    if (!plain || !quick.known || pauses || took == LaunchPiece::kNoTime ||
-        !BusyInterval::has_place(piece.start_ns[i], took)) {
-      while (pause != piece.pauses.end() && pause->at < i) ++pause;
-      const bool its = pause != piece.pauses.end() && pause->at == i;
-      if (piece.row[i] != RowTable::kDiscard) one_launch(rows, piece, i, its ? &*pause : nullptr);
-      continue;
-    }
-    ++quick.launches;
-    OfDevice& device = *rows_[piece.row[i]]->device;
-    const uint32_t called_before = piece.calls ? piece.called_before[i] : 0;
-    if (called_before != 0) device.split.clock_error(piece.clock_error_ns);
-    device.add({piece.start_ns[i], took, quick.in_split, piece.step, called_before, 0, 0, 0});
+    while (pause != piece.pauses.end() && pause->at < i) ++pause;
+    const size_t to_pause = pause != piece.pauses.end() ? pause->at : piece.size;
+    if (plain) i = quick_launches(piece, i, std::min(to_pause, piece.size));
+    if (i == piece.size) break;
+    const LaunchPiece::Pause* const its = to_pause == i ? &*pause : nullptr;
+    if (piece.row[i] != RowTable::kDiscard) one_launch(rows, piece, i, its);
   }
+}
+
+// As most launches are, from this one to `end`: returns the first that is not so. All launches of a
+// piece are of one device.
+size_t LostPass::quick_launches(const LaunchPiece& piece, size_t begin, size_t end) {
+  if (begin == end || quick_[piece.row[begin]].device == nullptr) return begin;
+  size_t i = begin;
+  quick_[piece.row[begin]].device->add(end - begin, [&](LaunchInTime* to) {
+    for (; i < end; ++i) {
+      Quick& quick = quick_[piece.row[i]];
+      const uint64_t took = piece.duration_ns[i];
+      if (quick.device == nullptr || took == LaunchPiece::kNoTime ||
+          !BusyInterval::has_place(piece.start_ns[i], took))
+        break;
+      ++quick.launches;
+      const uint32_t called_before = piece.calls ? piece.called_before[i] : 0;
+      *to++ = {piece.start_ns[i], took, quick.in_split, piece.step, called_before, 0, 0, 0};
+    }
+    return i - begin;
+  });
+  return i;
 }
 
 // Any launch.
@@ -104,7 +103,7 @@ void LostPass::one_launch(const RowTable& rows, const LaunchPiece& piece, size_t
   const bool counted = counts(rows.trace(), piece.step);
   if (counted) add_saturating(fp32_fs_, row.worth.fp32_fs);
   if (row.worth.of != KernelClass::kCommunication)
-    quick_[piece.row[i]] = {true, row.in_split, quick_[piece.row[i]].launches};
+    quick_[piece.row[i]] = {row.device, row.in_split, quick_[piece.row[i]].launches};
   if (counted && row.worth.of == KernelClass::kCommunication) {
     row.device->collectives = true;
     add_collective(rows, piece, i);
@@ -117,13 +116,10 @@ void LostPass::one_launch(const RowTable& rows, const LaunchPiece& piece, size_t
   const uint64_t kernel =
       piece.windowed && row.worth.mean_ns ? std::min(took, *row.worth.mean_ns) : took;
   LaunchInTime launch{piece.start_ns[i], kernel, row.in_split, piece.step, 0, 0, piece.windowed, 0};
-  if (piece.calls && (launch.called_before = piece.called_before[i]) != 0) {
-    row.device->split.clock_error(piece.clock_error_ns);
-    if (pause != nullptr)
-      if (const uint32_t path = tables_.traces[rows.trace()].path(pause->path); path != kNoIndex)
-        launch.set_pause(
-            row.device->split.add_pause(launch, path, pause->since_ns, pause->length_ns));
-  }
+  if (piece.calls && (launch.called_before = piece.called_before[i]) != 0 && pause != nullptr)
+    if (const uint32_t path = tables_.traces[rows.trace()].path(pause->path); path != kNoIndex)
+      launch.set_pause(
+          row.device->split.add_pause(launch, path, pause->since_ns, pause->length_ns));
   row.device->add(launch);
   if (took == kernel) return;
   launch.called_before = launch.pause = 0;
@@ -224,7 +220,7 @@ void LostPass::add_at_once(uint32_t trace, const trace::AtOnce& message) {
   if (!sums || message.rows() != summary_rows_.size()) return;
   const OfRow* const first = summary_rows_[sums->parts.front().row].of;
   if (first == nullptr || first->device->summed) return;
-  OfDevice* const device = first->device;
+  DeviceSplit* const device = first->device;
   const auto is_its_row = [&](uint32_t row) {
     return summary_rows_[row].of != nullptr && summary_rows_[row].of->device == device;
   };
@@ -276,16 +272,29 @@ void LostPass::add_at_once(uint32_t trace, const trace::AtOnce& message) {
   }
 }
 
+void LostPass::forget_rows() {
+  for (size_t row = 0; row < quick_.size(); ++row)
+    if (quick_[row].launches > 0)
+      add_saturating(fp32_fs_, u128{rows_[row]->worth.fp32_fs} * quick_[row].launches);
+  rows_.clear();
+  quick_.clear();
+}
+
+void LostPass::begin_segment(size_t number) { segment_ = number; }
+
+void LostPass::end_segment(const RowTable& rows) {
+  if (!parts_.in_parts(rows.trace())) return;
+  forget_rows();
+  parts_.add(segment_, std::move(devices_[rows.trace()]));
+  devices_.erase(rows.trace());
+}
+
 void LostPass::end(const RowTable& rows) {
   for (const trace::AtOnce& message : at_once_) add_at_once(rows.trace(), message);
   const auto found = devices_.find(rows.trace());
   if (found != devices_.end())
     for (auto& [number, device] : found->second) device.end();
-  for (size_t row = 0; row < quick_.size(); ++row)
-    if (quick_[row].known)
-      add_saturating(fp32_fs_, u128{rows_[row]->worth.fp32_fs} * quick_[row].launches);
-  rows_.clear();
-  quick_.clear();
+  forget_rows();
   summary_rows_.clear();
   at_once_.clear();
   if (found == devices_.end() || revised_.contains(rows.trace())) return;

@@ -281,25 +281,40 @@ void Reducer::worth_pass(SharedTables& shared, const ReportSources& sources, Tot
   if (skips() > 0) lost = can_have_ledger();
   if (!lost) return;
   LaunchWorths worths(sources, report, !no_work(report).empty());
-  LostLedger ledger(sources, report);
   std::set<uint32_t> revised;
   for (const auto& place : revisions_.newest()) revised.insert(place.trace);
   // Of revised traces more comes when all else was read. Single steps are in the files' order.
   if (!revised.empty() || (each && options_.facts)) pass.jobs = 1;
-  pass.whole_traces = true;
   std::vector<std::unique_ptr<StepPass>> steps;
+  std::optional<LostLedger> ledger;
   std::vector<std::unique_ptr<LostPass>> of_lost;
-  pass.consumer = [&] {
-    if (each) steps.push_back(step_consumer());
-    of_lost.push_back(std::make_unique<LostPass>(
-        tables, worths, report, revised,
-        [&](uint32_t trace, const LostPass::Devices& devices) { ledger.add(trace, devices); }));
-    return std::make_unique<Consumers>(std::initializer_list<LaunchConsumer*>{
-        each ? steps.back().get() : nullptr, of_lost.back().get()});
+  // False: what the parts came to is of no use.
+  const auto read = [&](std::vector<bool> in_parts) {
+    ledger.emplace(sources, report);
+    const LostParts::Ended ended = [&](uint32_t trace, const LostParts::Devices& devices) {
+      ledger->add(trace, devices);
+    };
+    pass.whole_traces = in_parts;
+    pass.whole_traces.flip();
+    LostParts parts(segments_.all(), std::move(in_parts), ended);
+    of_lost.clear();
+    const bool with_steps = each && steps.empty();
+    pass.consumer = [&] {
+      if (with_steps) steps.push_back(step_consumer());
+      of_lost.push_back(std::make_unique<LostPass>(sources, worths, report, parts, revised, ended));
+      return std::make_unique<Consumers>(std::initializer_list<LaunchConsumer*>{
+          with_steps ? steps.back().get() : nullptr, of_lost.back().get()});
+    };
+    pass.run();
+    return parts.clean() && !pass.depends_on_threads;
   };
-  pass.run();
+  std::vector<bool> in_parts(tables.traces.size(), skips() == 0);
+  for (uint32_t i = 0; i < in_parts.size(); ++i)
+    if (tables.traces[i].has_summary || revised.contains(i)) in_parts[i] = false;
+  const std::vector<bool> at_once(in_parts.size(), false);
+  if (!read(std::move(in_parts))) read(at_once);
   if (each) finish_steps(sources, *each, in_first<StepPass>(steps), totals, report);
-  ledger.finish(in_first<LostPass>(of_lost), worths.unknown());
+  ledger->finish(in_first<LostPass>(of_lost), worths.unknown());
 }
 
 // Of a recording in a summary the files are gone that it was made of.

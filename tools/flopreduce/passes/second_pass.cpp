@@ -175,13 +175,16 @@ class Readers {
                                                            : pass_.damage_of_file[file];
   }
 
+  bool is_whole(uint32_t trace) const {
+    return !pass_.whole_traces.empty() && pass_.whole_traces[trace];
+  }
   // Segments that are read one after another by one thread; none: there are no more.
   std::pair<size_t, size_t> next_turn() {
     const std::lock_guard lock(lock_);
     const size_t begin = next_;
     if (next_ < segments_.size()) ++next_;
-    while (pass_.whole_traces && next_ < segments_.size() &&
-           segments_[next_].trace == segments_[begin].trace)
+    while (next_ < segments_.size() && segments_[next_].trace == segments_[begin].trace &&
+           is_whole(segments_[begin].trace))
       ++next_;
     return {begin, next_};
   }
@@ -189,15 +192,18 @@ class Readers {
   // False: no more are to be read.
   bool read_segment(size_t thread, size_t number, OpenInput& open) {
     const Segment& segment = segments_[number];
-    if (!times_.wait_for_turn(pass_.only_consumers ? 0 : number)) return false;
+    if (!times_.wait_for_turn(is_whole(segment.trace) ? 0 : number)) return false;
     open.at(*segment.input);
     DamageLog damage;
+    LaunchConsumer* const consumer = pass_.consumer ? pass_.consumers[thread].get() : nullptr;
+    if (consumer != nullptr) consumer->begin_segment(number);
     SegmentTimes times = totals_[thread].segment(segment, damage);
-    if (!pass_.only_consumers) times_.append(number, std::move(times));
+    if (consumer != nullptr) consumer->end_segment(totals_[thread].rows());
+    times_.append(number, std::move(times));
     progress_.add(segment.end - segment.begin);
     const std::lock_guard lock(lock_);
     damage_of(segment.trace, segment.file).add(damage);
-    if (pass_.consumer && !pass_.consumers[thread]->goes_on()) times_.stop();
+    if (consumer != nullptr && !consumer->goes_on()) times_.stop();
     return true;
   }
 
@@ -252,7 +258,8 @@ Totals SecondPass::run() {
   {
     Readers readers(*this, threads);
     readers.read();
-    if (threads == 1 || whole_traces || !readers.depends_on_threads()) return readers.take();
+    depends_on_threads = threads > 1 && readers.depends_on_threads();
+    if (!depends_on_threads || !whole_traces.empty()) return readers.take();
   }
   Readers alone(*this, 1);
   alone.read();

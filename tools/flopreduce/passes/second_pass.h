@@ -45,9 +45,12 @@ struct SecondPass {
   // Makes a consumer for each thread; may be empty. Only one thread reads segments in their order.
   std::function<std::unique_ptr<LaunchConsumer>()> consumer = {};
   bool only_consumers = false;  // nobody asks for busy times
-  bool whole_traces = false;    // with it: one thread has all launches of a trace, in their order
+  // With it, by trace: one thread has all launches of these traces, in their order. Where this is
+  // not empty run() reads but once.
+  std::vector<bool> whole_traces = {};
 
   // After run().
+  bool depends_on_threads = false;  // a table was too small for all rows
   std::vector<std::unique_ptr<LaunchConsumer>> consumers = {};
   // That of recordings in summaries by trace, that of others by file.
   std::vector<DamageLog> damage_of_trace = {}, damage_of_file = {};

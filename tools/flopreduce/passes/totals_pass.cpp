@@ -245,6 +245,7 @@ void TotalsPass::add(TotalsPass& other) {
     add_saturating(to.unplaced, from.unplaced);
     to.skipped.add(from.skipped);
     to.kernel_ns += from.kernel_ns;
+    to.clock_error_ns = std::max(to.clock_error_ns, from.clock_error_ns);
     for (size_t phase = 0; phase < from.flop.size(); ++phase) {
       from.flop[phase].finish();
       to.flop[phase].add(from.flop[phase]);

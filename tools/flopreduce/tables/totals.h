@@ -75,10 +75,11 @@ struct UntimedRow {
 
 // When launches of one device of one process ran.
 struct DeviceTime {
-  uint64_t placed = 0;      // launches whose start and end are known
-  uint64_t unplaced = 0;    // launches without: counted by a tally, or never timed
-  SkippedLaunches skipped;  // none of the others
-  u128 kernel_ns = 0;       // sum of the durations of those placed
+  uint64_t placed = 0;          // launches whose start and end are known
+  uint64_t unplaced = 0;        // launches without: counted by a tally, or never timed
+  SkippedLaunches skipped;      // none of the others
+  u128 kernel_ns = 0;           // sum of the durations of those placed
+  uint64_t clock_error_ns = 0;  // how far the clock of calls may be off, at the most
   BusyTime busy;
   // By phase: Totals::phases; of launches that are placed and measured. Empty where none is placed.
   std::vector<FlopSeries> flop;

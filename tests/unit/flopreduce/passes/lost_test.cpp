@@ -3,6 +3,7 @@
 #include <random>
 
 #include "catch.h"
+#include "passes/packets/segments.h"
 #include "reduce_bytes.h"
 #include "sections/parts/cells.h"
 #include "sections/screens/comparison.h"
@@ -1427,6 +1428,65 @@ const CommunicationReport::Device& of_rank(const Report& report, uint32_t rank) 
 }
 
 }  // namespace
+
+TEST_CASE("lost: the same on any number of threads, and as planted, where segments are many") {
+  std::mt19937 random(39);
+  Planted p;
+  // So that few launches are kept until they are in order.
+  for (uint32_t device = 2; device <= 64; ++device) p.add_device(device);
+  const uint32_t add = p.kernel("add", {.fp32_ns = 10});
+  const uint32_t scale = p.kernel("scale", {.fp32_ns = 20});
+  const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+  // By nanosecond: 1 where a kernel runs, and 2 where one communicates.
+  constexpr uint64_t kWall = 2'000'000;
+  std::vector<uint8_t> runs(kWall);
+  const auto run = [&](const Planted::At& at) {
+    p.run(at);
+    for (uint64_t ns = at.begin; ns < at.end; ++ns) runs[ns] |= at.kernel == reduction ? 2 : 1;
+  };
+  constexpr size_t kSegments = 4, kLaunches = 6000;
+  uint64_t now = 1000, work_ns = 0, reduced_until = 0;
+  uint32_t step = 1;
+  for (size_t launch = 0; launch < kSegments * kLaunches; ++launch) {
+    if (launch % (kLaunches / 3) == 0)  // names that nothing uses: segments end among the launches
+      p.trace().string(5000, std::string(3U << 20, 'x'));
+    if (random() % 500 == 0) ++step;
+    const bool first = random() % 2 == 0;
+    const uint64_t begin = now + (random() % 3 == 0 ? random() % 40 : 0);
+    const uint64_t length = 25 + random() % 50;
+    run({first ? add : scale, begin, begin + length, 0, 1, step});
+    work_ns += first ? 10 : 20;
+    now = begin + length;
+    if (random() % 16 != 0 || begin < reduced_until) continue;
+    // It begins while the kernel runs, and may go on beside several others, or beside none.
+    const uint64_t from = begin + 1 + random() % (length - 1);
+    reduced_until = from + random() % 400;
+    run({reduction, from, reduced_until, 0, 2, step});
+  }
+  REQUIRE(std::max(now, reduced_until) < kWall);
+  const std::string trace = p.end(kWall);
+  REQUIRE(trace.size() > (kSegments - 1) * Segments::kBytes);
+  const auto count = [&](uint8_t of) {
+    return static_cast<uint64_t>(std::ranges::count(runs, of));
+  };
+  std::string first;
+  for (const unsigned jobs : {1U, 2U, 8U}) {
+    CAPTURE(jobs);
+    ReduceOptions options;
+    options.jobs = jobs;
+    const Report report = reduce({trace}, kPeaks, options);
+    const LostReport& lost = report.lost;
+    REQUIRE(lost.missing == "");
+    CHECK(lost.capacity_ns == kWall);
+    CHECK(lost.at(kCommunication) == count(2));
+    CHECK(lost.hidden_ns == count(3));
+    CHECK(lost.at(kOtherFlop) == work_ns);
+    CHECK(lost.at(kOtherBelowRoof) == count(1) + count(3) - work_ns);
+    const std::string json = json_text_of(report);
+    if (first.empty()) first = json;
+    CHECK((json == first));
+  }
+}
 
 TEST_CASE("communication: ranks wait for the one that comes last, whatever their clocks say") {
   const Report report = reduce({trained({.rank = 0, .work = 100'000}),

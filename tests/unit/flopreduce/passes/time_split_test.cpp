@@ -2,9 +2,11 @@
 #include "passes/rows/time_split.h"
 
 #include <cmath>
+#include <memory>
 #include <random>
 
 #include "catch.h"
+#include "passes/rows/device_split.h"
 #include "support/lost_sums.h"
 
 using namespace flopinj::reduce;
@@ -118,9 +120,9 @@ Expected by_nanosecond(const std::vector<Kernel>& kernels, size_t places, uint64
 }
 
 // Kernels of all classes, most of them short, some within others; nearly no work is beyond peak.
-std::vector<Kernel> random_kernels(std::mt19937& random, size_t places) {
+std::vector<Kernel> random_kernels(std::mt19937& random, size_t places, size_t at_most = 12) {
   const auto below = [&](uint64_t most) { return random() % most; };
-  std::vector<Kernel> kernels(1 + below(12));
+  std::vector<Kernel> kernels(1 + below(at_most));
   uint32_t step = 0;
   uint64_t at = 0;
   for (Kernel& k : kernels) {
@@ -141,6 +143,15 @@ std::vector<Kernel> random_kernels(std::mt19937& random, size_t places) {
     if (k.worth.of == KernelClass::kMatrix) k.worth.blocks_fs += below(500'000) * k.length;
     at = begun + (communication ? 0 : below(30));
   }
+  // Communication that begins and ends beside any of them.
+  for (size_t more = below(2) == 0 ? below(4) : 0; more > 0; --more) {
+    Kernel k{below(at + 1), below(120), {}, below(places), 0, false};
+    k.worth.of = KernelClass::kCommunication;
+    kernels.push_back(k);
+  }
+  std::ranges::stable_sort(kernels, {}, &Kernel::begin);
+  for (size_t i = 1; i < kernels.size(); ++i)
+    kernels[i].step = std::max(kernels[i].step, kernels[i - 1].step);
   return kernels;
 }
 
@@ -227,6 +238,151 @@ TEST_CASE("time split: as by nanoseconds, and it adds up") {
     for (const TimeSplit::Step& step : split.steps()) of_steps.add(step.time);
     CHECK(of_steps.fs == all.fs);
   }
+}
+
+namespace {
+
+// Launches and copies as they come, nearly in order, and what each has in a split.
+struct Arrival {
+  LaunchInTime launch{};  // its row is that of kernels
+  bool pauses = false;
+};
+
+std::vector<Arrival> random_arrivals(std::mt19937& random, std::vector<Kernel>& kernels,
+                                     size_t kept) {
+  std::vector<Arrival> all;
+  uint64_t later = 1000;
+  for (Kernel& k : kernels) {
+    if (random() % 16 == 0) later += random() % 700;
+    k.begin += later;
+    const auto row = static_cast<uint32_t>(&k - kernels.data());
+    const uint32_t called = random() % 3 == 0 ? 1 + random() % 4 : 0;
+    all.push_back({{k.begin, k.length, row, k.step, called, 0, random() % 8 == 0, k.slowed},
+                   called != 0 && random() % 2 == 0});
+    if (random() % 8 == 0)
+      all.push_back({LaunchInTime::copy(k.begin + random() % 30, random() % 40), false});
+  }
+  const auto begin = [](const Arrival& arrival) { return arrival.launch.begin_ns; };
+  std::ranges::stable_sort(all, {}, begin);
+  for (size_t i = 0; kept > 1 && i + 1 < all.size(); ++i)
+    if (random() % 4 == 0) std::swap(all[i], all[i + 1]);
+  return all;
+}
+
+// A part of the arrivals.
+void read_part(std::span<const Arrival> arrivals, const std::vector<Kernel>& kernels,
+               DeviceSplit& part) {
+  part.split.clock_error(5);
+  std::vector<uint32_t> rows(kernels.size(), UINT32_MAX);
+  for (const Arrival& arrival : arrivals) {
+    LaunchInTime launch = arrival.launch;
+    if (launch.row != LaunchInTime::kCopy) {
+      const Kernel& kernel = kernels[launch.row];
+      uint32_t& row = rows[launch.row];
+      if (row == UINT32_MAX) row = part.add_row(kernel.worth, kernel.place);
+      if (arrival.pauses) launch.set_pause(part.split.add_pause(launch, 7, 10, 90));
+      launch.row = row;
+    }
+    part.add(launch);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("device split: parts come to what one reading does, and to what nanoseconds do") {
+  constexpr size_t kPlaces = 3;
+  size_t seams = 0, taken = 0, unclean = 0;
+  for (uint32_t seed = 0; seed < 4000; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const size_t kept = 1 + random() % 4;
+    std::vector<Kernel> kernels = random_kernels(random, kPlaces, 80);
+    const std::vector<Arrival> arrivals = random_arrivals(random, kernels, kept);
+
+    DeviceSplit whole(arrivals.size() + 1, true);
+    read_part(arrivals, kernels, whole);
+    whole.end();
+
+    auto all = std::make_unique<DeviceSplit>(kept, true);
+    bool first = true;
+    for (size_t at = 0; at < arrivals.size();) {
+      const size_t size = std::min<size_t>(1 + random() % 60, arrivals.size() - at);
+      auto part = std::make_unique<DeviceSplit>(kept, first);
+      read_part(std::span(arrivals).subspan(at, size), kernels, *part);
+      at += size;
+      if (std::exchange(first, false)) {
+        all = std::move(part);
+      } else if (all->take(*part)) {
+        ++taken;
+      } else {
+        ++seams;
+        all = std::move(part);
+      }
+    }
+    all->end();
+    // Where there is but one part some may be late as well.
+    if (!all->clean() || all->split.unplaced_fs() > 0 || all->split.lost_copies()) {
+      ++unclean;
+      continue;
+    }
+    for (size_t i = 0; i < kPlaces; ++i) {
+      CHECK(all->places[i].fs == whole.places[i].fs);
+      CHECK(all->places[i].beside_fs == whole.places[i].beside_fs);
+    }
+    const TimeSplit& split = all->split;
+    CHECK(split.hidden_fs() == whole.split.hidden_fs());
+    CHECK(split.excess_fs() == whole.split.excess_fs());
+    CHECK(split.begin_ns() == whole.split.begin_ns());
+    CHECK(split.end_ns() == whole.split.end_ns());
+    CHECK(split.edge_copies_ns() == whole.split.edge_copies_ns());
+    CHECK(split.host_ns() == whole.split.host_ns());
+    const auto steps = split.steps(), steps_of_whole = whole.split.steps();
+    REQUIRE(steps.size() == steps_of_whole.size());
+    for (size_t i = 0; i < steps.size(); ++i) {
+      CHECK(steps[i].first == steps_of_whole[i].first);
+      CHECK(steps[i].time.fs == steps_of_whole[i].time.fs);
+    }
+    if (seed % 8 != 0) continue;
+    const Expected expected = by_nanosecond(kernels, kPlaces, 0, split.end_ns());
+    for (size_t i = 0; i < kPlaces; ++i)
+      for (size_t line = place_of(kCommunication); line < kLostLines; ++line)
+        CHECK(std::fabs(static_cast<double>(all->places[i].fs[line]) - expected.places[i][line]) <
+              2000);
+    CHECK(static_cast<double>(split.hidden_fs()) == expected.hidden);
+  }
+  CHECK(seams > 1000);
+  CHECK(taken > 1000);
+  CHECK(unclean < 1000);
+}
+
+TEST_CASE("device split: parts that do not fit are found") {
+  const LaunchWorth worth{.of = KernelClass::kOther};
+  constexpr size_t kKept = 2;
+  const auto read = [&](DeviceSplit& part, std::initializer_list<LaunchInTime> launches) {
+    const uint32_t row = part.add_row(worth, 0);
+    for (LaunchInTime launch : launches) {
+      if (launch.row != LaunchInTime::kCopy) launch.row = row;
+      part.add(launch);
+    }
+  };
+  const auto at = [](uint64_t begin, uint64_t length) {
+    return LaunchInTime{begin, length, 0, 0, 0, 0, 0, 0};
+  };
+  const auto joined = [&](std::initializer_list<LaunchInTime> before) {
+    DeviceSplit first(kKept, true), second(kKept, false);
+    read(first, before);
+    read(second, {at(100, 5), at(110, 5), at(120, 5), at(130, 5), at(140, 5), at(150, 5),
+                  at(160, 5), at(170, 5), at(180, 5)});
+    CHECK(!first.take(second));
+    second.end();
+    return second.clean();
+  };
+  CHECK(joined({at(50, 5), at(60, 5)}));
+  CHECK(joined({at(50, 65), at(105, 5)}));
+  CHECK(!joined({at(50, 75)}));             // runs where the seam is, of no head
+  CHECK(!joined({at(50, 5), at(125, 5)}));  // begins after the seam
+  CHECK(!joined({at(50, 5), LaunchInTime::copy(60, 70)}));
+  CHECK(joined({at(50, 5), LaunchInTime::copy(60, 60)}));
 }
 
 TEST_CASE("time split: gaps by their kind, with the kernel after them") {

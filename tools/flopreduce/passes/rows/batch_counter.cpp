@@ -67,6 +67,8 @@ size_t BatchCounter::count(const LaunchBatchReader& batch, DeviceTime& device,
 }
 
 void BatchCounter::begin_calls(const LaunchBatchReader& batch) {
+  if (batch.has_calls())
+    device_->clock_error_ns = std::max(device_->clock_error_ns, batch.clock_error_ns());
   piece_.calls = batch.has_calls() && consumer_ != nullptr;
   if (!piece_.calls) return;
   called_before_ = batch.called_before();

@@ -12,12 +12,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "passes/rows/busy_interval.h"
 #include "passes/rows/short_gaps.h"
+#include "support/without_values.h"
 #include "tables/busy_time.h"
 
 namespace flopinj::reduce {
@@ -39,15 +39,6 @@ class BusyTrack {
   BusyTime take();
 
  private:
-  // Intervals that are about to be written need no values before.
-  struct WithoutValues : std::allocator<BusyInterval> {
-    template <typename Other>
-    struct rebind {
-      using other = WithoutValues;
-    };
-    void construct(BusyInterval*) noexcept {}
-    void construct(BusyInterval* to, const BusyInterval& from) noexcept { *to = from; }
-  };
   struct Run {
     size_t at = 0, end = 0;  // in newest_
   };
@@ -72,7 +63,7 @@ class BusyTrack {
   BusyTime sums_;                   // of what was folded after them
   ShortGaps short_gaps_;            // empty between two folds; until then sums_ takes them for busy
   Folded folded_;
-  std::vector<BusyInterval, WithoutValues> newest_;
+  std::vector<BusyInterval, WithoutValues<BusyInterval>> newest_;
   size_t before_room_ = 0;  // of newest_
   std::vector<Run> runs_;   // of newest_, each in order
 };

@@ -48,6 +48,9 @@ class LaunchConsumer {
   // After the launches of a batch.
   virtual void batch(uint32_t /*trace*/, const LaunchBatchReader&) {}
   virtual void tally(const RowTable&, uint32_t /*row*/, const TallyRow&) {}
+  // Before the first launches of a segment, and after its last ones.
+  virtual void begin_segment(size_t /*number*/) {}
+  virtual void end_segment(const RowTable&) {}
   // After the last launches of these rows.
   virtual void end(const RowTable&) {}
   // A packet of another kind. Damage in it was logged before.
@@ -71,6 +74,12 @@ class Consumers final : public LaunchConsumer {
   }
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override {
     for (LaunchConsumer* one : each_) one->tally(rows, row, tally);
+  }
+  void begin_segment(size_t number) override {
+    for (LaunchConsumer* one : each_) one->begin_segment(number);
+  }
+  void end_segment(const RowTable& rows) override {
+    for (LaunchConsumer* one : each_) one->end_segment(rows);
   }
   void end(const RowTable& rows) override {
     for (LaunchConsumer* one : each_) one->end(rows);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "passes/rows/timeline.h"
+#include "support/without_values.h"
 
 namespace flopinj::reduce {
 
@@ -21,6 +22,27 @@ class NearlyInOrder {
   void add(const LaunchInTime& launch, To& to) {
     if (newest_.size() == 4 * kept_) fold(3 * kept_, to);
     newest_.push_back(launch);
+    note_batches(newest_.size() - 1);
+  }
+  // Several, `most` of them or fewer, of at most `kept`: write(first) writes them there, and returns
+  // how many.
+  template <typename Write, typename To>
+  void add(size_t most, Write&& write, To& to) {
+    const size_t size = newest_.size();
+    if (size + most > 4 * kept_) fold(std::min(3 * kept_, size), to);
+    const size_t before = newest_.size();
+    newest_.resize(before + most);
+    newest_.resize(before + write(newest_.data() + before));
+    note_batches(before);
+  }
+  // Of those that were handed on in order; 0 before the first one.
+  uint64_t last_begin_ns() const { return last_begin_ns_; }
+  // Those that are still kept, in no order but that of equal beginnings, go to take(launch).
+  template <typename Take>
+  void give(Take&& take) {
+    for (const LaunchInTime& launch : newest_) take(launch);
+    newest_ = {};
+    batches_ = {};
   }
   template <typename To>
   void end(To& to) {
@@ -32,6 +54,14 @@ class NearlyInOrder {
  private:
   static bool begins_before(const LaunchInTime& a, const LaunchInTime& b) {
     return a.begin_ns < b.begin_ns;
+  }
+
+  // A batch begins where a launch begins before the one before it. These are the launches added
+  // last.
+  void note_batches(size_t from) {
+    for (size_t i = std::max<size_t>(1, from); i < newest_.size(); ++i)
+      if (begins_before(newest_[i], newest_[i - 1]))
+        batches_.push_back(static_cast<std::ptrdiff_t>(i));
   }
 
   template <typename To>
@@ -46,6 +76,7 @@ class NearlyInOrder {
       to.launches(oldest.subspan(late));
     }
     newest_.erase(newest_.begin(), newest_.begin() + static_cast<std::ptrdiff_t>(count));
+    batches_.clear();
   }
 
   // Launches come batch by batch, each in order: neighbours are merged, two and two, until all are.
@@ -53,8 +84,8 @@ class NearlyInOrder {
   void sort_batches() {
     std::vector<std::ptrdiff_t> begins{0};
     const auto from = newest_.begin();
-    for (auto at = from; at != newest_.end(); begins.push_back(at - from))
-      at = std::is_sorted_until(at, newest_.end(), begins_before);
+    begins.insert(begins.end(), batches_.begin(), batches_.end());
+    begins.push_back(std::ssize(newest_));
     while (begins.size() > 2) {
       std::vector<std::ptrdiff_t> fewer{0};
       for (size_t i = 2; i <= begins.size(); i += 2) {
@@ -76,8 +107,10 @@ class NearlyInOrder {
   }
 
   size_t kept_;
-  std::vector<LaunchInTime> newest_, beside_;  // the latter while batches are merged
-  uint64_t last_begin_ns_ = 0;                 // of launches that are no longer kept
+  std::vector<LaunchInTime, WithoutValues<LaunchInTime>> newest_;
+  std::vector<LaunchInTime, WithoutValues<LaunchInTime>> beside_;  // while batches are merged
+  std::vector<std::ptrdiff_t> batches_;  // of newest_: where they begin, but the first one
+  uint64_t last_begin_ns_ = 0;           // of launches that are no longer kept
 };
 
 }  // namespace flopinj::reduce

@@ -138,6 +138,11 @@ TimeSplit::Amounts<Fs> TimeSplit::done_of(const LaunchWorth& worth, uint64_t ran
   return done;
 }
 
+TimeSplit::Done TimeSplit::done_at(const Launch& launch, uint64_t ns) const {
+  if (launch.slowed != 0) return {};
+  return done_of<uint64_t>(worths_[launch.row].each, ns - launch.begin_ns, launch.length_ns);
+}
+
 void TimeSplit::stretch(uint64_t to) {
   const uint64_t ns = to - now();
   if (small_ && running().size() <= kFewKernels && ns < kSmallFs / kFsInNs)
@@ -226,11 +231,41 @@ void TimeSplit::enter_step(uint32_t step) {
   value_rows();
   in_step_ = &steps_[step_place(step, every_)];
   if (steps_.size() <= kMostSteps + 1) return;
+  pair_steps();
+  in_step_ = &steps_[step_place(step, every_)];
+}
+
+void TimeSplit::pair_steps() {
   std::map<uint32_t, LostTime> fewer;
-  for (const auto& [number, time] : steps_) fewer[step_place(number, 2)].add(time);
+  for (const auto& [place, time] : steps_) fewer[step_place(place, 2)].add(time);
   steps_ = std::move(fewer);
   every_ *= 2;
-  in_step_ = &steps_[step_place(step, every_)];
+}
+
+void TimeSplit::enter_at_least(uint32_t step) {
+  value_rows();
+  step_was(std::max(step, this->step()));
+  std::map<uint32_t, LostTime> steps;
+  for (const auto& [place, time] : steps_)
+    steps[std::max(place, step_place(step, every_))].add(time);
+  steps_ = std::move(steps);
+  in_step_ = &steps_[step_place(this->step(), every_)];
+}
+
+void TimeSplit::add(TimeSplit& other) {
+  value_rows();
+  other.value_rows();
+  while (every_ < other.every_) pair_steps();
+  while (other.every_ < every_) other.pair_steps();
+  for (const auto& [place, time] : other.steps_) steps_[place].add(time);
+  while (steps_.size() > kMostSteps + 1) pair_steps();
+  in_step_ = &steps_[step_place(step(), every_)];
+  add_saturating(unplaced_fs_, other.unplaced_fs_);
+  add_saturating(hidden_fs_, other.hidden_fs_);
+  for (size_t of = 0; of < excess_fs_.size(); ++of)
+    add_saturating(excess_fs_[of], other.excess_fs_[of]);
+  for (const auto& [path, ns] : other.host_ns()) add_host_ns(path, ns);
+  if (other.lost_copies()) lose_copies();
 }
 
 // From now on time counts: also that of kernels which began before.

@@ -68,6 +68,10 @@ class TimeSplit : public Timeline<TimeSplit> {
   };
   void summed_stretch(u128 fs, std::span<const Part> parts);
   void summed_gap(uint32_t row, LostLine line, uint64_t ns, uint64_t beside_ns);
+  // What other launches of the device have come to is this one's, and the other one has nothing.
+  void add(TimeSplit& other);
+  // Where another part of the launches, which come before, has entered this step already.
+  void enter_at_least(uint32_t step);
   // After the last launch.
   void finish();
 
@@ -125,6 +129,7 @@ class TimeSplit : public Timeline<TimeSplit> {
   using AllDoing = std::vector<Doing<Fs>>;
   template <typename Fs>
   static Amounts<Fs> done_of(const LaunchWorth& worth, uint64_t ran, uint64_t length);
+  Done done_at(const Launch& launch, uint64_t ns) const;
   void stretch(uint64_t to);
   template <typename Fs>
   void stretch(Fs fs, uint64_t to, AllDoing<Fs>& doing);
@@ -135,6 +140,7 @@ class TimeSplit : public Timeline<TimeSplit> {
             const AllDoing<Fs>& doing);
   u128 add_work(uint32_t row, uint64_t launches);
   void enter_step(uint32_t step);
+  void pair_steps();
   bool counts() const { return !before_; }
   bool is_idle_beside(const Launch& launch) const {
     return launch.slowed == 0 && rows()[launch.row].beside && worths_[launch.row].each.work_fs == 0;

@@ -58,12 +58,56 @@ struct RowTimes {
 //   bool is_idle_beside(const Launch&)   beside others nothing is counted of it but the time,
 //   void ran_beside(const Launch&, uint64_t alone_ns, uint64_t ns)   in which it ran beside others
 //   Done   what it keeps of a kernel that runs
+//   Done done_at(const Launch&, uint64_t ns) const   the same of one that has run until then;
+//                                                    where launches are read in parts
 template <typename To>
 class Timeline {
  public:
   using Launch = LaunchInTime;
   static constexpr uint64_t kLongGapNs = 100'000;
   static constexpr size_t kMostPauses = 1U << 20, kMostCopies = 1U << 20;
+
+  // What runs at a launch's beginning where one part of the launches ends and another begins.
+  struct Seam {
+    size_t kernels = 0;
+    uint64_t copies_end_ns = 0;
+    bool operator==(const Seam&) const = default;
+  };
+  // Before all launches: this begins where `first` does, which is the first one. Those before it
+  // may still run.
+  Seam begin_at(const Launch& first, std::span<const Launch> before) {
+    any_ = true;
+    begin_ns_ = now_ = first.begin_ns;
+    for (const Launch& launch : before) {
+      const uint64_t end_ns = launch.begin_ns + launch.length_ns;
+      if (end_ns <= now_) continue;
+      if (launch.row == Launch::kCopy)
+        add_copy(launch.begin_ns, end_ns);
+      else
+        running_.push_back({launch, end_ns, self().done_at(launch, now_)});
+    }
+    return seam();
+  }
+  // After all launches but `first`, with which another part begins: up to there, with the gap
+  // before it.
+  Seam go_to(const Launch& first) {
+    Launch until = first;
+    until.length_ns = 0;
+    next(until);
+    return seam();
+  }
+  // The part before this one has gone to where this one began.
+  void begin_as(const Timeline& before) {
+    begin_ns_ = before.begin_ns_;
+    edge_copies_ns_ = before.edge_copies_ns_;
+  }
+  // The number of the last step that was entered.
+  uint32_t step() const { return step_; }
+  uint32_t copy_pause(const Timeline& from, uint32_t pause) {
+    if (pause == 0 || pauses_.size() >= kMostPauses) return 0;
+    pauses_.push_back(from.pauses_[pause - 1]);
+    return static_cast<uint32_t>(pauses_.size());
+  }
 
   // In the order of their beginnings, copies among them.
   void launches(std::span<const Launch> in_order) {
@@ -88,6 +132,7 @@ class Timeline {
     constexpr uint64_t kMost = 1ULL << 60;  // sums stay below 2^64
     clock_error_ns_ = std::max(clock_error_ns_, std::min(ns, kMost));
   }
+  uint64_t clock_error() const { return clock_error_ns_; }
   // The device copied memory. In the order of beginnings, among launches. In a gap this comes
   // before other causes: it is seen, with no error between clocks.
   void add_copy(uint64_t begin_ns, uint64_t end_ns) {
@@ -118,19 +163,20 @@ class Timeline {
     typename To::Done done{};
   };
   struct Row {
-    RowTimes times;
     uint64_t least_ns = 1;  // launches that took less are not only counted
     bool touched = false;   // it is in touched_rows()
     bool beside = false;    // its launches hide nothing that runs beside them
+    RowTimes times;
   };
   std::vector<Running>& running() { return running_; }
   uint64_t now() const { return now_; }
   const std::vector<Row>& rows() const { return rows_; }
   std::vector<Row>& rows() { return rows_; }
   Row& touch(uint32_t row) {
-    if (rows_.size() <= row) rows_.resize(row + size_t{1});
+    if (rows_.size() <= row) [[unlikely]]
+      rows_.resize(row + size_t{1});
     Row& of = rows_[row];
-    if (!of.touched) {
+    if (!of.touched) [[unlikely]] {
       of.touched = true;
       touched_.push_back(row);
     }
@@ -170,6 +216,7 @@ class Timeline {
     one.end_ns = launch.begin_ns + launch.length_ns;
     return true;
   }
+  void step_was(uint32_t step) { step_ = step; }
   // What was before does not count.
   void begin_here() {
     any_ = !running_.empty();
@@ -223,6 +270,7 @@ class Timeline {
     bool beside;  // launches that were made while counters were read
   };
   To& self() { return static_cast<To&>(*this); }
+  Seam seam() const { return {running_.size(), copies_.empty() ? 0 : copies_.back().end_ns}; }
   void ended(const Launch& launch) {
     last_step_ = launch.step;
     last_windowed_ = launch.windowed;

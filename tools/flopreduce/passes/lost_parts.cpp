@@ -1,0 +1,59 @@
+#include "passes/lost_parts.h"
+
+#include <utility>
+
+namespace flopinj::reduce {
+
+LostParts::LostParts(const std::vector<Segment>& segments, std::vector<bool> in_parts, Ended ended)
+    : segments_(segments),
+      in_parts_(std::move(in_parts)),
+      first_(in_parts_.size()),
+      ended_(std::move(ended)) {
+  for (size_t i = segments.size(); i-- > 0;) first_[segments[i].trace] = i;
+}
+
+void LostParts::join(Devices& all, Devices next) {
+  while (!next.empty()) {
+    auto part = next.extract(next.begin());
+    const auto before = all.try_emplace(part.key(), part.mapped().kept(), true).first;
+    if (before->second.take(part.mapped())) continue;
+    all.erase(before);
+    all.insert(std::move(part));
+  }
+}
+
+void LostParts::end(uint32_t trace, Devices& devices) {
+  bool clean = true;
+  for (auto& [number, device] : devices) {
+    device.end();
+    clean = clean && device.clean();
+  }
+  ended_(trace, devices);
+  const std::lock_guard lock(lock_);
+  clean_ = clean_ && clean;
+}
+
+void LostParts::add(size_t segment, Devices devices) {
+  const uint32_t number = segments_[segment].trace;
+  if (is_first(segment) && !is_of(segment + 1, number)) return end(number, devices);
+  Devices whole;
+  {
+    const std::lock_guard lock(lock_);
+    const auto trace = traces_.try_emplace(number, first_[number]).first;
+    auto& [next, all, waiting] = trace->second;
+    waiting.emplace(segment, std::move(devices));
+    for (; !waiting.empty() && waiting.begin()->first == next; ++next) {
+      if (is_first(next))
+        all = std::move(waiting.begin()->second);
+      else
+        join(all, std::move(waiting.begin()->second));
+      waiting.erase(waiting.begin());
+    }
+    if (is_of(next, number)) return;
+    whole = std::move(all);
+    traces_.erase(trace);
+  }
+  end(number, whole);
+}
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,52 @@
+// Traces' devices, whose launches were read in parts, by whichever thread: joined in their order.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "passes/packets/segments.h"
+#include "passes/rows/device_split.h"
+
+namespace flopinj::reduce {
+
+class LostParts {
+ public:
+  using Devices = std::map<uint32_t, DeviceSplit>;  // of one trace: TraceTables::devices
+  using Ended = std::function<void(uint32_t trace, const Devices&)>;
+
+  // `in_parts`, by trace: the others are of no concern here. Devices are handed to `ended` after
+  // their trace's last part.
+  LostParts(const std::vector<Segment>& segments, std::vector<bool> in_parts, Ended ended);
+  bool in_parts(uint32_t trace) const { return in_parts_[trace]; }
+  // Whether it is the first part of its trace.
+  bool is_first(size_t segment) const { return first_[segments_[segment].trace] == segment; }
+  // What a segment came to, on any thread.
+  void add(size_t segment, Devices devices);
+  // False: some trace is to be read at once.
+  bool clean() const { return clean_; }
+
+ private:
+  struct Trace {
+    size_t next = 0;  // segment
+    Devices devices;
+    std::map<size_t, Devices> waiting;  // for the segments before them
+  };
+  static void join(Devices& all, Devices next);
+  void end(uint32_t trace, Devices& devices);
+  bool is_of(size_t segment, uint32_t trace) const {
+    return segment < segments_.size() && segments_[segment].trace == trace;
+  }
+
+  const std::vector<Segment>& segments_;
+  const std::vector<bool> in_parts_;
+  std::vector<size_t> first_;  // segment of each trace
+  const Ended ended_;
+  std::mutex lock_;
+  std::map<uint32_t, Trace> traces_;  // begun, and not ended
+  bool clean_ = true;
+};
+
+}  // namespace flopinj::reduce
