@@ -54,7 +54,7 @@ void for_each_new_packet(const Segment& segment, Visit&& visit) {
 // Segments do not depend on the number of threads, so that nothing that does can be in a report.
 class Segments {
  public:
-  static constexpr uint64_t kBytes = 8U << 20;
+  static constexpr uint64_t kBytes = 4U << 20;
   static constexpr size_t kMost = 1U << 20;  // a rank has one or more
 
   // Each packet in turn. `trace` is kNoIndex for packets of no trace; `last_sequence` that of the

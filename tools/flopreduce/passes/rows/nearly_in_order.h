@@ -24,8 +24,8 @@ class NearlyInOrder {
     newest_.push_back(launch);
     note_batches(newest_.size() - 1);
   }
-  // Several, `most` of them or fewer, of at most `kept`: write(first) writes them there, and returns
-  // how many.
+  // At most `most`, which is at most `kept`: write(first) writes them there, one after another, and
+  // returns how many.
   template <typename Write, typename To>
   void add(size_t most, Write&& write, To& to) {
     const size_t size = newest_.size();
@@ -79,6 +79,14 @@ class NearlyInOrder {
     batches_.clear();
   }
 
+  // The first that begins after the launch, soonest found where it is near.
+  template <typename At>
+  static At first_after(At from, At end, const LaunchInTime& launch) {
+    std::ptrdiff_t step = 1;
+    for (; step < end - from && !begins_before(launch, from[step]); step *= 2) from += step;
+    return std::upper_bound(from, from + std::min(step + 1, end - from), launch, begins_before);
+  }
+
   // Launches come batch by batch, each in order: neighbours are merged, two and two, until all are.
   // In most traces the first round is the last.
   void sort_batches() {
@@ -95,9 +103,13 @@ class NearlyInOrder {
           auto to = std::upper_bound(from + begins[i - 2], middle, *middle, begins_before);
           beside_.assign(to, middle);
           auto left = beside_.begin();
-          for (auto right = middle; left != beside_.end(); ++to) {
-            const bool next = right != end && begins_before(*right, *left);
-            *to = next ? *right++ : *left++;
+          for (auto right = middle; left != beside_.end();) {
+            const auto before =
+                right != end ? first_after(left, beside_.end(), *right) : beside_.end();
+            to = std::copy(left, before, to);
+            left = before;
+            for (; left != beside_.end() && right != end && begins_before(*right, *left); ++right)
+              *to++ = *right;
           }
         }
         fewer.push_back(end - from);

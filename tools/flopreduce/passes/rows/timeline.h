@@ -270,6 +270,7 @@ class Timeline {
     bool beside;  // launches that were made while counters were read
   };
   To& self() { return static_cast<To&>(*this); }
+  const To& self() const { return static_cast<const To&>(*this); }
   Seam seam() const { return {running_.size(), copies_.empty() ? 0 : copies_.back().end_ns}; }
   void ended(const Launch& launch) {
     last_step_ = launch.step;
@@ -291,34 +292,74 @@ class Timeline {
   }
   // Launches each of which begins after all before it have ended, and ends before the next one
   // begins: but for one kernel that does nothing that matters beside others, which may go on beside
-  // all of them. Returns the first that is not so.
+  // all of them, and begin or end beside any. Returns the first that is not so.
   const Launch* alone(const Launch* at, const Launch* end) {
     if (!any_ || !self().counts() || !self().within(at->begin_ns)) return at;
     if (at->row == Launch::kCopy) return at;  // a copy ends no stretch
     run_until(at->begin_ns);
     drop_copies();
     if (running_.size() > 1 || !copies_.empty()) return at;
-    const bool beside = !running_.empty();
-    if (beside && !self().is_idle_beside(running_.front().launch)) return at;
-    const uint64_t until = beside ? running_.front().end_ns : UINT64_MAX;
-    uint64_t idle_ns = 0, hidden_ns = 0;  // of the kernel that goes on
+    if (!running_.empty() && !self().is_idle_beside(running_.front().launch)) return at;
+    Beside beside;
     for (; at + 1 < end; ++at) {
       const uint64_t ends = at->begin_ns + at->length_ns;
-      if (ends > at[1].begin_ns || ends >= until || !is_counted(*at) || at->step > step_ ||
-          at->pause != 0 || at->begin_ns < now_ || !self().within(ends))
+      if (!is_counted(*at) || at->step > step_ || at->pause != 0 || at->begin_ns < now_ ||
+          !self().within(ends))
         break;
-      Row& row = touch(at->row);
-      if (beside) {
-        if (row.beside) break;
-        idle_ns += at->begin_ns - now_;
-        hidden_ns += at->length_ns;
+      Row& row = rows_[at->row];
+      if (!running_.empty() && row.beside) break;
+      const bool next_beside = ends > at[1].begin_ns;
+      if (next_beside && !begins_beside(at, end)) break;
+      if (!row.touched) touch(at->row);
+      if (!running_.empty() && running_.front().end_ns <= at->begin_ns) end_beside(beside);
+      if (!running_.empty()) {
+        beside.idle_ns += at->begin_ns - now_;
+        beside.hidden_ns += std::min(ends, running_.front().end_ns) - at->begin_ns;
+        if (running_.front().end_ns <= ends) {
+          now_ = running_.front().end_ns;
+          end_beside(beside);
+        }
       } else if (at->begin_ns > now_) {
         add_gap(row, gap_before(*at));
       }
       count(row, *at);
+      if (!next_beside) continue;
+      ++at;
+      running_.push_back({*at, at->begin_ns + at->length_ns, {}});
+      beside.hidden_ns = std::min(ends, running_.front().end_ns) - at->begin_ns;
+      if (running_.front().end_ns < ends) end_beside(beside);
     }
-    if (hidden_ns > 0) self().ran_beside(running_.front().launch, idle_ns, hidden_ns);
+    give(beside);
     return at;
+  }
+  // Of the kernel that runs beside others: for so long it was alone, and hidden by one.
+  struct Beside {
+    uint64_t idle_ns = 0, hidden_ns = 0;
+  };
+  void give(Beside& beside) {
+    if (beside.idle_ns > 0 || beside.hidden_ns > 0)
+      self().ran_beside(running_.front().launch, beside.idle_ns, beside.hidden_ns);
+    beside = {};
+  }
+  void end_beside(Beside& beside) {
+    const Running& one = running_.front();
+    if (one.end_ns > now_) {
+      beside.idle_ns += one.end_ns - now_;
+      now_ = one.end_ns;
+      ended(one.launch);
+    }
+    give(beside);
+    running_.clear();
+  }
+  // While a launch runs the next one begins, and no other, of a kernel that does nothing that
+  // matters beside it.
+  bool begins_beside(const Launch* at, const Launch* end) const {
+    const uint64_t ends = at->begin_ns + at->length_ns;
+    const Launch& next = at[1];
+    return running_.empty() && !rows_[at->row].beside && at + 2 < end && at[2].begin_ns >= ends &&
+           next.row < rows_.size() && rows_[next.row].beside && next.length_ns > 0 &&
+           next.step <= step_ && next.begin_ns + next.length_ns != ends &&
+           self().is_idle_beside(next);
   }
   void add_pause_time(uint64_t from, uint64_t to, const Pause& pause) {
     from = std::max(from, pause.begin_ns);
