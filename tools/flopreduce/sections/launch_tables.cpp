@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "sections/parts/cells.h"
+#include "sections/parts/said.h"
 #include "sections/sections.h"
 
 namespace flopinj::reduce {
