@@ -19,7 +19,7 @@ bool parse_normalization(const std::string& text, Normalization& out);
 
 struct Comparison {
   Normalization normalization;
-  std::vector<std::string> also = {};  // keys of tables that were asked for
+  std::vector<std::string> also = {};                // keys of tables that were asked for
   bool simulated = false;                            // a side is
   bool simulated_clock = false, ptx_counts = false;  // of a side
   // "total", "kernel_counts", "compared_kernels" and others. Phases and steps by name, the others
