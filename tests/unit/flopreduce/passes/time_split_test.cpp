@@ -7,6 +7,7 @@
 
 #include "catch.h"
 #include "passes/rows/device_split.h"
+#include "support/effort.h"
 #include "support/lost_sums.h"
 
 using namespace flopinj::reduce;
@@ -165,7 +166,7 @@ u128 sum(const LostFs& fs) {
 
 TEST_CASE("time split: as by nanoseconds, and it adds up") {
   constexpr size_t kPlaces = 3;
-  for (uint32_t seed = 0; seed < 3000; ++seed) {
+  for (uint32_t seed = 0; seed < flopinj::test::effort(3000U, 300U); ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
     const std::vector<Kernel> kernels = random_kernels(random, kPlaces);
@@ -292,7 +293,7 @@ void read_part(std::span<const Arrival> arrivals, const std::vector<Kernel>& ker
 TEST_CASE("device split: parts come to what one reading does, and to what nanoseconds do") {
   constexpr size_t kPlaces = 3;
   size_t seams = 0, taken = 0, unclean = 0;
-  for (uint32_t seed = 0; seed < 4000; ++seed) {
+  for (uint32_t seed = 0; seed < flopinj::test::effort(4000U, 400U); ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
     const size_t kept = 1 + random() % 4;
@@ -482,7 +483,7 @@ LostFs sum_of(const Parts& parts) {
 
 TEST_CASE("lost: lines add up to the wall time, and none is negative") {
   size_t settled = 0, refused = 0, moved = 0;
-  for (uint64_t seed = 0; seed < 6000; ++seed) {
+  for (uint64_t seed = 0; seed < flopinj::test::effort(6000U, 600U); ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     const LostTime time = random_time(random);
