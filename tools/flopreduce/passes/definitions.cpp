@@ -94,7 +94,9 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
         read(trace::StepSums(), add_steps);
         break;
       case Field::single_steps:
-        if (single_steps_) read(trace::SingleSteps(), add_steps);
+        if (!single_steps_ && steps_in_summaries_ > kMostSingleSteps) break;
+        read(trace::SingleSteps(), add_steps);
+        steps_in_summaries_ += trace_->steps.in_summary().steps.size();
         break;
       case Field::range_numbers:
         read(trace::RangeNumbers(), [&](const auto& message) { range_numbers(message); });
@@ -115,6 +117,13 @@ void DefinitionPass::packet(uint32_t trace, const Packet& packet, DamageLog& dam
     ok = false;
   }
   if (!ok) damage.add(Damage::kMalformedPacket);
+}
+
+void DefinitionPass::end_steps() {
+  for (TraceState& trace : tables_.traces) {
+    if (steps_in_summaries_ <= kMostSingleSteps) trace.steps.take_all_in_summary();
+    if (!single_steps_ && !trace.steps.all_in_summary()) trace.steps.forget_single();
+  }
 }
 
 void DefinitionPass::interned(const trace::Interned& message) {

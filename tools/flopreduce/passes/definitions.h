@@ -16,9 +16,14 @@ class DefinitionPass {
   explicit DefinitionPass(TraceTables& tables, DamageLog* of_patterns = nullptr)
       : tables_(tables), of_patterns_(of_patterns) {}
   void packet(uint32_t trace, const Packet& packet, DamageLog& damage);
-  // Of summaries training steps one by one, and readings of energy: only the steps' table needs
+  // Of summaries all training steps one by one, and readings of energy: only the steps' table needs
   // them.
   void read_single_steps() { single_steps_ = true; }
+  // Of single steps of summaries: where all recordings together have no more, each is known in
+  // every report, as of a trace.
+  static constexpr size_t kMostSingleSteps = 1U << 16;
+  // After the last packet.
+  void end_steps();
 
  private:
   void interned(const trace::Interned& message);
@@ -48,6 +53,7 @@ class DefinitionPass {
   static constexpr size_t kArenaBlock = 32U << 10;
   std::unique_ptr<char[]> arena_block_ = std::make_unique_for_overwrite<char[]>(kArenaBlock);
   bool single_steps_ = false;
+  size_t steps_in_summaries_ = 0;
 };
 
 }  // namespace flopinj::reduce

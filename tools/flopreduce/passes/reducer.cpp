@@ -169,6 +169,7 @@ void Reducer::first_pass(TraceTables& tables) {
                     " of its recordings",
                 !kind_->second);
   }
+  definitions.end_steps();
   for (TraceState& trace : tables.traces) trace.function_facts = {};  // signatures have them
   copies_ = router.copies();
   segments_.sort_by_trace();
@@ -209,7 +210,8 @@ Totals Reducer::second_pass(TraceTables& tables, SharedTables& shared) {
   for (size_t i = 0; i < files_.size(); ++i) files_[i].damage.add(pass.damage_of_file[i]);
   for (size_t i = 0; i < tables.devices.size(); ++i) {
     const Device& device = tables.devices[i];
-    if (device.times && !read_device_times(*device.times, totals.devices[i]))
+    if (device.times && !read_device_times(*device.times, tables.traces[device.trace].signatures,
+                                           totals.devices[i]))
       tables.traces[device.trace].damage.add(Damage::kBadTime);
   }
   if (options_.launch_times) pass.joined<KernelDurations>().give(totals);
@@ -235,17 +237,16 @@ void Reducer::finish_steps(const ReportSources& sources, const StepLaunches& eac
     if (const SkippedLaunches& skipped = totals.devices[i].skipped; skipped.launches > 0)
       kernels[tables.devices[i].trace].skipped(i, skipped.end_ns);
   const std::vector<StepSpans> spans = step_spans(tables, kernels, report);
-  add_step_work(tables, options_.utilization, steps.work(), spans, report);
+  const auto launch = [&](size_t trace, uint32_t device, uint32_t signature) -> const StepLaunch& {
+    return each.of(trace, device, signature);
+  };
+  add_step_work(tables, options_.utilization, steps.work(), spans, launch, report);
   for (auto& [trace, window] : report.steps.windows)
     window.skipped_until_ns = kernels[trace].skipped_until();
   if (options_.facts && report.steps.processes > 0) {
     totals.step_times = steps.take_times();
-    list_single_steps(
-        tables, totals, options_.utilization.skip_steps, steps.work(), spans,
-        [&](size_t trace, uint32_t device, uint32_t signature) -> const StepLaunch& {
-          return each.of(trace, device, signature);
-        },
-        report);
+    list_single_steps(tables, totals, options_.utilization.skip_steps, steps.work(), spans, launch,
+                      report);
   }
   add_step_numbers(report);
 }

@@ -123,6 +123,11 @@ void StepPass::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) 
   const StepLaunch& one = each_.of(rows.info(row).signature, rows.info(row).device);
   StepWork& all = work_[rows.trace()][0];
   all.add_launches(tally.launches, one);
+  const OfRow& model = row_of(rows, row, one);
+  add_saturating(all.model_fs, model.model_fs * tally.launches);
+  add_saturating(all.model_most_fs, model.model_most_fs * tally.launches);
+  if (model.open) add_saturating(all.model_open, tally.launches);
+  add_saturating(all.saved_fs, model.saved_fs * tally.launches);
   const uint64_t timed = tally.windowed ? 0 : std::min(tally.timed, tally.launches);
   if (timed > 0) add_saturating(all.gpu_ns, tally.gpu_time_ns);
   all.add_untimed(tally.launches - timed, one);

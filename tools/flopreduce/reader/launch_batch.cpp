@@ -234,39 +234,7 @@ std::span<const LaunchCall> LaunchBatchReader::calls(const PatternTable& pattern
                                                      std::vector<LaunchCall>& room) const {
   if (room.size() < size_) room.resize(size_);
   LaunchCall* to = room.data();
-  RunColumn sequences(column(Field::sequence_run)), graphs(column(Field::graph_run));
-  SequenceSteps steps(fields_.number(Field::sequence_base));
-  size_t alike = 0;  // launches at hand that are all from graphs, or none of them is
-  bool graph = false;
-  LaunchCall call;
-  const auto launch = [&](uint32_t path, uint64_t sequence, bool begins) {
-    if (alike == 0) {
-      graph = graphs.peek() != 0;
-      alike = graphs.run(size_);
-      graphs.skip(alike);
-    }
-    --alike;
-    if (path != call.path || sequence != call.sequence || graph != call.graph) {
-      if (call.launches > 0) *to++ = call;
-      call = {sequence, path, 0, 0, graph};
-    }
-    ++call.launches;
-    call.calls += begins ? 1 : 0;
-  };
-  LaunchOrder order = this->order();
-  for (auto run = order.next_run(); run.launches > 0; run = order.next_run()) {
-    const auto rows = patterns.rows(run.first_row, run.first_row != 0 ? run.launches : 0);
-    for (const PatternTable::Row& row : rows)
-      launch(row.path, steps.after(row.sequence_step), row.call);
-    for (size_t i = rows.size(); i < run.launches; ++i)
-      if (run.first_row == 0) {
-        const LaunchOrder::Named named = order.next_named();
-        launch(named.path, steps.is(sequences.next()), named.call);
-      } else {
-        launch(PatternTable::Row::kUndefined, 0, false);
-      }
-  }
-  if (call.launches > 0) *to++ = call;
+  for_each_call(patterns, [&](const LaunchCall& call) { *to++ = call; });
   return {room.data(), to};
 }
 

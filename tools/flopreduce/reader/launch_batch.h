@@ -132,7 +132,10 @@ class LaunchBatchReader {
   template <typename Visit>
   void for_each_stretch(Visit&& visit) const;
 
-  // All of its launches, in order, in `room`. No times are looked at.
+  // Calls visit(const LaunchCall&) for all of its launches, in order. No times are looked at.
+  template <typename Visit>
+  void for_each_call(const PatternTable& patterns, Visit&& visit) const;
+  // The same, in `room`.
   std::span<const LaunchCall> calls(const PatternTable& patterns,
                                     std::vector<LaunchCall>& room) const;
 
@@ -176,6 +179,43 @@ void LaunchBatchReader::for_each_stretch(Visit&& visit) const {
     visit(static_cast<const Stretch&>(s));
     at = s.end;
   }
+}
+
+template <typename Visit>
+void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visit) const {
+  RunColumn sequences(column(Field::sequence_run)), graphs(column(Field::graph_run));
+  SequenceSteps steps(fields_.number(Field::sequence_base));
+  size_t alike = 0;  // launches at hand that are all from graphs, or none of them is
+  bool graph = false;
+  LaunchCall call;
+  const auto launch = [&](uint32_t path, uint64_t sequence, bool begins) {
+    if (alike == 0) {
+      graph = graphs.peek() != 0;
+      alike = graphs.run(size_);
+      graphs.skip(alike);
+    }
+    --alike;
+    if (path != call.path || sequence != call.sequence || graph != call.graph) {
+      if (call.launches > 0) visit(static_cast<const LaunchCall&>(call));
+      call = {sequence, path, 0, 0, graph};
+    }
+    ++call.launches;
+    call.calls += begins ? 1 : 0;
+  };
+  LaunchOrder order = this->order();
+  for (auto run = order.next_run(); run.launches > 0; run = order.next_run()) {
+    const auto rows = patterns.rows(run.first_row, run.first_row != 0 ? run.launches : 0);
+    for (const PatternTable::Row& row : rows)
+      launch(row.path, steps.after(row.sequence_step), row.call);
+    for (size_t i = rows.size(); i < run.launches; ++i)
+      if (run.first_row == 0) {
+        const LaunchOrder::Named named = order.next_named();
+        launch(named.path, steps.is(sequences.next()), named.call);
+      } else {
+        launch(PatternTable::Row::kUndefined, 0, false);
+      }
+  }
+  if (call.launches > 0) visit(static_cast<const LaunchCall&>(call));
 }
 
 }  // namespace flopinj::reduce

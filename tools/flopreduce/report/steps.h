@@ -155,13 +155,14 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
 // When steps ran, by trace. `kernels`: by trace, of their launches.
 std::vector<StepSpans> step_spans(const TraceTables& tables,
                                   const std::vector<StepKernels>& kernels, const Report& report);
-// `work`: by trace, then by step (passes/step_pass.h).
-void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
-                   const std::vector<std::map<uint32_t, StepWork>>& work,
-                   const std::vector<StepSpans>& spans, Report& report);
-// Fills StepsReport::listed. `each`: of a launch, by trace and the trace's ids.
+// `work`: by trace, then by step (passes/step_pass.h); of a summary, whose steps say themselves
+// which launches they made, all of them under 0. `each`: of a launch, by trace and the trace's ids.
 using StepLaunchOf =
     std::function<const StepLaunch&(size_t trace, uint32_t device, uint32_t signature)>;
+void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
+                   const std::vector<std::map<uint32_t, StepWork>>& work,
+                   const std::vector<StepSpans>& spans, const StepLaunchOf& each, Report& report);
+// Fills StepsReport::listed.
 void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t skip,
                        const std::vector<std::map<uint32_t, StepWork>>& work,
                        const std::vector<StepSpans>& spans, const StepLaunchOf& each,

@@ -68,13 +68,22 @@ StepSpans spans_of(const std::map<uint32_t, StepTimes>& ranges) {
   return spans;
 }
 
+StepSpans spans_of(const SummarySteps& steps) {
+  StepSpans spans;
+  for (const SingleStep& step : steps.steps) spans.emplace(step.number, span_of(step.times));
+  return spans;
+}
+
 StepSums sums_of(const StepSpans& spans) {
   StepSums sums;
   sums.kernels_timed = true;
+  StepWindow window;
   for (const auto& [number, span] : spans) {
     sums.add(span.times);
+    window.add(span);
     sums.kernels_timed = sums.kernels_timed && !span.about;
   }
+  sums.window_ns = window.length_ns();
   return sums;
 }
 

@@ -66,10 +66,28 @@ struct StepSpan {
 };
 using StepSpans = std::map<uint32_t, StepSpan>;  // by the step's number
 
+// Of several steps: from the beginning of the first to the end of the last.
+struct StepWindow {
+  uint64_t from_ns = UINT64_MAX, to_ns = 0;
+  KernelExtent kernels = {};
+
+  void add(const StepSpan& span) {
+    from_ns = std::min(from_ns, span.from_ns);
+    to_ns = std::max(to_ns, span.to_ns);
+    kernels.add(span.kernels);
+  }
+  // Steps take no less than their kernels. 0 without any time.
+  uint64_t length_ns() const {
+    return to_ns <= from_ns ? 0 : std::max(to_ns - from_ns, kernels.length_ns());
+  }
+};
+
 // `ranges`: of one recording's steps.
 StepSpans spans_of(const std::map<uint32_t, StepTimes>& ranges, const StepKernels& kernels);
 // Of the ranges alone, where nothing says when kernels ran.
 StepSpans spans_of(const std::map<uint32_t, StepTimes>& ranges);
+// Of a summary, which says how long each step took. StepSums::window_ns is of all of them.
+StepSpans spans_of(const SummarySteps& steps);
 StepSums sums_of(const StepSpans& spans);
 
 }  // namespace flopinj::reduce

@@ -135,6 +135,13 @@ void StepTable::add(const trace::SingleSteps& message, DamageLog& damage) {
   in_summary_ = std::move(read);
 }
 
+void StepTable::take_all_in_summary() {
+  const auto known = [](const SingleStep& step) { return step.kind != 0 || step.launches == 0; };
+  all_in_summary_ = steps_.empty() && sums_.steps > 0 && sums_.window_ns > 0 &&
+                    in_summary_.every == 1 && in_summary_.steps.size() == sums_.steps;
+  for (const SingleStep& step : in_summary_.steps) all_in_summary_ = all_in_summary_ && known(step);
+}
+
 void StepTable::add(const trace::StepSums& message, DamageLog& damage) {
   uint64_t counted = 0;
   for (const uint64_t count : message.bucket_steps()) add_saturating(counted, count);
@@ -144,7 +151,7 @@ void StepTable::add(const trace::StepSums& message, DamageLog& damage) {
   if (!sound) return damage.add(Damage::kBadColumns);
   sums_ = {message.steps(),          message.total_ns(),    message.min_ns(),     message.max_ns(),
            message.first_start_ns(), message.last_end_ns(), message.range_path(), {},
-           message.kernels_timed()};
+           message.kernels_timed(),  message.window_ns()};
   for (int i = 0; i < message.bucket_size(); ++i)
     sums_.buckets[message.bucket(i)] += message.bucket_steps(i);
 }

@@ -30,6 +30,7 @@ struct StepSums {
   uint32_t path = 0;                     // likewise, of the last one
   std::map<uint32_t, uint64_t> buckets;  // common/step_buckets.h
   bool kernels_timed = false;            // not those of ranges: tables/step_times.h
+  uint64_t window_ns = 0;                // of all of them: tables/step_times.h; 0: not known
 
   void add(const StepTimes&);
   // Of durations that are the middles of their buckets.
@@ -77,12 +78,16 @@ class StepTable {
   const StepSums& sums() const { return sums_; }
   // What a summary has of single steps, where it was asked for.
   const SummarySteps& in_summary() const { return in_summary_; }
+  // These are all steps, with their launches, as a trace has them.
+  bool all_in_summary() const { return all_in_summary_; }
+  void take_all_in_summary();
   void forget_single() { in_summary_ = {}; }
 
  private:
   std::map<uint32_t, StepTimes> steps_;
   StepSums sums_;
   SummarySteps in_summary_;
+  bool all_in_summary_ = false;
 };
 
 }  // namespace flopinj::reduce

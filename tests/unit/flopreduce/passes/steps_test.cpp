@@ -1,5 +1,6 @@
 // Figures per training step, from traces whose steps are known.
 #include "catch.h"
+#include "passes/definitions.h"
 #include "passes/rows/single_steps.h"
 #include "reduce_bytes.h"
 
@@ -141,25 +142,74 @@ TEST_CASE("steps: an unmeasured launch leaves the FLOP unknown, and the times kn
   CHECK(has(s.mean_gpu_ns.marks(), Mark::kEstimate));
 }
 
-TEST_CASE("steps: sums in a summary say what they can") {
-  const std::string bytes = trace_of({900, 100, 110, 100, 160, 120});
-  const std::string summary = merge_bytes({{"a.pb", bytes}}).bytes;
+TEST_CASE("steps: a summary that has all of them says of them what the trace says") {
+  for (const std::vector<uint64_t>& wall :
+       {std::vector<uint64_t>{900, 100, 110, 100, 160, 120}, {100, 900}, {100, 110, 800, 900}}) {
+    const std::string bytes = trace_of(wall);
+    const std::string summary = merge_bytes({{"a.pb", bytes}}).bytes;
+    const auto of_trace = json_of(reduce_bytes({bytes})), found = json_of(reduce_bytes({summary}));
+    for (const char* table : {"steps", "step_summary", "slow_steps", "step_list", "ratio"})
+      CHECK(found.value(table, nlohmann::json()) == of_trace.value(table, nlohmann::json()));
+    CHECK(reduce_bytes({summary}).steps.single);
+    CHECK(!reduce_bytes({summary}, skipping(1)).steps.missing.empty());
+    // A summary of a summary is the same.
+    CHECK(merge_bytes({{"b.pb", summary}}).bytes == summary);
+  }
+}
+
+// Steps of one launch each, of 10 ns, that take `wall(number)` ns.
+template <typename Wall>
+std::string many_steps(uint32_t count, uint64_t session, Wall&& wall) {
+  TraceBuilder t = started(session);
+  t.kernel(kKernel, "kernel", 11);
+  t.string(100, "step");
+  t.path(kPath, 0, "step");
+  t.samples(1, kKernel, {sass(100, 0, 100), sass(100, 0, 100)});
+  std::vector<TraceBuilder::Launch> launches;
+  std::vector<TraceBuilder::Step> steps;
+  uint64_t at = 1'000'000;
+  for (uint32_t n = 1; n <= count; ++n) {
+    launches.push_back({.signature = kKernel, .duration_ns = 10, .path = kPath, .step = n});
+    steps.push_back({n, at, wall(n)});
+    at += wall(n) + 5;
+  }
+  t.launches(launches);
+  t.steps(steps, kPath);
+  t.end();
+  return t.bytes();
+}
+
+TEST_CASE("steps: of more than a summary has, what their sums say") {
+  const auto wall = [](uint32_t n) { return n == 1 ? 900 : 100 + n % 20; };
+  const std::string summary = merge_bytes({{"a.pb", many_steps(1025, 1, wall)}}).bytes;
   const StepsReport s = reduce_bytes({summary}).steps;
   CHECK(!s.single);
-  CHECK(s.count == 6);
+  CHECK(s.count == 1025);
   CHECK(s.wall_ns->min == 100);
   CHECK(s.wall_ns->max == 900);
-  CHECK(s.wall_ns->mean == 1490.0 / 6);
   CHECK(s.wall_ns->median_approximate);
-  // Between the third and the fourth of six, 110 and 120, each within a bucket.
-  CHECK(std::abs(s.wall_ns->median - 115) <= 0.01 * 115);
-  CHECK(*s.mean_flop == 21 * kFlopEach / 6.0);
-  CHECK(!reduce_bytes({summary}, skipping(1)).steps.missing.empty());
-  // Half-way between two, however far they are apart: as in the trace.
-  for (const std::vector<uint64_t>& wall : {std::vector<uint64_t>{100, 900}, {100, 110, 800, 900}})
-    for (const std::string& one : {trace_of(wall), merge_bytes({{"b.pb", trace_of(wall)}}).bytes})
-      CHECK(reduce_bytes({one}).steps.wall_ns->median ==
-            Approx(wall.size() == 2 ? 500 : 455).epsilon(0.01));
+  CHECK(s.wall_ns->median == Approx(110).epsilon(0.01));
+  CHECK(*s.mean_flop == kFlopEach);
+  CHECK(!s.hfu.known());
+}
+
+TEST_CASE("steps: where summaries have too many, all are sums, in any form") {
+  std::string summaries;
+  constexpr uint32_t kEach = 1000;
+  const auto wall = [](uint32_t n) { return 100 + n % 20; };
+  const uint32_t ranks = DefinitionPass::kMostSingleSteps / kEach;
+  const auto of = [&](uint32_t count) {
+    std::string all;
+    for (uint32_t rank = 0; rank < count; ++rank)
+      all += merge_bytes({{"a.pb", many_steps(kEach, rank + 1, wall)}}).bytes;
+    return all;
+  };
+  CHECK(reduce_bytes({of(ranks)}).steps.single);
+  const std::string more = of(ranks + 1);
+  ReduceOptions with_facts;
+  with_facts.facts = true;
+  for (const ReduceOptions& options : {ReduceOptions(), with_facts})
+    CHECK(!reduce_bytes({more}, options).steps.single);
 }
 
 TEST_CASE("steps: the same whatever the number of threads") {

@@ -2,14 +2,19 @@
 // back.
 #pragma once
 #include <cstdint>
+#include <span>
 
 #include "flop_trace.pb.h"
+#include "tables/id_map.h"
 #include "tables/totals.h"
 
 namespace flopinj::reduce {
 
-trace::DeviceTimes device_times_message(uint32_t device, const DeviceTime& time);
-// False where the message has figures that cannot be.
-bool read_device_times(const trace::DeviceTimes& message, DeviceTime& time);
+// `ids`: of signatures in the trace, by index.
+trace::DeviceTimes device_times_message(uint32_t device, const DeviceTime& time,
+                                        std::span<const uint32_t> ids);
+// False where the message has figures that cannot be. `signatures`: of its trace.
+bool read_device_times(const trace::DeviceTimes& message, const IdMap& signatures,
+                       DeviceTime& time);
 
 }  // namespace flopinj::reduce

@@ -23,26 +23,25 @@ void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternTable
                               DamageLog& damage) {
   auto* const lane = places_.lane(batch.thread(), batch.stream());
   if (lane == nullptr) return damage.add(Damage::kTableFull);
-  for (const LaunchCall& call : batch.calls(patterns, calls_)) {
-    if (!call.graph && call.sequence == 0) without_number(*lane, damage);
-    if (call.path - 1 >= IdMap::kMaxId) continue;  // in no range: no operator
-    const uint32_t number = places_.number(*lane, call.path);
-    if (number == places_.kNone) {
+  batch.for_each_call(patterns, [&](const LaunchCall& call) { this->call(*lane, call, damage); });
+}
+
+inline void SequenceGroups::call(Places::Lane& lane, const LaunchCall& call, DamageLog& damage) {
+  if (!call.graph && call.sequence == 0) without_number(lane, damage);
+  if (call.path - 1 >= IdMap::kMaxId) return;  // in no range: no operator
+  const uint32_t number = places_.number(lane, call.path);
+  if (number == places_.kNone) return damage.add(Damage::kTableFull);
+  OnPlace& on = places_[number];
+  if (call.sequence == 0 || call.graph) {
+    if (std::exchange(on.without_number, true)) return;
+    if (without_.size() < kMaxPaths || without_.contains(call.path))
+      without_.insert(call.path);
+    else
       damage.add(Damage::kTableFull);
-      continue;
-    }
-    OnPlace& on = places_[number];
-    if (call.sequence == 0 || call.graph) {
-      if (std::exchange(on.without_number, true)) continue;
-      if (without_.size() < kMaxPaths || without_.contains(call.path))
-        without_.insert(call.path);
-      else
-        damage.add(Damage::kTableFull);
-      continue;
-    }
-    lane->known = {call.sequence, false};
-    add(call.sequence, {number, call.launches, call.calls}, damage);
+    return;
   }
+  lane.known = {call.sequence, false};
+  add(call.sequence, {number, call.launches, call.calls}, damage);
 }
 
 // Once behind each number.
@@ -52,14 +51,13 @@ void SequenceGroups::without_number(Places::Lane& lane, DamageLog& damage) {
     add(lane.known.last, {number, 0, 0}, damage);
 }
 
-void SequenceGroups::add(uint64_t number, const SequenceWindow::Launches& launches,
+void SequenceGroups::add(uint64_t number, const SequenceNumbers::Launches& launches,
                          DamageLog& damage) {
   const auto added = window_.add(
-      number, launches, places_[launches.place].first, [] { return SequenceWindow::InPass{}; },
-      [](const auto&) {});
-  if (added == SequenceWindow::Added::kLate && launches.count > 0)
+      number, launches, places_[launches.place].first, [](NothingElse&) {}, [](const auto&) {});
+  if (added == SequenceNumbers::Added::kLate && launches.count > 0)
     count({launches}, 1, damage);
-  else if (added == SequenceWindow::Added::kFull)
+  else if (added == SequenceNumbers::Added::kFull)
     damage.add(Damage::kTableFull);
 }
 
@@ -70,9 +68,9 @@ bool SequenceGroups::add(const trace::SequenceGroups& message, DamageLog& damage
       message, [&](uint64_t times, const SequenceGroup& group) { count(group, times, damage); });
 }
 
-void SequenceGroups::count(const SequenceWindow::Group& group, uint64_t times, DamageLog& damage) {
+void SequenceGroups::count(const SequenceNumbers::Group& group, uint64_t times, DamageLog& damage) {
   SequenceGroup named;
-  for (const SequenceWindow::Launches& l : group) {
+  for (const SequenceNumbers::Launches& l : group) {
     const LaunchPlace& place = places_.place(l.place);
     named.push_back({place.thread, place.stream, place.path, l.count, l.calls});
   }

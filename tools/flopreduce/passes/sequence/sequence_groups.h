@@ -27,7 +27,7 @@ using SequenceGroup = std::vector<NumberedLaunches>;
 // Of one recording.
 class SequenceGroups {
  public:
-  static constexpr size_t kMaxInGroup = SequenceWindow::kMaxInGroup;
+  static constexpr size_t kMaxInGroup = SequenceNumbers::kMaxInGroup;
   // The range path of an entry without launches: behind those of the number before it something
   // without a number ran on that thread and stream.
   static constexpr uint32_t kWithout = 0;
@@ -40,7 +40,7 @@ class SequenceGroups {
 
  private:
   struct OnPlace {
-    SequenceWindow::Next first;
+    SequenceNumbers::Next first;
     bool without_number = false;
   };
   struct OfLane {
@@ -48,14 +48,14 @@ class SequenceGroups {
     bool without = false;
   };
   using Places = LaunchPlaces<OnPlace, OfLane>;
+  void call(Places::Lane& lane, const LaunchCall& call, DamageLog& damage);
   void without_number(Places::Lane& lane, DamageLog& damage);
-  void add(uint64_t number, const SequenceWindow::Launches& launches, DamageLog& damage);
-  void count(const SequenceWindow::Group& group, uint64_t times, DamageLog& damage);
+  void add(uint64_t number, const SequenceNumbers::Launches& launches, DamageLog& damage);
+  void count(const SequenceNumbers::Group& group, uint64_t times, DamageLog& damage);
   void count(SequenceGroup group, uint64_t times, DamageLog& damage);
 
-  std::vector<LaunchCall> calls_;
   Places places_;
-  SequenceWindow window_;
+  SequenceWindow<> window_;
   std::vector<std::pair<SequenceGroup, uint64_t>> groups_;  // times; some more than once
   std::unordered_set<uint32_t> without_;  // range paths of which some launches have no number
 };

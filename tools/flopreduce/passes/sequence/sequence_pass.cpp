@@ -213,8 +213,8 @@ void SequencePass::without_number(Places::Lane& of, const LaunchCall& call) {
   OnPlace& on = places_[number];
   on.part = Part::kWithout;
   lane.window->add(
-      lane.operators, {number, 0, 0}, on.first, [] { return SequenceWindow::InPass{}; },
-      [&](const SequenceWindow::Complete& done) { complete(*lane.window, done); });
+      lane.operators, {number, 0, 0}, on.first, [](Passes&) {},
+      [&](const Window::Complete& done) { complete(*lane.window, done); });
 }
 
 void SequencePass::launches(Places::Lane& of, std::span<const LaunchCall> calls) {
@@ -242,25 +242,24 @@ void SequencePass::launches(Places::Lane& of, std::span<const LaunchCall> calls)
       own_numbers_.launch(lane.own, on.node, on.own, on.path, on.of, call.sequence);
     }
     if (on.part == Part::kInFunction) add_saturating(in_functions_[on.path], call.launches);
-    const auto pass = [&]() -> SequenceWindow::InPass {
-      if (!on.in_pass) return {};
-      return {backward_passes_.node(lane.passes, call.sequence), of.stream};
+    const auto note_pass = [&](Passes& passes) {
+      if (on.in_pass) passes.add({backward_passes_.node(lane.passes, call.sequence), of.stream});
     };
-    auto added = SequenceWindow::Added::kLate;
+    auto added = SequenceNumbers::Added::kLate;
     if (lane.window != nullptr)
-      added = lane.window->add(
-          call.sequence, {number, call.launches, call.calls}, on.first, pass,
-          [&](const SequenceWindow::Complete& done) { complete(*lane.window, done); });
-    if (added == SequenceWindow::Added::kYes) continue;
+      added =
+          lane.window->add(call.sequence, {number, call.launches, call.calls}, on.first, note_pass,
+                           [&](const Window::Complete& done) { complete(*lane.window, done); });
+    if (added == SequenceNumbers::Added::kYes) continue;
     if (on.last != call.sequence) add_saturating(calls_.calls[on.path], uint64_t{1});
     on.last = call.sequence;
     if (on.part == Part::kInNode) lose(on.path, Lost::kOutOfWindow, call.launches);
   }
 }
 
-SequencePass::Group SequencePass::named(const SequenceWindow::Group& group) {
+SequencePass::Group SequencePass::named(const SequenceNumbers::Group& group) {
   Group all;
-  for (const SequenceWindow::Launches& l : group) {
+  for (const SequenceNumbers::Launches& l : group) {
     const LaunchPlace& place = places_.place(l.place);
     const OnPlace& on = places_[l.place];
     add(all, on.part, {on.path, place.thread, place.stream}, l.count, l.calls);
@@ -300,9 +299,9 @@ void SequencePass::count_group(uint64_t times, const SequenceGroup& group) {
 }
 
 // The same of launches by their places.
-void SequencePass::count_calls(const SequenceWindow::Group& group, uint64_t times) {
+void SequencePass::count_calls(const SequenceNumbers::Group& group, uint64_t times) {
   std::set<std::pair<uint32_t, uint32_t>> called;
-  for (const SequenceWindow::Launches& l : group) {
+  for (const SequenceNumbers::Launches& l : group) {
     const uint32_t path = places_[l.place].path;
     if (path != kNoIndex && called.emplace(places_.place(l.place).thread, path).second)
       add_saturating(calls_.calls[path], times);
@@ -363,7 +362,7 @@ void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t lau
 }
 
 // Of several nodes with the number, that of the lowest path.
-BackwardPasses::Own SequencePass::own_of(const SequenceWindow& window, uint32_t of) {
+BackwardPasses::Own SequencePass::own_of(const Window& window, uint32_t of) {
   const Group group = named(window.group(of));
   Home home;
   const AutogradNode* its = nullptr;
@@ -380,7 +379,7 @@ BackwardPasses::Own SequencePass::own_of(const SequenceWindow& window, uint32_t 
   if (its == nullptr) return {.known = true};
   const uint32_t at = operators_.operator_of(home.path);
   uint64_t calls = 0;
-  for (const SequenceWindow::Launches& of_call : window.group(of))
+  for (const SequenceNumbers::Launches& of_call : window.group(of))
     if (const uint32_t path = places_[of_call.place].path;
         path != kNoIndex && operators_.operator_of(path) == at)
       calls += of_call.calls;
@@ -518,7 +517,7 @@ ForwardNumbers SequencePass::take_numbers(bool all) {
   return numbers;
 }
 
-SequenceWindow* SequencePass::window(uint32_t device) {
+SequencePass::Window* SequencePass::window(uint32_t device) {
   const auto found = windows_.find(device);
   if (found != windows_.end()) return &found->second;
   return windows_.size() < kMaxWindows ? &windows_[device] : nullptr;
@@ -526,8 +525,8 @@ SequenceWindow* SequencePass::window(uint32_t device) {
 
 void SequencePass::end_trace() {
   for (auto& entry : windows_) {
-    SequenceWindow& window = entry.second;
-    window.end([&](const SequenceWindow::Complete& number) { complete(window, number); });
+    Window& window = entry.second;
+    window.end([&](const Window::Complete& number) { complete(window, number); });
     for (uint32_t group = 1; group < window.groups(); ++group) {
       if (window.times(group) == 0) continue;
       count_calls(window.group(group), window.times(group));

@@ -15,6 +15,7 @@
 // A node evaluated inside of another belongs to an operator that ran inside of that one too: a
 // reentrant checkpoint runs forward again and then backward.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <set>
 #include <unordered_map>
@@ -70,6 +71,24 @@ class SequencePass {
     bool again = false;  // an operator that is computed again, by its phase
     uint64_t launches = 0, calls = 0;
   };
+  // A backward pass, as a stream's launches show it.
+  struct InPass {
+    uint32_t pass = BackwardPasses::kNone;
+    uint32_t stream = UINT32_MAX;
+  };
+  // Those of a number: of the streams with the lowest numbers, in whatever order they come.
+  struct Passes {
+    std::array<InPass, 2> all{};
+    void add(InPass in) {
+      if (in.pass == BackwardPasses::kNone) return;
+      for (InPass& known : all) {
+        if (known.pass == in.pass) return;
+        if (in.stream < known.stream) std::swap(known, in);
+      }
+    }
+  };
+  // A group knows the node that all of its launches have in common.
+  using Window = SequenceWindow<Passes, BackwardPasses::Own>;
   // What has one number on one device.
   struct Group {
     FewList<Operator, 2> operators;  // of a thread and stream, in the order of their last launches
@@ -90,7 +109,7 @@ class SequencePass {
     kWithout  // no number: SequenceGroups::kWithout
   };
   struct OnPlace {
-    SequenceWindow::Next first;
+    SequenceNumbers::Next first;
     uint32_t path = kNoIndex;
     uint64_t last = 0;           // sequence number of the last launch that no window has
     uint32_t node = 0, own = 0;  // of the path: what OwnNumbers::launch() asks for
@@ -102,7 +121,7 @@ class SequencePass {
   // On a lane of places.
   struct OnLane {
     bool fresh = true;
-    SequenceWindow* window = nullptr;  // nullptr where there is none for this device
+    Window* window = nullptr;  // nullptr where there is none for this device
     BackwardPasses::Lane passes;
     OwnNumbers::Lane own;
     BatchEdges::Lane edges;
@@ -140,14 +159,14 @@ class SequencePass {
   void note_again(const Packet& packet);
   void group(uint64_t times, const SequenceGroup& group);
   void count_group(uint64_t times, const SequenceGroup& group);
-  void count_calls(const SequenceWindow::Group& group, uint64_t times);
+  void count_calls(const SequenceNumbers::Group& group, uint64_t times);
   void add(Group& group, Part part, const Operator& of, uint64_t launches, uint64_t calls);
-  Group named(const SequenceWindow::Group& group);
-  void complete(SequenceWindow& window, const SequenceWindow::Complete& number) {
-    if (number.passes.front().pass == BackwardPasses::kNone) return;
-    BackwardPasses::Own& own = window.own(number.group);
+  Group named(const SequenceNumbers::Group& group);
+  void complete(Window& window, const Window::Complete& number) {
+    if (number.known.all.front().pass == BackwardPasses::kNone) return;
+    BackwardPasses::Own& own = window.known(number.group);
     if (!own.known) own = own_of(window, number.group);
-    for (const SequenceWindow::InPass& in : number.passes)
+    for (const InPass& in : number.known.all)
       backward_passes_.joined(in.pass, number.sequence, own);
   }
   // Joins a group `times` times.
@@ -158,9 +177,9 @@ class SequencePass {
   uint32_t inside_of_its_node(const Group& group, const AutogradNode& node) const;
   void join(const InNode& backward, uint32_t forward, uint64_t times);
   // Of the node of a group that no other node evaluates.
-  [[gnu::noinline]] BackwardPasses::Own own_of(const SequenceWindow& window, uint32_t group);
+  [[gnu::noinline]] BackwardPasses::Own own_of(const Window& window, uint32_t group);
   void lose(uint32_t backward, Lost lost, uint64_t launches);
-  SequenceWindow* window(uint32_t device);
+  Window* window(uint32_t device);
   void end_trace();
 
   const TraceTables& tables_;
@@ -186,7 +205,7 @@ class SequencePass {
   std::unordered_map<uint32_t, Multiplies> multiplies_;  // by path: OperatorMap::multiplies()
   // Of the trace at hand.
   Places places_;
-  std::unordered_map<uint32_t, SequenceWindow> windows_;  // by device
+  std::unordered_map<uint32_t, Window> windows_;  // by device
 };
 
 }  // namespace flopinj::reduce

@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "passes/sequence/backward_passes.h"
-
 namespace flopinj::reduce {
 
 // An array that has memory only for pages that were used.
@@ -29,6 +27,10 @@ class Paged {
     if (!page) page = std::make_unique<std::array<Value, kPage>>();
     return (*page)[index % kPage];
   }
+  void prefetch(size_t index) const {
+    if (pages_.empty()) return;
+    if (const auto& page = pages_[index / kPage]) __builtin_prefetch(&(*page)[index % kPage], 1);
+  }
   // Calls visit(Value&) for all values of pages that are there, in order.
   template <typename Visit>
   void for_each(Visit&& visit) {
@@ -41,8 +43,8 @@ class Paged {
   std::vector<std::unique_ptr<std::array<Value, kPage>>> pages_;  // none before the first is used
 };
 
-class SequenceWindow {
- public:
+// What windows of all kinds have in common.
+struct SequenceNumbers {
   static constexpr size_t kWindow = 1U << 16;  // numbers; a step of a large model takes thousands
   static constexpr size_t kMaxInGroup = 256;
   static constexpr size_t kMaxGroups = 1U << 19;  // also of those that are not complete yet
@@ -54,28 +56,34 @@ class SequenceWindow {
   };
   // What shares a number, in the order of the last launches.
   using Group = std::vector<Launches>;
-  // A backward pass, as a stream's launches show it.
-  struct InPass {
-    uint32_t pass = BackwardPasses::kNone;
-    uint32_t stream = UINT32_MAX;
-  };
-  struct Complete {
-    uint64_t sequence = 0;  // plus 1
-    uint32_t group = 0;
-    std::array<InPass, 2> passes{};  // of the streams with the lowest numbers
-  };
   enum class Added : uint8_t { kYes, kLate, kFull };
   // What followed a group the last time.
   struct Next {
     Launches launches;
     uint32_t group = 0;
   };
+};
 
-  // `sequence`: plus 1. `first`: what followed no launches the last time; one for each place.
-  // pass(), an InPass, is asked for where there is room. Calls complete(const Complete&) for
-  // the number that was in this place before.
-  template <class Pass, class Visit>
-  Added add(uint64_t sequence, Launches launches, Next& first, Pass&& pass, Visit&& complete) {
+// What is known of a number, or of a group, beside its launches.
+struct NothingElse {};
+
+template <class OfNumber = NothingElse, class OfGroup = NothingElse>
+class SequenceWindow : public SequenceNumbers {
+ public:
+  struct Complete {
+    uint64_t sequence = 0;  // plus 1
+    uint32_t group = 0;
+    [[no_unique_address]] OfNumber known{};
+  };
+
+  // `sequence`: plus 1. `first`: what followed no launches the last time; one for each place. Calls
+  // note(OfNumber&) of the number where there is room, and complete(const Complete&) for the number
+  // that was in this place before.
+  template <class Note, class Visit>
+  Added add(uint64_t sequence, Launches launches, Next& first, Note&& note, Visit&& complete) {
+    // Numbers come in order, for one thread: those that follow are not in the cache.
+    constexpr uint64_t kAhead = 8;
+    slots_.prefetch((sequence + kAhead) % kWindow);
     Complete& slot = slots_[sequence % kWindow];
     if (slot.sequence > sequence) return Added::kLate;
     if (slot.sequence != sequence) {
@@ -85,7 +93,7 @@ class SequenceWindow {
     const uint32_t group = after(slot.group, launches, first);
     if (group == kNoGroup) return Added::kFull;
     slot.group = group;
-    note(slot, pass());
+    note(slot.known);
     return Added::kYes;
   }
   // Completes all that are left.
@@ -104,8 +112,7 @@ class SequenceWindow {
   }
   // Numbers that were complete with it.
   uint64_t times(uint32_t number) const { return groups_[number].times; }
-  // For SequencePass: of the node that all of a group have in common.
-  BackwardPasses::Own& own(uint32_t number) { return groups_[number].own; }
+  OfGroup& known(uint32_t number) { return groups_[number].known; }
 
  private:
   static constexpr uint32_t kEmpty = 0, kNoGroup = UINT32_MAX;
@@ -115,7 +122,7 @@ class SequenceWindow {
     Launches last;
     Next next;
     uint64_t times = 0;
-    BackwardPasses::Own own;
+    [[no_unique_address]] OfGroup known{};
   };
   struct Step {
     uint32_t before;
@@ -131,14 +138,6 @@ class SequenceWindow {
     }
   };
 
-  // In whatever order streams come.
-  static void note(Complete& slot, InPass in) {
-    if (in.pass == BackwardPasses::kNone) return;
-    for (InPass& known : slot.passes) {
-      if (known.pass == in.pass) return;
-      if (in.stream < known.stream) std::swap(known, in);
-    }
-  }
   uint32_t after(uint32_t group, const Launches& more, Next& first) {
     const Next& next = group == kEmpty ? first : groups_[group].next;
     return next.launches == more ? next.group : look_up(group, more, first);

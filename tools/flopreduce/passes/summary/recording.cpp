@@ -259,13 +259,26 @@ void Condenser::take_rows() {
   }
 }
 
+// Of several ids of one signature the lowest.
+std::vector<uint32_t> Condenser::signature_ids() {
+  std::vector<uint32_t> ids(tables_.signatures.size(), 0);
+  const RowTable& rows = pass_.rows();
+  for (uint32_t i = RowTable::kDiscard + 1; i < rows.size(); ++i) {
+    const RowTable::Info& info = rows.info(i);
+    uint32_t& id = ids[info.signature];
+    if (id == 0 || info.signature_id < id) id = info.signature_id;
+  }
+  return ids;
+}
+
 void Condenser::take_device_times() {
+  const std::vector<uint32_t> signatures = signature_ids();
   for (auto& [device, track] : busy_) {
     DeviceTime time = pass_.device(device);
     if (time.placed == 0) continue;
     time.busy = track.take();
     const uint32_t id = tables_.devices[device].id;
-    times_[id] = device_times_message(id, time);
+    times_[id] = device_times_message(id, time, signatures);
   }
   for (auto& [device, line] : time_lines_) {
     line.in_order.end(line);
@@ -393,6 +406,7 @@ void Condenser::write_steps() {
     message.add_bucket_steps(count);
   }
   message.set_kernels_timed(sums.kernels_timed);
+  message.set_window_ns(sums.window_ns);
   write(PacketField::step_sums, message.SerializeAsString());
   if (!single_steps_.empty()) write(PacketField::single_steps, single_steps_);
 }

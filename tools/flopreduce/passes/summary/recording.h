@@ -82,6 +82,7 @@ class Condenser final : public LaunchConsumer {
   void define(const Packet& packet);
   void ledger(const Packet& packet);
   void take_rows();
+  std::vector<uint32_t> signature_ids();
   void take_device_times();
   void take_steps();
   void say_damage();

@@ -16,7 +16,9 @@ namespace {
 // Ranges that hold less of the FLOP are no training steps: an optimizer's "step", for instance.
 constexpr double kLeastShare = 0.1;
 
-constexpr const char* kOnlySums = "needs each step: traces of level launches, and no summaries";
+constexpr const char* kOnlySums =
+    "needs each step: traces of level launches, or summaries that have all of them";
+constexpr const char* kNotSkipped = "needs each step: traces of level launches, and no summaries";
 constexpr const char* kNoSteps =
     "no NVTX range marks steps: name one 'step', or record with --step-range NAME";
 
@@ -71,20 +73,19 @@ void add_sums(const StepSums& sums, std::optional<Spread>& wall, StepSums& all) 
                 about};
 }
 
-// Steps one by one, and from when to when those are that count.
+// Steps one by one, and from when to when those are that count. `all_ns`: how long all of them
+// took, where the spans do not say it.
 void list_steps(size_t trace, const StepSpans& spans, uint64_t skip, double devices,
-                StepsReport& out) {
-  StepsReport::Window window{UINT64_MAX, 0, UINT32_MAX, 0};
-  KernelExtent kernels;
+                std::optional<uint64_t> all_ns, StepsReport& out) {
+  StepsReport::Window window{0, 0, UINT32_MAX, 0};
+  StepWindow kept;
   uint64_t seen = 0;
   for (const auto& [number, span] : spans) {
     const bool skipped = seen++ < skip;
     if (!skipped) {
       window.first = std::min(window.first, number);
       window.last = std::max(window.last, number);
-      window.from_ns = std::min(window.from_ns, span.from_ns);
-      window.to_ns = std::max(window.to_ns, span.to_ns);
-      kernels.add(span.kernels);
+      kept.add(span);
       out.window_about = out.window_about || span.about;
     }
     out.steps.push_back({trace,
@@ -95,9 +96,11 @@ void list_steps(size_t trace, const StepSpans& spans, uint64_t skip, double devi
                          skipped,
                          {}});
   }
-  if (window.to_ns <= window.from_ns) return;
+  if (kept.length_ns() == 0) return;
+  window.from_ns = kept.from_ns;
+  window.to_ns = kept.to_ns;
   if (skip > 0) out.windows[trace] = window;
-  const auto ns = static_cast<double>(std::max(window.to_ns - window.from_ns, kernels.length_ns()));
+  const auto ns = static_cast<double>(all_ns.value_or(kept.length_ns()));
   out.window_ns = std::max(out.window_ns, ns);
   out.device_window_ns += ns * devices;
 }
@@ -190,6 +193,36 @@ void set_missing(StepsReport& steps, std::string why) {
   steps.hfu = steps.mfu = Figure::unknown(std::move(why));
 }
 
+// Of single steps in a summary, without what they did for the model. Steps repeat what they launch.
+class WorkInSummary {
+ public:
+  WorkInSummary(const SummarySteps& steps, size_t trace, const StepLaunchOf& each) {
+    for (const auto& kind : steps.kinds) {
+      StepWork& work = kinds_.emplace_back();
+      for (const auto& launches : kind)
+        work.add_launches(launches.count, each(trace, launches.device, launches.signature));
+    }
+  }
+  StepWork of(const SingleStep& step) const {
+    StepWork work = step.kind != 0 ? kinds_[step.kind - 1] : StepWork();
+    work.launches = step.launches;
+    work.gpu_ns = step.gpu.gpu_ns;
+    work.untimed = step.gpu.untimed;
+    return work;
+  }
+
+ private:
+  std::vector<StepWork> kinds_;  // SummarySteps::kinds
+};
+
+std::map<uint32_t, StepWork> work_in_summary(const SummarySteps& steps, size_t trace,
+                                             const StepLaunchOf& each) {
+  const WorkInSummary all(steps, trace, each);
+  std::map<uint32_t, StepWork> work;
+  for (const SingleStep& step : steps.steps) work.emplace(step.number, all.of(step));
+  return work;
+}
+
 }  // namespace
 
 void StepWork::add_launches(uint64_t count, const StepLaunch& each) {
@@ -243,7 +276,8 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
     if (out.range.empty()) out.range = range_name(tables.traces[t], tables);
     out.per_process =
         std::max(out.per_process, table.sums().steps - std::min(table.sums().steps, skipped));
-    all_single = all_single && !table.steps().empty();
+    all_single = all_single &&
+                 (!table.steps().empty() || (table.all_in_summary() && options.skip_steps == 0));
     out.count += table.sums().steps;
   }
   if (out.processes == 0) return set_missing(out, kNoSteps);
@@ -251,7 +285,7 @@ void count_steps(const TraceTables& tables, const UtilizationOptions& options, R
   out.single = all_single;
   if (!all_single) {
     out.hfu = out.mfu = Figure::unknown(kOnlySums);
-    if (options.skip_steps > 0) set_missing(out, kOnlySums);
+    if (options.skip_steps > 0) set_missing(out, kNotSkipped);
     return;
   }
   for (const TraceState& trace : tables.traces)
@@ -290,21 +324,28 @@ std::vector<StepSpans> step_spans(const TraceTables& tables,
                                   const std::vector<StepKernels>& kernels, const Report& report) {
   std::vector<StepSpans> spans;
   for (size_t t = 0; t < tables.traces.size(); ++t) {
-    const auto& ranges = tables.traces[t].steps.steps();
-    spans.push_back(report.clocks_differ() ? spans_of(ranges) : spans_of(ranges, kernels[t]));
+    const StepTable& table = tables.traces[t].steps;
+    spans.push_back(table.all_in_summary()   ? spans_of(table.in_summary())
+                    : report.clocks_differ() ? spans_of(table.steps())
+                                             : spans_of(table.steps(), kernels[t]));
+    if (table.all_in_summary())  // which of them are about right it does not say
+      for (auto& [number, span] : spans.back()) span.about = !table.sums().kernels_timed;
   }
   return spans;
 }
 
 void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
                    const std::vector<std::map<uint32_t, StepWork>>& work,
-                   const std::vector<StepSpans>& spans, Report& report) {
+                   const std::vector<StepSpans>& spans, const StepLaunchOf& each, Report& report) {
   StepsReport& out = report.steps;
   if (out.processes == 0) return;
   if (out.single) {
-    for (size_t t = 0; t < spans.size(); ++t)
+    for (size_t t = 0; t < spans.size(); ++t) {
+      const StepTable& table = tables.traces[t].steps;
       list_steps(t, spans[t], options.skip_steps, static_cast<double>(report.traces[t].devices),
+                 table.all_in_summary() ? std::optional(table.sums().window_ns) : std::nullopt,
                  out);
+    }
     const auto get_wall = [](const auto& step) { return static_cast<double>(step.wall_ns); };
     out.wall_ns = spread_of(out.steps, get_wall);
     if (out.wall_ns) out.wall_ns->about = out.window_about;
@@ -332,13 +373,23 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
   std::vector<uint64_t> steps_of_trace(tables.traces.size());
   if (out.single) {
     kept = {};
-    for (StepsReport::Step& step : out.steps) {
-      const auto& of = work[step.trace];
-      if (const auto found = of.find(step.number); found != of.end()) step.work = found->second;
-      if (step.skipped) continue;
-      kept.add(step.work);
-      of_trace[step.trace].add(step.work);
-      ++steps_of_trace[step.trace];
+    size_t at = 0;
+    for (size_t t = 0; t < work.size(); ++t) {
+      const StepTable& table = tables.traces[t].steps;
+      const bool summed = table.all_in_summary();
+      const auto in_summary =
+          summed ? work_in_summary(table.in_summary(), t, each) : std::map<uint32_t, StepWork>();
+      const auto& of = summed ? in_summary : work[t];
+      for (; at < out.steps.size() && out.steps[at].trace == t; ++at) {
+        StepsReport::Step& step = out.steps[at];
+        if (const auto found = of.find(step.number); found != of.end()) step.work = found->second;
+        if (step.skipped) continue;
+        if (!summed) of_trace[t].add(step.work);
+        ++steps_of_trace[t];
+      }
+      for (const auto& [number, one] : work[t])
+        if (summed) of_trace[t].add(one);
+      kept.add(of_trace[t]);
     }
   } else {
     if (!out.missing.empty()) return;
@@ -367,7 +418,9 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
   if (!out.single) return;
   const auto get_launches = [](const auto& s) { return static_cast<double>(s.work.launches); };
   out.launches = spread_of(out.steps, get_launches);
-  if (out.mean_gpu_ns.known()) {
+  // A summary does not say which launches of a step are without their time.
+  const auto has_times = [](const auto& s) { return s.work.untimed == 0; };
+  if (out.mean_gpu_ns.known() && std::ranges::all_of(out.steps, has_times)) {
     out.gpu_ns =
         spread_of(out.steps, [](const auto& s) { return static_cast<double>(s.work.gpu_ns); });
     out.gpu_ns->about = kept.by_mean > 0;
@@ -408,16 +461,6 @@ StepsReport::Listed listed_step(const TraceState& trace, size_t index, uint32_t 
   return step;
 }
 
-StepWork work_in_summary(const SummarySteps& all, const SingleStep& one, size_t trace,
-                         const StepLaunchOf& each) {
-  StepWork work;
-  if (one.kind != 0)
-    for (const auto& launches : all.kinds[one.kind - 1])
-      work.add_launches(launches.count, each(trace, launches.device, launches.signature));
-  work.launches = one.launches;
-  return work;
-}
-
 }  // namespace
 
 void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t skip,
@@ -430,7 +473,8 @@ void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t
     const TraceState& trace = tables.traces[t];
     if (trace.steps.any()) out.ranges[t] = range_name(trace, tables);
     uint64_t seen = 0;
-    for (const auto& [number, span] : spans[t]) {
+    const bool in_trace = !trace.steps.steps().empty();
+    for (const auto& [number, span] : in_trace ? spans[t] : StepSpans()) {
       const StepTimes& times = span.times;
       StepsReport::Listed step = listed_step(trace, t, number, times, seen++ < skip);
       step.about = span.about || step.skipped;
@@ -443,8 +487,9 @@ void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t
           trace.energy_readings.between(times.start_ns, times.start_ns + times.duration_ns);
       out.listed.push_back(step);
     }
-    if (!trace.steps.steps().empty()) continue;
+    if (in_trace) continue;
     const SummarySteps& kept = trace.steps.in_summary();
+    const WorkInSummary works(kept, t, each);
     for (const SingleStep& one : kept.steps) {
       StepsReport::Listed step = listed_step(trace, t, one.number, one.times, false);
       step.about = !trace.steps.sums().kernels_timed;
@@ -452,7 +497,7 @@ void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t
       step.gpu = one.gpu;
       step.millijoules = one.millijoules;
       step.work_known = one.kind != 0 || one.launches == 0;
-      step.work = work_in_summary(kept, one, t, each);
+      step.work = works.of(one);
       out.listed.push_back(step);
     }
   }
