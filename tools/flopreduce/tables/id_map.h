@@ -1,14 +1,18 @@
 // Ids of one trace to indices of the reducer's own tables.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace flopinj::reduce {
 
 inline constexpr uint32_t kNoIndex = UINT32_MAX;
 
-// Ids count from 1 and are dense, so this is an array. A damaged or hostile trace could ask for any
-// amount of memory with one id: ids above kMaxId, or far above all before them, are refused.
+// Ids count from 1 and are dense as a rule, so this is an array, of pages of which the used ones
+// have memory: a job has very many ranks. A damaged or hostile trace could ask for any amount of
+// memory with one id: ids above kMaxId, or far above all before them, are refused.
 class IdMap {
  public:
   static constexpr uint32_t kMaxId = 1U << 22;
@@ -17,18 +21,33 @@ class IdMap {
 
   // False for an id that is refused. A later definition replaces an earlier one.
   bool set(uint32_t id, uint32_t index) {
-    if (id == 0 || id > kMaxId || id > index_.size() + kMaxGap) return false;
-    if (id > index_.size()) index_.resize(id, kNoIndex);
-    index_[id - 1] = index;
+    if (id == 0 || id > kMaxId || id > size_ + kMaxGap) return false;
+    const uint32_t at = id - 1;
+    if (at / kPage >= pages_.size()) pages_.resize(at / kPage + 1);
+    std::unique_ptr<Page>& page = pages_[at / kPage];
+    if (!page) {
+      page = std::make_unique<Page>();
+      page->fill(kNoIndex);
+    }
+    (*page)[at % kPage] = index;
+    size_ = std::max(size_, id);
     return true;
   }
   // No id above is defined.
-  uint32_t size() const { return static_cast<uint32_t>(index_.size()); }
+  uint32_t size() const { return size_; }
   // kNoIndex for what was never defined.
-  uint32_t get(uint32_t id) const { return id - 1 < index_.size() ? index_[id - 1] : kNoIndex; }
+  uint32_t get(uint32_t id) const {
+    const uint32_t at = id - 1;
+    if (at >= size_) return kNoIndex;
+    const Page* const page = pages_[at / kPage].get();
+    return page != nullptr ? (*page)[at % kPage] : kNoIndex;
+  }
 
  private:
-  std::vector<uint32_t> index_;
+  static constexpr uint32_t kPage = 32;
+  using Page = std::array<uint32_t, kPage>;
+  std::vector<std::unique_ptr<Page>> pages_;
+  uint32_t size_ = 0;
 };
 
 }  // namespace flopinj::reduce
