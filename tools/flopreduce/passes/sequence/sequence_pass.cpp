@@ -257,13 +257,19 @@ void SequencePass::launches(Places::Lane& of, std::span<const LaunchCall> calls)
   }
 }
 
-SequencePass::Group SequencePass::named(const SequenceNumbers::Group& group) {
-  Group all;
+std::vector<SequencePass::Member> SequencePass::members(const SequenceNumbers::Group& group) {
+  std::vector<Member> all;
   for (const SequenceNumbers::Launches& l : group) {
     const LaunchPlace& place = places_.place(l.place);
     const OnPlace& on = places_[l.place];
-    add(all, on.part, {on.path, place.thread, place.stream}, l.count, l.calls);
+    all.push_back({on.part, {on.path, place.thread, place.stream}, l.count, l.calls});
   }
+  return all;
+}
+
+SequencePass::Group SequencePass::named(std::span<const Member> members) {
+  Group all;
+  for (const Member& member : members) add(all, member);
   return all;
 }
 
@@ -273,10 +279,8 @@ void SequencePass::groups(const Packet& packet) {
   if (!parse_message(message, packet.body)) return;
   for (const uint32_t id : message.path_without())
     if (const uint32_t path = path_of(id); path != kNoIndex) unknown_[path] = true;
-  for_each_group(message, [&](uint64_t times, const SequenceGroup& of_one) {
-    count_group(times, of_one);
-    group(times, of_one);
-  });
+  for_each_group(message,
+                 [&](uint64_t times, const SequenceGroup& of_one) { group(times, of_one); });
 }
 
 // A summary's rows say which launches ran again.
@@ -290,43 +294,36 @@ void SequencePass::note_again(const Packet& packet) {
       if (const uint32_t path = path_of(row.range_path); path != kNoIndex) told_again_.insert(path);
 }
 
-void SequencePass::count_group(uint64_t times, const SequenceGroup& group) {
+void SequencePass::count_calls(std::span<const Member> members, uint64_t times) {
   std::set<std::pair<uint32_t, uint32_t>> called;  // (thread, path): once, on however many streams
-  for (const NumberedLaunches& l : group)
-    if (const uint32_t path = path_of(l.path);
-        path != kNoIndex && called.emplace(l.thread, path).second)
-      add_saturating(calls_.calls[path], times);
-}
-
-// The same of launches by their places.
-void SequencePass::count_calls(const SequenceNumbers::Group& group, uint64_t times) {
-  std::set<std::pair<uint32_t, uint32_t>> called;
-  for (const SequenceNumbers::Launches& l : group) {
-    const uint32_t path = places_[l.place].path;
-    if (path != kNoIndex && called.emplace(places_.place(l.place).thread, path).second)
-      add_saturating(calls_.calls[path], times);
-  }
+  for (const Member& m : members)
+    if (m.of.path != kNoIndex && called.emplace(m.of.thread, m.of.path).second)
+      add_saturating(calls_.calls[m.of.path], times);
 }
 
 void SequencePass::group(uint64_t times, const SequenceGroup& group) {
-  std::map<uint32_t, Group> groups;  // by device
+  std::vector<Member> all;
+  std::map<uint32_t, std::vector<Member>> of_device;
   for (const NumberedLaunches& l : group) {
     const uint32_t path = path_of(l.path);
     const bool without = l.path == SequenceGroups::kWithout;
     if (path == kNoIndex && !without) continue;
-    const uint32_t device = device_of(l.stream);
     const Part part = without ? Part::kWithout : part_of(path, l.thread);
+    all.push_back({part, {path, l.thread, l.stream}, l.launches, l.calls});
+    const Member& member = all.back();
     if (part == Part::kInFunction) add_saturating(in_functions_[path], all_of(l.launches, times));
-    if (device != kNoIndex)
-      add(groups[device], part, {path, l.thread, l.stream}, l.launches, l.calls);
+    if (const uint32_t device = device_of(l.stream); device != kNoIndex)
+      of_device[device].push_back(member);
     else if (part == Part::kInNode)
       lose(path, Lost::kOutOfWindow, all_of(l.launches, times));
   }
-  for (const auto& [device, of_device] : groups) join_group(of_device, times);
+  count_calls(all, times);
+  for (const auto& [device, its] : of_device) join_group(named(its), times);
 }
 
-void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t launches,
-                       uint64_t calls) {
+void SequencePass::add(Group& group, const Member& member) {
+  const Part part = member.part;
+  const Operator& of = member.of;
   if (part == Part::kNone || part == Part::kOutside || part == Part::kInFunction) return;
   const auto on_lane = [&](const Operator& o) {
     return o.thread == of.thread && o.stream == of.stream;
@@ -339,14 +336,14 @@ void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t lau
     const bool again = part == Part::kAgain;
     for (InNode& known : group.in_nodes) {
       if (known.path != of.path || known.again != again) continue;
-      add_saturating(known.launches, launches);
-      add_saturating(known.calls, calls);
+      add_saturating(known.launches, member.launches);
+      add_saturating(known.calls, member.calls);
       return;
     }
     if (group.in_nodes.size() < kMaxInNode)
-      group.in_nodes.push_back({of.path, again, launches, calls});
+      group.in_nodes.push_back({of.path, again, member.launches, member.calls});
     else if (!again)
-      lose(of.path, Lost::kOutOfWindow, launches);
+      lose(of.path, Lost::kOutOfWindow, member.launches);
     return;
   }
   auto& list = group.operators;
@@ -363,7 +360,7 @@ void SequencePass::add(Group& group, Part part, const Operator& of, uint64_t lau
 
 // Of several nodes with the number, that of the lowest path.
 BackwardPasses::Own SequencePass::own_of(const Window& window, uint32_t of) {
-  const Group group = named(window.group(of));
+  const Group group = named(members(window.group(of)));
   Home home;
   const AutogradNode* its = nullptr;
   uint32_t lowest = kNoIndex;
@@ -529,8 +526,9 @@ void SequencePass::end_trace() {
     window.end([&](const Window::Complete& number) { complete(window, number); });
     for (uint32_t group = 1; group < window.groups(); ++group) {
       if (window.times(group) == 0) continue;
-      count_calls(window.group(group), window.times(group));
-      join_group(named(window.group(group)), window.times(group));
+      const std::vector<Member> all = members(window.group(group));
+      count_calls(all, window.times(group));
+      join_group(named(all), window.times(group));
     }
   }
   windows_.clear();

@@ -89,14 +89,6 @@ class SequencePass {
   };
   // A group knows the node that all of its launches have in common.
   using Window = SequenceWindow<Passes, BackwardPasses::Own>;
-  // What has one number on one device.
-  struct Group {
-    FewList<Operator, 2> operators;  // of a thread and stream, in the order of their last launches
-    // Threads and streams where something without a number ran behind these; no paths.
-    FewList<Operator, 1> without;
-    FewList<InNode, 2> in_nodes;
-    bool crowded = false;  // there were more operators
-  };
   // What a range path makes of its launches.
   enum class Part : uint8_t {
     kNotLookedUp,
@@ -107,6 +99,20 @@ class SequencePass {
     kNone,
     kOutside,
     kWithout  // no number: SequenceGroups::kWithout
+  };
+  // Launches that share a number, of a trace's places or as a summary names them.
+  struct Member {
+    Part part = Part::kNone;
+    Operator of;  // path kNoIndex: something without a number
+    uint64_t launches = 0, calls = 0;
+  };
+  // What has one number on one device.
+  struct Group {
+    FewList<Operator, 2> operators;  // of a thread and stream, in the order of their last launches
+    // Threads and streams where something without a number ran behind these; no paths.
+    FewList<Operator, 1> without;
+    FewList<InNode, 2> in_nodes;
+    bool crowded = false;  // there were more operators
   };
   struct OnPlace {
     SequenceNumbers::Next first;
@@ -158,10 +164,10 @@ class SequencePass {
   void groups(const Packet& packet);
   void note_again(const Packet& packet);
   void group(uint64_t times, const SequenceGroup& group);
-  void count_group(uint64_t times, const SequenceGroup& group);
-  void count_calls(const SequenceNumbers::Group& group, uint64_t times);
-  void add(Group& group, Part part, const Operator& of, uint64_t launches, uint64_t calls);
-  Group named(const SequenceNumbers::Group& group);
+  std::vector<Member> members(const SequenceNumbers::Group& group);
+  void count_calls(std::span<const Member> members, uint64_t times);
+  void add(Group& group, const Member& member);
+  Group named(std::span<const Member> members);
   void complete(Window& window, const Window::Complete& number) {
     if (number.known.all.front().pass == BackwardPasses::kNone) return;
     BackwardPasses::Own& own = window.known(number.group);
@@ -177,7 +183,7 @@ class SequencePass {
   uint32_t inside_of_its_node(const Group& group, const AutogradNode& node) const;
   void join(const InNode& backward, uint32_t forward, uint64_t times);
   // Of the node of a group that no other node evaluates.
-  [[gnu::noinline]] BackwardPasses::Own own_of(const Window& window, uint32_t group);
+  [[gnu::noinline]] BackwardPasses::Own own_of(const Window& window, uint32_t of);
   void lose(uint32_t backward, Lost lost, uint64_t launches);
   Window* window(uint32_t device);
   void end_trace();
