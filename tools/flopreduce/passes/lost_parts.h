@@ -1,4 +1,5 @@
-// Traces' devices, whose launches were read in parts, by whichever thread: joined in their order.
+// The devices of traces that are read in parts. Any thread may read any part; the parts of a trace
+// are joined in their order.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,15 +18,15 @@ class LostParts {
   using Devices = std::map<uint32_t, DeviceSplit>;  // of one trace: TraceTables::devices
   using Ended = std::function<void(uint32_t trace, const Devices&)>;
 
-  // `in_parts`, by trace: the others are of no concern here. Devices are handed to `ended` after
-  // their trace's last part.
+  // `in_parts`, by trace: whether it is read in parts. Devices are handed to `ended` after their
+  // trace's last part.
   LostParts(const std::vector<Segment>& segments, std::vector<bool> in_parts, Ended ended);
   bool in_parts(uint32_t trace) const { return in_parts_[trace]; }
   // Whether it is the first part of its trace.
   bool is_first(size_t segment) const { return first_[segments_[segment].trace] == segment; }
-  // What a segment came to, on any thread.
+  // The devices of a segment that was read. Any thread.
   void add(size_t segment, Devices devices);
-  // False: some trace is to be read at once.
+  // False: the parts of a trace do not fit, and it has to be read by one thread.
   bool clean() const { return clean_; }
 
  private:

@@ -16,7 +16,7 @@ bool of_integers(const LaunchRow& row) {
   return row.has(WorkKey::kFormat) && row.id(WorkKey::kFormat) >= kMaxPrecisions;
 }
 
-// Operations of one format: whatever its launches did beside them is another format's.
+// Operations of one format. Other operations of its launches are of other formats.
 Figure of_one_format(const LaunchRow& row, u128 operations) {
   const Work& all = row.group.work;
   Work work;

@@ -1,5 +1,5 @@
-// Columns of what a group of launches did: sets that any table of launches may have, whatever it is
-// grouped by (sections/launch_tables.cpp).
+// Sets of columns that describe a group of launches. Any table of launches may have any of them
+// (sections/launch_tables.cpp).
 #pragma once
 #include <optional>
 
@@ -16,7 +16,7 @@ struct LaunchRow {
   // Of a key that the table has.
   uint32_t id(WorkKey key) const;
   bool has(WorkKey key) const;
-  // What FLOP of a phase are marked with, in a table by phase.
+  // The marks of a phase's FLOP, in a table by phase.
   Mark mark(const Report& report) const;
 };
 
@@ -70,7 +70,7 @@ void shape(Columns<LaunchRow>&);
 void readings(Columns<LaunchRow>&);
 void reason(Columns<LaunchRow>&);  // why it has no count
 
-// What is added from here on is not for people.
+// Columns that are added after this one are not for people.
 void for_programs(Columns<LaunchRow>&);
 // The last column of a set is of more worth to people than others, or of less.
 template <LaunchColumns kSet>
@@ -84,7 +84,7 @@ void detail(Columns<LaunchRow>& c) {
   c.detail();
 }
 
-// A getter of what all launches of a row have in common; nothing where they are of several.
+// A getter of a property that all launches of a row share; nothing where they differ in it.
 template <typename T, typename F>
 auto of_common(WorkKey key, std::vector<T> Report::*list, F get) {
   return [key, list, get](const LaunchRow& row, const Report& report) {

@@ -13,7 +13,7 @@ uint32_t DeviceSplit::add_row(const LaunchWorth& worth, uint64_t place) {
 
 void DeviceSplit::launches(std::span<const LaunchInTime> in_order) {
   if (begun_) return split.launches(in_order);
-  // A kernel that takes time: what is after it does not depend on what was before.
+  // A kernel that takes time: all after its begin follows from it and from kernels that run then.
   size_t seam = kept_ - std::min(kept_, head_.size());
   const auto is_seam = [](const LaunchInTime& launch) {
     return launch.row != LaunchInTime::kCopy && launch.length_ns > 0;

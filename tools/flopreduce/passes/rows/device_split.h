@@ -1,11 +1,11 @@
 // One device's time, split, of launches that come nearly in order.
 //
 // Launches of a trace may be read in parts, apart from each other. A part keeps its first launches,
-// its head, until all that belong before the rest must be among them or in earlier parts. The first
-// launch after the head is a seam: there the time line of the part begins, with the kernels of the
-// head that still run. When the part before is done it is given the head, goes on to the seam, and
-// the sums of both are one. So the lines are the same as of launches that are read at once, unless
-// that the seam shows otherwise: then the parts are of no use.
+// its head: so many that no later launch of the part can belong before the head's end. The first
+// launch after the head is a seam. There the time line of the part begins, with the kernels of the
+// head that still run. The part before it, once it is done, takes over the head and goes on to the
+// seam; then the sums of both parts are added. So the lines are those of one reading of all
+// launches. Where the two time lines do not agree at the seam, the parts are of no use.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,18 +21,18 @@ namespace flopinj::reduce {
 
 class DeviceSplit {
  public:
-  // Keeps so many launches until they are in order. `first`: none of the device come before.
+  // Keeps `kept` launches until they are in order. `first`: no launch of the device comes before.
   DeviceSplit(size_t kept, bool first) : in_order_(kept), kept_(kept), begun_(first) {}
   size_t kept() const { return kept_; }
 
-  // By key() of the path and the rule. Those of a part that goes on in another are in that one.
+  // By key() of the path and the rule. After take() the places of both parts are in one of them.
   std::unordered_map<uint64_t, LostTime> places;
   TimeSplit split;
-  bool summed = false;  // it is a summary's, which says what ran at once
+  bool summed = false;  // a summary's device: the summary says which kernels ran at once
   bool collectives = false;
 
   static uint64_t key(uint32_t path, uint32_t rule) { return uint64_t{path} << 32 | rule; }
-  // For launches that are worth so much: the number of their row.
+  // The number of a row for launches of this worth.
   uint32_t add_row(const LaunchWorth& worth, uint64_t place);
   void add(const LaunchInTime& launch) { in_order_.add(launch, *this); }
   // As NearlyInOrder::add().
@@ -40,10 +40,10 @@ class DeviceSplit {
   void add(size_t most, Write&& write) {
     in_order_.add(most, std::forward<Write>(write), *this);
   }
-  // The part after this one, before the end() of either. True: all of it is in this one now. False:
-  // this one has ended, and all of it is in `next`.
+  // Adds the part after this one, before the end() of either. True: both are in this one now.
+  // False: this one has ended, and both are in `next`.
   bool take(DeviceSplit& next);
-  // Whether parts of it have come to what one reading would.
+  // Whether the sums of the parts are those of one reading.
   bool clean() const { return clean_ && !(joined_ && late_); }
   void end();
 

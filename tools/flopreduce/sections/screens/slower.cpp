@@ -15,7 +15,7 @@ using enum LostLine;
 
 constexpr LostLines kAll = LostLines::range(0, kLostLines), kOutside{kIdleStartEnd};
 
-// Lines that both ledgers have; `causes`: what they are made of.
+// Lines that both ledgers have; `causes`: the lines that they are made of.
 struct Part {
   std::string words;
   LostLines lines;
@@ -23,7 +23,7 @@ struct Part {
 };
 
 // Of a ledger without FLOP all kernels are one line, and without formulas all work is: then they
-// are one here. No step has what is before a device's first kernel and after its last.
+// are one here. Time before a device's first kernel and after its last one is in no step.
 std::vector<Part> parts_of(const LostReport& a, const LostReport& b, LostLines in) {
   constexpr LostLines kWork{kPadding, kOtherFlop, kModel};
   const bool of_time = a.of_time() || b.of_time(), formula = a.formula && b.formula;
@@ -75,7 +75,7 @@ class Unit {
   LostLines told_;
 };
 
-// What differs, in shares of A's whole.
+// The difference of two ledgers, in shares of A's whole.
 class Difference {
  public:
   Difference(const Unit& a, const Unit& b, LostLines in) : a_(a), b_(b), whole_(a.ns(in)) {}
@@ -96,7 +96,7 @@ class Difference {
   }
 
  private:
-  static constexpr double kShown = 0.0005;  // what does not print as 0
+  static constexpr double kShown = 0.0005;  // smaller shares print as 0
   static std::string text(double share) {
     const std::string shown = fixed(100 * share, 1);
     return shown.starts_with('-') ? shown : "+" + shown;
@@ -105,7 +105,7 @@ class Difference {
   double whole_;
 };
 
-// " (host late +4.6 %)": the largest of those that moved as the whole did, if it is known.
+// " (host late +4.6 %)": of the causes that moved as the whole did the largest, if it is known.
 std::string cause_words(const Part& part, const Difference& difference) {
   const double whole = difference.of(part.lines);
   const LostRow* largest = nullptr;
@@ -122,8 +122,8 @@ std::string cause_words(const Part& part, const Difference& difference) {
   return " (" + std::string(largest->words) + " " + difference.words(largest->lines()) + ")";
 }
 
-// Lines whose bounds leave open how much each changed, as one: what one may have of the other is no
-// matter to both together. They stay apart where that is not known either.
+// Joins lines whose bounds leave open how much each of them changed: time that may belong to either
+// of them belongs to both together. They stay apart where their sum is not known either.
 void join_open(std::vector<Part>& parts, const Difference& difference) {
   Part all{"", {}};
   for (const Part& part : parts) {
