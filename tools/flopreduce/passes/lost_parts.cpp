@@ -39,7 +39,7 @@ void LostParts::add(size_t segment, Devices devices) {
   Devices whole;
   {
     const std::lock_guard lock(lock_);
-    const auto trace = traces_.try_emplace(number, first_[number]).first;
+    const auto trace = traces_.try_emplace(number, Trace{first_[number], {}, {}}).first;
     auto& [next, all, waiting] = trace->second;
     waiting.emplace(segment, std::move(devices));
     for (; !waiting.empty() && waiting.begin()->first == next; ++next) {

@@ -1,8 +1,10 @@
 #include "passes/sequence/sequence_groups.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "support/wide.h"
+#include "tables/id_map.h"
 
 namespace flopinj::reduce {
 namespace {
