@@ -1,13 +1,13 @@
 // The functions of CUPTI that we call, taken from the CUPTI that lives in the process.
 //
 // A second copy of CUPTI beside the application's does not work, so a loaded one is used; of
-// several the one that FLOPINJ_CUPTI names. Where none is loaded: the named one alone, or else what
-// lies beside the CUDA runtime, on the loader's path and where toolkits put it. Of two the one of
-// the driver's own major version is preferred. One whose major is above the driver's is refused: it
-// cannot start. With the simulated driver only its own CUPTI is taken, whatever the process has
-// loaded. Nothing of the library is called before cuptiSubscribe has succeeded, cuptiGetVersion and
-// cuptiGetTimestamp neither, since a 13.2 that cannot start calls itself until the program crashes;
-// the major is read from its name.
+// several the one that FLOPINJ_CUPTI names. Where none is loaded and one is named, no other is
+// tried. Else CUPTI is looked for beside the CUDA runtime, on the loader's path and in toolkits. Of
+// two the one of the driver's own major version is preferred. One whose major is above the driver's
+// is refused: it cannot start. With the simulated driver only its own CUPTI is taken, whatever the
+// process has loaded. No function of the library is called before cuptiSubscribe has succeeded, not
+// even cuptiGetVersion and cuptiGetTimestamp, since a 13.2 that cannot start calls itself until the
+// program crashes; the major is read from its name.
 #pragma once
 #include <cupti_activity.h>
 #include <cupti_callbacks.h>

@@ -99,7 +99,7 @@ RATIOS = (
     Ratio("JSON / the first screen", time_of(["--format=json"])),
     Ratio("HTML / the first screen", time_of(["--format=html"])),
     Ratio("SQLite / the first screen", time_of(["--format=sqlite"])),
-    Ratio("the first screen / stacks alone (`--format folded`), without where the peak went",
+    Ratio("the first screen / stacks alone (`--format folded`), which need no ledger",
           lambda b: b.report(b.trace())[0] / b.report(b.trace(), "--format=folded")[0]),
     Ratio("the first screen where ranges name operators / where not",
           lambda b: b.report(b.trace("--operators"))[0] / b.report(b.trace())[0]),

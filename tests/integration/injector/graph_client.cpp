@@ -1,11 +1,9 @@
 // Graphs made and changed by hand: graph_client CASE. Every launched kernel is dot(k), 2k FLOP, and
 // every k is launched once outside of any graph, so that its count is known.
-#include <chrono>
 #include <cstdlib>
 #include <initializer_list>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "client.h"
@@ -310,93 +308,6 @@ void clustered(Gpu& gpu) {
 // A kernel that runs only in a graph: dot(11).
 void only_in_graph(Gpu& gpu) { launch(instantiate(make(gpu, {3, 11})), 2); }
 
-constexpr int kOften = 30;
-
-// With time in between for what is read of a window on another thread.
-void launch_often(CUgraphExec exec) {
-  for (int i = 0; i < kOften; ++i) {
-    launch(exec, 1);
-    Gpu::synchronize();
-    std::this_thread::sleep_for(std::chrono::milliseconds(3));
-  }
-}
-
-// dot(3) alone, often, so that it is measured outside of graphs.
-void three_often(Gpu& gpu) {
-  for (int i = 0; i < kOften; ++i) gpu.dot(3);
-}
-
-// dot(3) outside; then 3, 11 and 13 one behind the other, the last in a child graph.
-void chain(Gpu& gpu) {
-  three_often(gpu);
-  const CUgraph graph = make(gpu, {3});
-  CUgraphNode first = nullptr, second = nullptr, child = nullptr;
-  size_t one = 1;
-  check(cuGraphGetNodes(graph, &first, &one), "cuGraphGetNodes");
-  second = add(gpu, graph, 11, first);
-  check(cuGraphAddChildGraphNode(&child, graph, &second, 1, make(gpu, {13})),
-        "cuGraphAddChildGraphNode");
-  launch_often(instantiate(graph));
-}
-
-// The same kernels, made in another order than they run in.
-void backwards(Gpu& gpu) {
-  three_often(gpu);
-  const CUgraph graph = make(gpu, {});
-  const CUgraphNode last = add(gpu, graph, 13), middle = add(gpu, graph, 11),
-                    first = add(gpu, graph, 3);
-  const CUgraphNode from[] = {first, middle}, to[] = {middle, last};
-  const CUgraphEdgeData edges[2]{};
-  check(cuGraphAddDependencies(graph, from, to, edges, 2), "cuGraphAddDependencies");
-  launch_often(instantiate(graph));
-}
-
-// 11 and 13 in any order behind 3.
-void branches(Gpu& gpu) {
-  three_often(gpu);
-  const CUgraph graph = make(gpu, {});
-  const CUgraphNode first = add(gpu, graph, 3);
-  add(gpu, graph, 11, first), add(gpu, graph, 13, first);
-  launch_often(instantiate(graph));
-}
-
-// Nothing of the graph runs outside.
-void unseen(Gpu& gpu) { launch_often(instantiate(make(gpu, {11, 13}))); }
-
-void with_host(Gpu& gpu) {
-  three_often(gpu);
-  const CUgraph graph = make(gpu, {3, 11});
-  CUDA_HOST_NODE_PARAMS host{};
-  host.fn = [](void*) {};
-  CUgraphNode node = nullptr;
-  check(cuGraphAddHostNode(&node, graph, nullptr, 0, &host), "cuGraphAddHostNode");
-  launch_often(instantiate(graph));
-}
-
-// Beside a loop; before CUPTI 13.1 a window around it would end the process.
-void with_condition(Gpu& gpu) {
-  three_often(gpu);
-  const Conditional either = conditional(CU_GRAPH_COND_TYPE_IF, 1, 1);
-  add(gpu, either.bodies[0], 11), add(gpu, either.graph, 3);
-  launch_often(instantiate(either.graph));
-}
-
-// A node is exchanged: 3 and 11, then 3 and 13.
-void exchanged(Gpu& gpu) {
-  three_often(gpu);
-  const CUgraph graph = make(gpu, {3});
-  CUgraphNode first = nullptr;
-  size_t one = 1;
-  check(cuGraphGetNodes(graph, &first, &one), "cuGraphGetNodes");
-  const CUgraphNode second = add(gpu, graph, 11, first);
-  const CUgraphExec exec = instantiate(graph);
-  launch_often(exec);
-  const Dot other(gpu, 13);
-  check(cuGraphExecKernelNodeSetParams(exec, second, &other.node),
-        "cuGraphExecKernelNodeSetParams");
-  launch_often(exec);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -404,28 +315,14 @@ int main(int argc, char** argv) {
   Gpu gpu(argv[0]);
   for (const int k : {3, 5, 7, 9}) gpu.dot(k);
   static const std::map<std::string, void (*)(Gpu&)> kCases = {
-      {"by_hand", by_hand},
-      {"cloned", cloned},
-      {"updated", updated},
-      {"destroyed", destroyed},
-      {"node_removed", node_removed},
-      {"children", children},
-      {"child_set", child_set},
-      {"child_updated", child_updated},
-      {"disabled", disabled},
-      {"for_device", for_device},
-      {"updatable", updatable},
-      {"looping", looping},
-      {"choosing", choosing},
-      {"only_in_graph", only_in_graph},
+      {"by_hand", by_hand},           {"cloned", cloned},
+      {"updated", updated},           {"destroyed", destroyed},
+      {"node_removed", node_removed}, {"children", children},
+      {"child_set", child_set},       {"child_updated", child_updated},
+      {"disabled", disabled},         {"for_device", for_device},
+      {"updatable", updatable},       {"looping", looping},
+      {"choosing", choosing},         {"only_in_graph", only_in_graph},
       {"clustered", clustered},
-      {"chain", chain},
-      {"backwards", backwards},
-      {"branches", branches},
-      {"unseen", unseen},
-      {"with_host", with_host},
-      {"exchanged", exchanged},
-      {"with_condition", with_condition},
   };
   const auto known = kCases.find(name);
   if (known == kCases.end()) return 2;
