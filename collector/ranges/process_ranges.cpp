@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace flopinj {
 namespace {
@@ -17,7 +18,8 @@ struct ProcessRanges::State {
     uint64_t id;
     StringId domain;
     std::string key;
-    uint32_t step = 0;  // that it is; 0: none
+    std::string path_name;  // of a step (Steps::path_name()); else the key
+    uint32_t step = 0;      // that it is; 0: none
   };
   Mutex mutex;
   // In the order they were opened.
@@ -31,7 +33,7 @@ struct ProcessRanges::State {
   void publish(ProcessRanges& of) noexcept FLOPINJ_REQUIRES(mutex) {
     PathId now;
     for (const Open& range : open)
-      now = of.table_.child(now, range.domain, range.key, RangeKind::kProcess);
+      now = of.table_.child(now, range.domain, range.path_name, RangeKind::kProcess);
     path.store(now.value, std::memory_order_relaxed);
     if (of.filter_ != nullptr) {
       std::array<RangeFilter::Open, kMaxProcessRanges> ranges;
@@ -68,11 +70,13 @@ uint64_t ProcessRanges::start(StringId domain, std::string_view name) noexcept {
   const uint64_t id = ++state.last_id;
   if (state.open.size() < kMaxProcessRanges) {
     try {
-      state.open.push_back({id, domain, parse_range_name(name).key});
+      std::string key = parse_range_name(name).key;
+      const bool step = steps_ != nullptr && steps_->is_step(key);
+      std::string path_name = step ? Steps::path_name(key) : key;
+      state.open.push_back({id, domain, std::move(key), std::move(path_name)});
       state.publish(*this);
       State::Open& opened = state.open.back();
-      if (steps_ != nullptr && steps_->is_step(opened.key))
-        opened.step = steps_->open(path(), true, Steps::is_own(opened.key));
+      if (step) opened.step = steps_->open(path(), true, Steps::is_own(opened.key));
       return id;
     } catch (const std::exception&) {
     }

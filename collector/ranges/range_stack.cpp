@@ -52,20 +52,25 @@ RangeStack::~RangeStack() {
 }
 
 RangeStack::Child RangeStack::child(PathId parent, StringId domain, std::string_view key) noexcept {
-  const auto is_step = [&] {
-    return process_.steps() != nullptr && process_.steps()->is_step(key);
-  };
   if (!cache_) cache_.reset(new (std::nothrow) ChildCache);
-  if (!cache_)
-    return {table_.child(parent, domain, key, RangeKind::kThread), is_step(),
-            is_operator_range(key), nullptr};
-  ChildCache::Slot& slot = cache_->slot_of(parent, domain, key);
-  if (slot.name != nullptr && slot.parent == parent && slot.domain == domain && *slot.name == key)
-    return slot.child;
+  ChildCache::Slot* const slot = cache_ ? &cache_->slot_of(parent, domain, key) : nullptr;
+  if (slot != nullptr && slot->name != nullptr && slot->parent == parent &&
+      slot->domain == domain && *slot->name == key)
+    return slot->child;
+  const bool step = process_.steps() != nullptr && process_.steps()->is_step(key);
+  if (step && Steps::has_number(key)) return {step_path(parent, domain, key), true, false, nullptr};
   const auto found = table_.find_or_add_child(parent, domain, key, RangeKind::kThread);
-  const Child child{found.path, is_step(), is_operator_range(key), found.name};
-  if (found.name != nullptr) slot = {parent, domain, child, found.name};
+  const Child child{found.path, step, is_operator_range(key), found.name};
+  if (slot != nullptr && found.name != nullptr) *slot = {parent, domain, child, found.name};
   return child;
+}
+
+PathId RangeStack::step_path(PathId parent, StringId domain, std::string_view key) noexcept {
+  try {
+    return table_.child(parent, domain, Steps::path_name(key), RangeKind::kThread);
+  } catch (const std::bad_alloc&) {
+    return table_.child(parent, domain, key, RangeKind::kThread);
+  }
 }
 
 uint32_t RangeStack::level(StringId domain) const noexcept {

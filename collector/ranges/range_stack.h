@@ -100,6 +100,7 @@ class RangeStack {
   struct KnownCache;
 
   Child child(PathId parent, StringId domain, std::string_view key) noexcept;
+  PathId step_path(PathId parent, StringId domain, std::string_view key) noexcept;
   // True where another push in `domain` can only be counted, which it has been.
   bool only_counted(StringId domain);
   // The slot of the range that is to be pushed.

@@ -1,3 +1,4 @@
+#include <collector/ranges/range_name.h>
 #include <collector/ranges/steps.h>
 #include <own_steps.h>
 
@@ -65,6 +66,11 @@ bool Steps::is_step(std::string_view name) const noexcept {
   if (usual_) return is_usual_step(name) || is_own(name);
   return !names_.empty() && std::ranges::find(names_, without_number(name)) != names_.end();
 }
+
+bool Steps::has_number(std::string_view name) noexcept {
+  return name.find_first_of("0123456789") != name.npos;
+}
+std::string Steps::path_name(std::string_view name) { return generalise(name); }
 
 // The step first, then the version: a reader of the new version sees the new step.
 void Steps::change(uint32_t number) noexcept {

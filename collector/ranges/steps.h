@@ -44,6 +44,10 @@ class Steps {
   void raise(std::atomic<uint32_t>* version) noexcept { version_ = version; }
 
   bool is_step(std::string_view name) const noexcept;
+  // The name that a step's range has in paths, the same for steps of any number: the step has that.
+  // A path for each number, and for all that is below it, would fill the table of paths.
+  static std::string path_name(std::string_view name);
+  static bool has_number(std::string_view name) noexcept;  // else path_name() is the name
   // Marked by flopinj.torch, and not by the program.
   static bool is_own(std::string_view name) noexcept;
   // The number of the step that begins, or 0: none does. `own`: is_own().

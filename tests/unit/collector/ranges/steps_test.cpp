@@ -188,6 +188,33 @@ TEST_CASE_METHOD(Fixture, "steps: of the process, for all threads") {
   CHECK(steps.take().size() == 1);
 }
 
+// A step of 600 operators in a table of 65,536 paths: with a path for each step's number, all
+// operators from the 110th step on were in no range of theirs.
+TEST_CASE_METHOD(Fixture, "steps: those of any number have the same paths") {
+  std::vector<PathId> first;
+  for (int step = 0; step < 200; ++step) {
+    std::vector<PathId> paths;
+    const std::string name = "train_step " + std::to_string(step);
+    const bool whole = step % 2 == 0;  // of the process, else of the thread
+    const uint64_t id = whole ? process.start({}, name) : 0;
+    if (!whole) stack.push({}, name);
+    for (int op = 0; op < 600; ++op) {
+      stack.push({}, "layer " + std::to_string(op % 200));
+      stack.push({}, "aten::mul, sizes = [[" + std::to_string(op) + "]]");
+      paths.push_back(stack.path());
+      stack.pop({});
+      stack.pop({});
+    }
+    if (whole) process.end(id);
+    if (!whole) stack.pop({});
+    if (step < 2) first.insert(first.end(), paths.begin(), paths.end());
+    const auto expected = first.begin() + (whole ? 0 : 600);
+    CHECK(std::equal(paths.begin(), paths.end(), expected));
+  }
+  CHECK(table.ranges_overflowed() == 0);
+  CHECK(table.names_generalised() == 0);  // it is no loss: steps say their numbers
+}
+
 TEST_CASE_METHOD(Fixture, "steps: a thread that ends inside of one leaves no step") {
   {
     RangeStack gone(table, process);
