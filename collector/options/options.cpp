@@ -142,11 +142,6 @@ bool nvtx_include(Settings& s, std::string_view text) {
   return parse_range_expressions(text).has_value() && not_empty<&Settings::nvtx_include>(s, text);
 }
 
-bool close_site(Settings& s, std::string_view text) {
-  s.close_windows = parse_close_site(text);
-  return s.close_windows.has_value();
-}
-
 bool run_token(Settings& s, std::string_view text) {
   s.run = RunToken::parse(text);
   return s.run.has_value();
@@ -214,8 +209,6 @@ const RecordingOption kOptions[] = {
      "ranks such as 0,8-15, or all, or none", ranks, kByRequest},
     {"--never-measure", "FLOPINJ_NEVER_MEASURE", "PATTERN[,PATTERN]", {},
      "parts of kernel names, with commas between", patterns, kByRequest, kMany},
-    {"--close-windows", "FLOPINJ_CLOSE_WINDOWS", "SITE", kCloseSiteNames,
-     "exit, enter or own", close_site, kByRequest},
     {"--log-level", "FLOPINJ_LOG", "LEVEL", kNames<kLogLevels>,
      "off, error, warn, info or debug", choice<&Settings::log_level, kLogLevels>},
     {"--flush-ms", "FLOPINJ_FLUSH_MS", "N", {},

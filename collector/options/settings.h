@@ -5,7 +5,6 @@
 #include <collector/options/rank_list.h>
 #include <collector/options/run_token.h>
 #include <collector/ranges/range_filter.h>
-#include <collector/schedule/window_policy.h>
 
 #include <cstdint>
 #include <optional>
@@ -59,9 +58,8 @@ struct Settings {
   double budget_percent = 1;         // of wall time; 0: without limit
   double until_covered_percent = 0;  // of GPU time; 0: never
   RankList measure_ranks = RankList::only_rank_0();
-  std::vector<std::string> never_measure;       // beside the built-in patterns
-  std::optional<CloseSite> close_windows = {};  // not given: learned from the first windows
-  std::optional<RunToken> run = {};             // not given: not started by flopinj run
+  std::vector<std::string> never_measure;  // beside the built-in patterns
+  std::optional<RunToken> run = {};        // not given: not started by flopinj run
 };
 
 const char* name_of(Mode);  // as the user names it

@@ -66,9 +66,9 @@ def _by_another_thread(*parts):
     return holds
 
 
-def _closed_at_exit(observed):
+def _closed_at_enter(observed):
     seen = [value for item, value in observed.items()
-            if re.search(r"closed at EXIT of launch 6.*: values$", item)]
+            if re.search(r"closed at ENTER of launch 7.*: values$", item)]
     return all(len(value.split()) == 4 for value in seen) if seen else None
 
 
@@ -99,12 +99,12 @@ DECISIONS = (
              "delete Leases::enable(), ask() and the states kReleased and kAsked: the thread that "
              "launches enables"),
     Decision("other_thread", "another thread may stop a window", _by_another_thread("stop"),
-             "delete WindowPolicy::outside_, CloseSite::kOpener and Verdict::kLeftOpen",
+             "delete Windows::closes_outside_ and Closer",
              "delete Windows::close_from_outside() and close_old(): the thread that launches "
              "closes"),
-    Decision("in_callback", "a window may be closed at the EXIT of a launch", _closed_at_exit,
-             "delete CloseSite::kNextEnter and WindowPolicy::next_site()",
-             "delete CloseSite::kExit: windows are closed at the ENTER behind"),
+    Decision("close_at_enter", "a window may be closed at the ENTER of the launch behind it",
+             _closed_at_enter, "nothing is to be done: it is",
+             "close a window at the EXIT of its last launch, in Windows::exit()"),
     Decision("registers", "cubins say registers and static shared memory as the driver does",
              _cubin_says_it,
              "delete Functions::ask_driver() but for parameters, and cuFuncGetAttribute: "

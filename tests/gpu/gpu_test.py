@@ -441,10 +441,10 @@ class Answers(unittest.TestCase):
         self.assertEqual(self.of("registers", {**seen, "kernels: compared": 0}), [])
 
     def test_where_a_window_is_closed(self):
-        item = ("opened at ENTER of launch 3 of 8, closed at EXIT of launch 6, "
+        item = ("opened at ENTER of launch 3 of 8, closed at ENTER of launch 7, "
                 "gpu__time_duration.sum: values")
-        self.assertRegex(self.of("in_callback", {item: "9 9 9 9"})[0], "EXIT of a launch: yes; ")
-        self.assertRegex(self.of("in_callback", {item: "9 9 9"})[0], "EXIT of a launch: no; ")
+        self.assertRegex(self.of("close_at_enter", {item: "9 9 9 9"})[0], "behind it: yes; ")
+        self.assertRegex(self.of("close_at_enter", {item: "9 9 9"})[0], "behind it: no; close ")
 
 
 OF_REGISTERS = """

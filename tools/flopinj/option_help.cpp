@@ -93,10 +93,6 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
      "wait for the host or for a later launch would hang. This is in addition to the built-in "
      "patterns, which flopinj doctor lists. May be repeated; flopinj attach adds to those given at"
      " the start"},
-    {"FLOPINJ_CLOSE_WINDOWS",
-     "When to close a window in which counters are read. exit: as its last launch returns; enter: "
-     "as the next launch begins; own: the same, but only on the thread that opened it. If not "
-     "given: learned from the first windows"},
     {"FLOPINJ_LOG",
      "What the library prints on stderr: off, error, warn (the default), info, or debug (a line "
      "for every measurement window)"},

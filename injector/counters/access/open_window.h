@@ -7,8 +7,6 @@
 
 namespace flopinj {
 
-struct ThreadContext;
-
 // Rows of a window are pending in the scheduler until it is settled: by its samples, by the blame
 // for its failure, or else by its end.
 struct OpenWindow {
@@ -23,8 +21,7 @@ struct OpenWindow {
   bool settled = false;
   const DevicePlan* plan = nullptr;
   const JointGroup* joint = nullptr;  // what is read; null: only the group of `measured`
-  const ThreadContext* opener = nullptr;
-  bool finished = false;  // to be closed at the next ENTER
+  bool finished = false;              // it has all its launches
   bool instrumented = false;
   uint32_t modules_at_open = 0;  // Context::modules_loaded
   MeasurementWindow measured;

@@ -113,18 +113,18 @@ bool RangeProfiler::decode(size_t& ranges, size_t& dropped, Problem& problem) {
   return true;
 }
 
-RangeProfiler::Closed RangeProfiler::close(size_t launches, Problem& problem) {
+RangeProfiler::Outcome RangeProfiler::close(size_t launches, Problem& problem) {
   const RelaxedCapture relaxed(cuda_);
-  if (!stop(problem)) return {Outcome::kNotClosed, 0};
-  if (launches == 0) return {Outcome::kRead, 0};
+  if (!stop(problem)) return Outcome::kNotClosed;
+  if (launches == 0) return Outcome::kRead;
   size_t ranges = 0, dropped = 0;
-  if (!decode(ranges, dropped, problem)) return {Outcome::kFailed, 0};
-  if (ranges == launches && dropped == 0) return {Outcome::kRead, ranges};
+  if (!decode(ranges, dropped, problem)) return Outcome::kFailed;
+  if (ranges == launches && dropped == 0) return Outcome::kRead;
   problem = {"counters.mismatch", "a measurement window saw " + std::to_string(launches) +
                                       " launches but CUPTI " + std::to_string(ranges) +
                                       " ranges (" + std::to_string(dropped) +
                                       " dropped); it was discarded"};
-  return {Outcome::kMismatch, ranges + dropped};
+  return Outcome::kMismatch;
 }
 
 std::vector<uint8_t> RangeProfiler::take_image(std::vector<uint8_t> spare) {

@@ -50,11 +50,7 @@ class RangeProfiler {
     kFailed,    // CUPTI refused; the profiler has to be disabled
     kNotClosed  // CUPTI refused to stop: the window may be open still
   };
-  struct Closed {
-    Outcome outcome;
-    size_t ranges;  // that CUPTI counted, where it said so
-  };
-  Closed close(size_t launches, Problem&);
+  Outcome close(size_t launches, Problem&);
   // Of the window that was read. The next one gets another: `spare`, or as much memory anew.
   std::vector<uint8_t> take_image(std::vector<uint8_t> spare);
 

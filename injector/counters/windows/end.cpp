@@ -124,18 +124,18 @@ void Windows::launch_failed(const Context& context, const OpenWindow& window,
   log::warn(line);
 }
 
-void Windows::close(Context& context, CloseCause cause) {
+void Windows::close(Context& context, Closer by) {
   const uint64_t began = edge_.cuda.clock_ns();
   Shut shut(context);
   shut.becomes = Context::State::kHeld;
   auto window = std::move(context.window);
   MeasurementWindow& measured = window->measured;
   Problem problem;
-  RangeProfiler::Closed closed{RangeProfiler::Outcome::kFailed, 0};
+  auto outcome = RangeProfiler::Outcome::kFailed;
   std::vector<uint8_t> image;
   try {
-    closed = context.profiler->close(measured.rows.size(), problem);
-    if (closed.outcome == RangeProfiler::Outcome::kRead)
+    outcome = context.profiler->close(measured.rows.size(), problem);
+    if (outcome == RangeProfiler::Outcome::kRead)
       image = context.profiler->take_image(unread_.spare());
   } catch (const std::exception&) {  // the window is closed, its counters are not read
     edge_.collector->diagnostic(Severity::kWarning, "counters.memory",
@@ -146,11 +146,11 @@ void Windows::close(Context& context, CloseCause cause) {
   measured.cost.overhead_ns += edge_.cuda.clock_ns() - began;
   leases_.used(context);
   log_closed(context, *window);
-  if (closed.outcome == RangeProfiler::Outcome::kRead) {
-    if (!measured.rows.empty()) policy_.agreed(cause);
+  if (outcome == RangeProfiler::Outcome::kRead) {
+    if (!measured.rows.empty()) size_.agreed();
     return hand_over(std::move(window), std::move(image));
   }
-  shut.becomes = discard(context, std::move(window), closed, cause, problem);
+  shut.becomes = discard(context, std::move(window), outcome, by, problem);
 }
 
 void Windows::hand_over(std::unique_ptr<OpenWindow> window, std::vector<uint8_t> image) {
@@ -219,37 +219,45 @@ void Windows::leave_out_unpatched(OpenWindow& window, std::span<const double> va
 // The counters of a window could not be had. The context's state is then as it returns: the window
 // may be open still.
 Context::State Windows::discard(Context& context, std::unique_ptr<OpenWindow> window,
-                                RangeProfiler::Closed closed, CloseCause cause, Problem& problem) {
-  using Verdict = WindowPolicy::Verdict;
-  using State = Context::State;
-  const MeasurementWindow& measured = window->measured;
-  const bool mismatch = closed.outcome == RangeProfiler::Outcome::kMismatch;
-  std::string news;
-  Verdict verdict = Verdict::kBlame;
-  if (mismatch)
-    verdict = policy_.disagreed(cause, measured.rows.size(), closed.ranges, news);
-  else if (!problem.passing)  // else no other site would help
-    verdict = policy_.refused(cause, news);
-  if (!news.empty())
-    edge_.collector->diagnostic(Severity::kWarning, "counters.windows", problem.line + ". " + news);
-  const bool elsewhere = verdict == Verdict::kLeftOpen || verdict == Verdict::kAgain;
-  if (elsewhere && closed.outcome == RangeProfiler::Outcome::kNotClosed) {
+                                RangeProfiler::Outcome outcome, Closer by, Problem& problem) {
+  if (outcome == RangeProfiler::Outcome::kMismatch) {
+    return disagreed(context, *window, problem) ? Context::State::kHeld : leases_.drop(context);
+  }
+  if (outcome == RangeProfiler::Outcome::kNotClosed && by == Closer::kOutside && !problem.passing) {
+    if (closes_outside_.exchange(false, std::memory_order_relaxed))
+      edge_.collector->diagnostic(
+          Severity::kWarning, "counters.windows",
+          problem.line +
+              ". That was on another thread than the program's: from now on windows are "
+              "closed only by threads that launch");
     window->finished = true;
     context.window = std::move(window);
-    return State::kOpen;
+    return Context::State::kOpen;
   }
-  const State dropped = mismatch ? State::kHeld : leases_.drop(context);
-  if (verdict == Verdict::kBlame && mismatch) {
-    window->settled = true;
-    scheduler_.window_failed(measured);
-    edge_.collector->diagnostic(Severity::kWarning, problem.code, problem.line);
-    return dropped;
+  const Context::State dropped = leases_.drop(context);
+  refused(context.device, *window->plan, window->measured.group, problem);
+  return dropped;
+}
+
+// False: nothing can be measured.
+bool Windows::disagreed(const Context& context, OpenWindow& window, Problem& problem) {
+  std::string news;
+  switch (size_.disagreed(window.measured.rows.size(), news)) {
+    case WindowSize::Verdict::kEnd:
+      problem.line += ", as were the two before it";
+      give_up(context.device, problem);
+      return false;
+    case WindowSize::Verdict::kBlame:
+      window.settled = true;
+      scheduler_.window_failed(window.measured);
+      edge_.collector->diagnostic(Severity::kWarning, problem.code, problem.line);
+      return true;
+    case WindowSize::Verdict::kAgain:
+      edge_.collector->diagnostic(Severity::kWarning, "counters.windows",
+                                  problem.line + ": " + news);
+      return true;
   }
-  if (verdict == Verdict::kBlame) refused(context.device, *window->plan, measured.group, problem);
-  if (verdict != Verdict::kGiveUp) return dropped;
-  problem.code = "counters.closing";
-  give_up(context.device, problem);
-  return leases_.drop(context);
+  return true;
 }
 
 void Windows::log_closed(const Context& context, const OpenWindow& window) const {

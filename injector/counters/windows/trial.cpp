@@ -95,7 +95,7 @@ bool Windows::open_for_trial(Context& context, const DevicePlan& plan, uint32_t 
     if (context.profiler == nullptr)
       context.profiler = std::make_unique<RangeProfiler>(edge_, context.handle);
     const size_t most = scheduler_.config().max_ranges;
-    auto window = make_window(context, plan, nullptr, {false, group, false, false}, nullptr, most);
+    auto window = make_window(context, plan, nullptr, {false, group, false, false}, most);
     if (!leases_.take(context)) return false;
     shut.becomes = State::kHeld;
     Problem problem;
@@ -113,7 +113,7 @@ bool Windows::open_for_trial(Context& context, const DevicePlan& plan, uint32_t 
     context.window = std::move(window);
     shut.becomes = State::kOpen;
   }
-  close(context, CloseCause::kOutside);
+  close(context, Closer::kOutside);
   if (context.window == nullptr && !was_enabled) context.state.store(leases_.drop(context));
   context.trial_ns.store(edge_.cuda.clock_ns() - began, std::memory_order_relaxed);
   return true;

@@ -41,7 +41,7 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Capture
       leases_(edge, planner, contexts, captures),
       scheduler_(edge.collector->scheduler()),
       patience_(edge.settings.mode == Mode::kFull ? kEveryLaunch : kSampling),
-      policy_(edge.settings.close_windows, scheduler_.config().max_ranges),
+      size_(scheduler_.config().max_ranges),
       on_(edge.measures && edge.cupti.range_profiler) {
   planner_.set_visit([this] { return visit(); });
   planner_.set_availability([this](uint32_t ordinal) { return leases_.availability(ordinal); });
@@ -122,8 +122,16 @@ bool Windows::wait_for_end(Context& context, const Signature& signature) {
   return !some;
 }
 
-void Windows::synchronizing(const Context& context, ThreadContext& thread) {
+void Windows::synchronizing(Context& context, ThreadContext& thread) {
+  close_full(context, thread.calls);
   thread.synchronizing_since_ns = context.waiting.any() ? monotonic_ns() : 0;
+}
+
+// Before a copy or a pause that would lie in it.
+void Windows::close_full(Context& context, const CallFrames& calls) {
+  if (!context.shut() || calls.holds(context.lock) || !context.lock.try_lock()) return;
+  const HeldLock lock(context.lock);
+  if (context.window != nullptr && context.window->finished) close(context);
 }
 
 void Windows::synchronized(Context& context, ThreadContext& thread) {
@@ -153,14 +161,13 @@ bool Windows::enter_with_lock(Context& context, ThreadContext& thread, const Sig
 // True: the launch is in a window.
 bool Windows::enter_locked(Context& context, ThreadContext& thread, const Signature* signature) {
   leases_.release_here(context);
-  if (context.window != nullptr && due(context, thread, signature))
-    close(context, context.window->finished ? CloseCause::kFinished : CloseCause::kEarly);
+  if (context.window != nullptr && due(context, thread, signature)) close(context);
   LaunchDecision decision;
   if (signature != nullptr && on_.load(std::memory_order_relaxed)) {
     const auto* const window = context.window != nullptr ? &context.window->measured : nullptr;
     decision = scheduler_.decide(context.device, *signature, window, edge_.cuda.clock_ns());
     if (decision.close) {
-      close(context, CloseCause::kEarly);
+      close(context);
       if (!decision.open)
         decision = scheduler_.decide(context.device, *signature, nullptr, edge_.cuda.clock_ns());
     }
@@ -229,7 +236,7 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   if (context.profiler == nullptr)
     context.profiler = std::make_unique<RangeProfiler>(edge_, context.handle);
   const size_t most = scheduler_.config().max_ranges;
-  auto window = make_window(context, *plan, *joint, decision, &thread, most);
+  auto window = make_window(context, *plan, *joint, decision, most);
   if (!leases_.take(context)) {
     shut.becomes = Context::State::kAsked;
     return;
@@ -263,12 +270,10 @@ bool Windows::none_launching(const ThreadContext* self, const Context& context) 
 
 std::unique_ptr<OpenWindow> Windows::make_window(const Context& context, const DevicePlan& plan,
                                                  const JointGroup* joint,
-                                                 const LaunchDecision& decision,
-                                                 const ThreadContext* opener, size_t most_rows) {
+                                                 const LaunchDecision& decision, size_t most_rows) {
   auto window = std::make_unique<OpenWindow>(scheduler_);
   window->plan = &plan;
   window->joint = joint;
-  window->opener = opener;
   window->modules_at_open = context.modules_loaded.load(std::memory_order_relaxed);
   window->measured.device = context.device;
   window->measured.group = *decision.open;
@@ -296,9 +301,7 @@ bool Windows::due(const Context& context, const ThreadContext& thread,
           : patched && window.joint == window.plan->unpatched && window.joint != nullptr)
     return true;
   if (window.instrumented && modules_came(context)) return true;  // see leave_out_unpatched()
-  if (!window.finished) return false;
-  return policy_.site() != CloseSite::kOpener || window.opener == &thread ||
-         window.measured.rows.size() >= scheduler_.config().max_ranges;
+  return window.finished;
 }
 
 bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUresult result) {
@@ -321,10 +324,8 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUr
   row.call_ns = now - thread.launch.window_call_began_ns;
   OpenWindow& window = *context.window;
   row.late = modules_came(context);  // in this very launch: see due()
-  const bool finished = scheduler_.row_added(window.measured, row, now);
-  if (!finished && window.measured.rows.size() < policy_.most_rows()) return true;
-  window.finished = true;
-  if (policy_.site() == CloseSite::kExit) close(context, CloseCause::kFinished);
+  window.finished = scheduler_.row_added(window.measured, row, now) ||
+                    window.measured.rows.size() >= size_.most_rows();
   return true;
 }
 
@@ -333,7 +334,7 @@ void Windows::wait_beginning(Context& context, const CallFrames& calls, CallFram
   if (!context.busy() || calls.holds(context.lock)) return;
   if (!context.lock.try_lock_for(patience_.for_lock)) return;
   const HeldLock lock(context.lock);
-  if (context.window != nullptr) close(context, CloseCause::kEarly);
+  if (context.window != nullptr) close(context);
 }
 
 void Windows::wait_made(Context& context, CUstream stream, bool per_thread) {
@@ -365,7 +366,7 @@ void Windows::waiting_lost() {
 bool Windows::context_destroying(Context& context) {
   if (!context.lock.try_lock_for(kMostWaitAtEnd)) return false;
   const HeldLock lock(context.lock);
-  if (context.window != nullptr) close(context, CloseCause::kEarly);
+  if (context.window != nullptr) close(context);
   leases_.forget(context);
   context.waiting.clear();
   return true;
@@ -374,7 +375,7 @@ bool Windows::context_destroying(Context& context) {
 // On a thread that may have another context, or none.
 void Windows::close_from_outside(Context& context) {
   const WithContext current(edge_.cuda, context.handle);
-  if (current) return close(context, CloseCause::kOutside);
+  if (current) return close(context, Closer::kOutside);
   context.window.reset();  // the driver is already gone, and the counters with it
   context.state.store(Context::State::kHeld);
 }
@@ -412,10 +413,11 @@ bool Windows::visit() noexcept {
   }
 }
 
-// True while a window is open that is to be looked at again.
+// Those that have all their launches, too. True while a window is open that is to be looked at
+// again.
 bool Windows::close_old() {
   bool open = false;
-  if (!policy_.closes_from_outside()) return false;
+  if (!closes_outside_.load(std::memory_order_relaxed)) return false;
   for (Context* const context : contexts_.all()) {
     if (!context->shut()) continue;
     if (!context->lock.try_lock()) {
@@ -424,8 +426,9 @@ bool Windows::close_old() {
     }
     const HeldLock lock(context->lock);
     if (context->window == nullptr) continue;
-    const uint64_t opened_ns = context->window->measured.opened_ns;
-    if (edge_.cuda.clock_ns() - opened_ns >= scheduler_.config().max_open_ns)
+    const OpenWindow& window = *context->window;
+    if (window.finished ||
+        edge_.cuda.clock_ns() - window.measured.opened_ns >= scheduler_.config().max_open_ns)
       close_from_outside(*context);
     else
       open = true;

@@ -8,15 +8,17 @@
 //      is started.
 //   2. While a window is open, every launch on the context holds the lock from ENTER to EXIT:
 //      rows are in the order of execution. A launch that succeeded appends its row.
-//   3. It is closed before a launch that must not be inside (a graph, a collective) or that wants
-//      another group's window, after the launch that fills or finishes it, when a stream is about
-//      to be captured (captures.h), when its context is destroyed, and at exit. Where exactly
-//      "after" is, and how many launches a window holds, WindowPolicy learns from the first
-//      windows (window_policy.h). One that has been open for max_open_ns is closed by the planner's
-//      thread, unless a launch is in it just then: the counts of a program that idles are written,
-//      however it ends. As many ranges as rows, and none dropped: the planner's thread evaluates
-//      the image of the counters, and those of rows that the scheduler chose become samples. Else
-//      all are thrown away.
+//   3. It is closed at the ENTER of the next launch where that must not be inside (a graph, a
+//      collective) or wants another group's window, or where the window has all its launches
+//      (finished); then also at the ENTER of a call that waits for the GPU. So NVIDIA's own sample
+//      of an injection does it; at EXIT the launch's range may not be complete. It is closed, too,
+//      when a stream is about to be captured (captures.h), when its context is destroyed, and at
+//      exit; and by the planner's thread once it has all its launches or has been open for
+//      max_open_ns, unless a launch is in it just then: the counts of a program that idles are
+//      written, however it ends. Where CUPTI refuses it there, launching threads do it. As many
+//      ranges as rows, and none dropped: the planner's thread evaluates the image of the counters,
+//      and those of rows that the scheduler chose become samples. Else all are thrown away, and
+//      windows are smaller for a while (window_size.h).
 //   4. A call that CUPTI refuses ends the window. The group is tried again after a pause, or never,
 //      by the reason (refusals.h); other groups go on.
 //
@@ -39,7 +41,7 @@
 #pragma once
 #include <collector/schedule/refusals.h>
 #include <collector/schedule/scheduler.h>
-#include <collector/schedule/window_policy.h>
+#include <collector/schedule/window_size.h>
 #include <injector/counters/access/captures.h>
 #include <injector/counters/access/contexts.h>
 #include <injector/counters/access/leases.h>
@@ -90,7 +92,7 @@ class Windows {
   void wait_made(Context&, CUstream, bool per_thread);
 
   // ENTER and EXIT of a call that waits for the GPU, or that has found something ended.
-  void synchronizing(const Context&, ThreadContext&);
+  void synchronizing(Context&, ThreadContext&);
   void synchronized(Context&, ThreadContext&);
 
   // ENTER of a call that destroys a stream.
@@ -118,8 +120,7 @@ class Windows {
   void open(Context& context, const ThreadContext&, const LaunchDecision&)
       FLOPINJ_REQUIRES(context.lock);
   std::unique_ptr<OpenWindow> make_window(const Context&, const DevicePlan&, const JointGroup*,
-                                          const LaunchDecision&, const ThreadContext* opener,
-                                          size_t most_rows);
+                                          const LaunchDecision&, size_t most_rows);
   // By another thread than `self` (null: than none that launches). False: still, after a while.
   bool none_launching(const ThreadContext* self, const Context&) const;
   bool must_come(const Context&, const ThreadContext&, const Signature*) const;
@@ -136,7 +137,10 @@ class Windows {
   static bool modules_came(const Context& context) FLOPINJ_REQUIRES(context.lock);
   bool due(const Context& context, const ThreadContext&, const Signature* next) const
       FLOPINJ_REQUIRES(context.lock);
-  void close(Context& context, CloseCause) FLOPINJ_REQUIRES(context.lock);
+  // Where a thread of ours is refused, a launching one is asked again.
+  enum class Closer : uint8_t { kLaunching, kOutside };
+  void close(Context& context, Closer = Closer::kLaunching) FLOPINJ_REQUIRES(context.lock);
+  void close_full(Context&, const CallFrames&);
   void hand_over(std::unique_ptr<OpenWindow>, std::vector<uint8_t> image);
   bool read_closed();
   void read(UnreadWindow&);
@@ -162,8 +166,9 @@ class Windows {
   bool may_patch(const DevicePlan&, const ThreadContext&, const Signature&) const;
   void launch_failed(const Context&, const OpenWindow&, const Signature*, CUresult);
   bool resume_paused();
-  Context::State discard(Context& context, std::unique_ptr<OpenWindow>, RangeProfiler::Closed,
-                         CloseCause, Problem&) FLOPINJ_REQUIRES(context.lock);
+  Context::State discard(Context& context, std::unique_ptr<OpenWindow>, RangeProfiler::Outcome,
+                         Closer, Problem&) FLOPINJ_REQUIRES(context.lock);
+  bool disagreed(const Context&, OpenWindow&, Problem&);
   void refused(DeviceId, const DevicePlan&, uint32_t group, const Problem&);
   void give_up(DeviceId, const Problem&);
 
@@ -174,7 +179,8 @@ class Windows {
   Leases leases_;
   MeasurementScheduler& scheduler_;
   const WindowPatience patience_;
-  WindowPolicy policy_;
+  WindowSize size_;
+  std::atomic<bool> closes_outside_{true};  // CUPTI has not refused that the planner's thread does
   Refusals refusals_;
   UnreadWindows unread_;
   TimedMutex reading_;  // one after another, in the order in which they were closed

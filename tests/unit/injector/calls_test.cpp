@@ -240,6 +240,7 @@ TEST_CASE("after any history of calls launches are measured") {
     const auto chance = [&](unsigned percent) { return random() % 100 < percent; };
     std::thread([&] {
       bool ended = false;
+      int launches = 0;  // one inside another
       std::function<void(int)> step = [&](int depth) {
         const unsigned kind = static_cast<unsigned>(random() % 6);
         PlayedGpu::Launch launch;
@@ -249,12 +250,17 @@ TEST_CASE("after any history of calls launches are measured") {
         if (kind == 2) call = scene.ends();
         if (kind == 3) call = scene.modules();
         if (kind >= 4) scene.gpu.prepare(launch), call = launch.call;
-        if (!chance(15)) scene.gpu.enter(call);
+        const bool enters = !chance(15), launches_kernel = kind >= 4 && enters;
+        if (enters) scene.gpu.enter(call);
+        launches += launches_kernel ? 1 : 0;
         while (!ended && depth < 20 && chance(45)) step(depth + 1);
+        launches -= launches_kernel ? 1 : 0;
         const bool lost = chance(15);
         ended |= lost && kind >= 4;
         if (ended || lost) return;
-        scene.gpu.exit(call, chance(20) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+        const bool fails = chance(20);
+        if (launches_kernel && launches == 0 && !fails) scene.gpu.run();
+        scene.gpu.exit(call, fails ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
       };
       for (int i = 0; i < 6 && !ended; ++i) step(0);
     }).join();

@@ -152,16 +152,24 @@ class PlayedGpu {
     launch.call =
         call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, launch.parameters, launch.name.c_str());
   }
-  void run() { measured += window_open ? 1 : 0, ranges_ += window_open ? 1 : 0; }
-  // Whether a window opens. On a thread of its own, and with no window from before: a capture that
-  // fails has closed it.
+  // Its kernel runs.
+  void run(CUcontext context = the_context()) {
+    if (!window_open || context != window_context_) return;
+    ++measured;
+    ++ranges_;
+  }
+  // A capture that fails.
+  void end_window() {
+    const cuStreamBeginCapture_v2_params none{nullptr, CU_STREAM_CAPTURE_MODE_GLOBAL};
+    const Call capture = call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, none);
+    enter(capture);
+    exit(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
+  // Whether a window opens. On a thread of its own, and with no window from before.
   bool measures() {
     const uint32_t before = measured;
     std::thread([this] {
-      const cuStreamBeginCapture_v2_params none{nullptr, CU_STREAM_CAPTURE_MODE_GLOBAL};
-      const Call capture = call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, none);
-      enter(capture);
-      exit(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+      end_window();
       for (int i = 0; i < 4; ++i) {
         Launch launch;
         prepare(launch);
@@ -284,7 +292,7 @@ class PlayedGpu {
       return CUPTI_SUCCESS;
     };
     cupti.RangeProfilerEnable = [](CUpti_RangeProfiler_Enable_Params* p) {
-      p->pRangeProfilerObject = reinterpret_cast<CUpti_RangeProfiler_Object*>(uintptr_t{1});
+      p->pRangeProfilerObject = reinterpret_cast<CUpti_RangeProfiler_Object*>(p->ctx);
       return ++played()->enabled, CUPTI_SUCCESS;
     };
     cupti.RangeProfilerDisable = [](CUpti_RangeProfiler_Disable_Params*) {
@@ -292,8 +300,9 @@ class PlayedGpu {
       return ++played()->disabled, CUPTI_SUCCESS;
     };
     cupti.RangeProfilerSetConfig = agree<CUpti_RangeProfiler_SetConfig_Params>;
-    cupti.RangeProfilerStart = [](CUpti_RangeProfiler_Start_Params*) {
+    cupti.RangeProfilerStart = [](CUpti_RangeProfiler_Start_Params* p) {
       ++played()->windows;
+      played()->window_context_ = reinterpret_cast<CUcontext>(p->pRangeProfilerObject);
       played()->ranges_ = 0;
       played()->window_open = true;
       return CUPTI_SUCCESS;
@@ -335,6 +344,7 @@ class PlayedGpu {
   };
   CUpti_CallbackFunc callback_ = nullptr;
   void* user_ = nullptr;
+  std::atomic<CUcontext> window_context_{nullptr};
   std::atomic<uint32_t> correlation_{0}, kernels_{0}, ranges_{0};
 };
 
