@@ -7,8 +7,8 @@ namespace flopinj {
 void WindowSize::agreed() {
   const MutexLock lock(mutex_);
   in_row_ = 0;
-  if (singles_left_ != 0 && --singles_left_ == 0)
-    most_rows_.store(full_, std::memory_order_relaxed);
+  if (singles_left_ != 0) --singles_left_;
+  if (singles_left_ == 0) most_rows_.store(full_, std::memory_order_relaxed);
 }
 
 WindowSize::Verdict WindowSize::disagreed(size_t rows, std::string& news) {

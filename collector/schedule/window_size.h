@@ -1,4 +1,7 @@
-// How many launches a measurement window holds, learned from windows that disagreed.
+// How many launches a measurement window holds.
+//
+// The first one holds kFirst, so that its counts are there soon, and few are lost where it
+// disagrees.
 //
 // CUPTI documents that each kernel is one range, and not whether other work is (memory operations,
 // kernels of the driver). A window whose ranges are not its launches is thrown away, since nothing
@@ -20,9 +23,9 @@ namespace flopinj {
 
 class WindowSize {
  public:
-  static constexpr uint32_t kFirstSingles = 8, kMostInRow = 3;
+  static constexpr uint32_t kFirst = 3, kFirstSingles = 8, kMostInRow = 3;
 
-  explicit WindowSize(uint32_t full) : most_rows_(full), full_(full) {}
+  explicit WindowSize(uint32_t full) : most_rows_(kFirst), full_(full) {}
 
   uint32_t most_rows() const noexcept { return most_rows_.load(std::memory_order_relaxed); }
 

@@ -4,15 +4,12 @@
 //
 //                        idle for 2 s            nothing that waits is in flight
 //      .-----> kHeld ----------------> kDue ------ (kSwitching) ---------> kReleased
-//      |        ^ | a launch wants      | a window is opened all the same    |
-//      |        | v a window            v                                    | a launch wants
-//      |       kShut <------------------'                                    | a window
-//      |        ^ |                     .------------------------------------'
-//      | closed | | opened              v       work that waits is in flight
-//      '---- kOpen                    kAsked ----------------------------> kUntaken
-//                                       | (kSwitching) the planner's         | the next launch that
-//                                       v thread enables the profiler        v can opens a window
-//                                     kHeld                                kShut
+//      |        ^ |  a launch wants     | a window is opened all the same    | once the pause
+//      |        | v  a window           v                                    v is over
+//      |       kShut <------------------'                                 kUntaken
+//      |        ^ |  ^                                                       |
+//      | closed | |  '-------------------------------------------------------'
+//      '---- kOpen <-' opened            a launch wants a window, and takes the counters
 //
 // A context begins as kUntaken, and becomes so again where CUPTI has refused. Where CUPTI wants the
 // profiler disabled by a thread that launches, kDueHere comes in place of kDue.
@@ -48,11 +45,10 @@ struct Context {
   DeviceId device;
 
   enum class State : uint8_t {
-    kUntaken,   // the profiler is not enabled; the launch that opens a window enables it
+    kUntaken,   // the profiler is not enabled; the launch that opens a window does it
     kHeld,      // it is enabled, no window is open
     kDue,       // the same, and it is to be disabled once nothing that waits is in flight
-    kReleased,  // it is not enabled
-    kAsked,     // nor is it now, and a launch wants a window: the planner's thread enables it
+    kReleased,  // it is not enabled, and is not to be just yet
     // From here on captures, and launches of work that waits, come through the lock.
     kSwitching,  // the thread that has the lock enables or disables
     kTrying,     // the planner's thread tries out a window: so do launches that must not be patched
@@ -61,7 +57,7 @@ struct Context {
     kShut,     // the thread that has the lock opens or closes a window
     kOpen      // a window is open
   };
-  // Changed under the lock, but for kReleased -> kAsked, and kHeld or kDue -> kDueHere.
+  // Changed under the lock, but for kReleased -> kUntaken, and kHeld or kDue -> kDueHere.
   std::atomic<State> state{State::kUntaken};
   bool shut() const noexcept { return state.load(std::memory_order_seq_cst) >= State::kDueHere; }
   bool busy() const noexcept { return state.load(std::memory_order_seq_cst) >= State::kSwitching; }

@@ -23,28 +23,23 @@ constexpr auto kLookForMoment = std::chrono::milliseconds(10);
 
 }  // namespace
 
-Leases::Leases(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures)
+Leases::Leases(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures,
+               Backoff& backoff)
     : edge_(edge),
       planner_(planner),
       contexts_(contexts),
       captures_(captures),
+      backoff_(backoff),
       scheduler_(edge.collector->scheduler()),
       keeps_(edge.settings.mode == Mode::kFull) {}
 
-bool Leases::available(Context& context) {
-  const Device& device = device_of(context);
+bool Leases::available(const Context& context) const {
   switch (context.state.load(std::memory_order_acquire)) {
     case State::kUntaken:
     case State::kHeld:
       return true;
     case State::kDue:
-      return !device.wanted_by_another.load(std::memory_order_relaxed);
-    case State::kReleased:
-      if ((!by_planner_.load(std::memory_order_relaxed) || context.waiting.come_and_go()) &&
-          device.lease.may_be_taken(monotonic_ns()))
-        return true;
-      ask(context);
-      return false;
+      return !device_of(context).wanted_by_another.load(std::memory_order_relaxed);
     default:
       return false;
   }
@@ -95,16 +90,13 @@ bool Leases::ask_availability(Context& context, std::vector<uint8_t>& image) {
   return true;
 }
 
-void Leases::ask(Context& context) {
-  State released = State::kReleased;
-  if (context.state.compare_exchange_strong(released, State::kAsked)) planner_.visit_soon();
-}
-
 bool Leases::take(Context& context) {
   Device& device = device_of(context);
   Context* holder = nullptr;
   if (device.holder.compare_exchange_strong(holder, &context)) {
-    device.lease.taken(monotonic_ns());
+    const uint64_t now = monotonic_ns();
+    device.taken_ns.store(now, std::memory_order_relaxed);
+    device.used_ns.store(now, std::memory_order_relaxed);
     return true;
   }
   if (holder == &context) return true;
@@ -113,11 +105,15 @@ bool Leases::take(Context& context) {
   return false;
 }
 
+State Leases::enable(Context& context, Problem& problem) {
+  if (context.profiler == nullptr)
+    context.profiler = std::make_unique<RangeProfiler>(edge_, context.handle);
+  if (!take(context)) return State::kReleased;
+  return context.profiler->enable(problem) ? State::kHeld : drop(context);
+}
+
 void Leases::used(const Context& context) {
-  Device& device = device_of(context);
-  const uint64_t now = monotonic_ns();
-  device.used_ns.store(now, std::memory_order_relaxed);
-  device.lease.used(now);
+  device_of(context).used_ns.store(monotonic_ns(), std::memory_order_relaxed);
 }
 
 State Leases::drop(Context& context) {
@@ -160,11 +156,11 @@ void Leases::drop_at_end(Context& context) {
 
 bool Leases::due(const Context& context, uint64_t now_ns) const {
   const Device& device = device_of(context);
-  if (device.wanted_by_another.load(std::memory_order_relaxed) &&
-      now_ns >= device.used_ns.load(std::memory_order_relaxed) + kHandOverNs)
+  const uint64_t used_ns = device.used_ns.load(std::memory_order_relaxed);
+  if (device.wanted_by_another.load(std::memory_order_relaxed) && now_ns >= used_ns + kHandOverNs)
     return true;
   return ended_.load(std::memory_order_relaxed) ||
-         (!keeps_ && (device.lease.idle(now_ns) || scheduler_.stopped()));
+         (!keeps_ && (now_ns >= used_ns + kIdleNs || scheduler_.stopped()));
 }
 
 bool Leases::visit() {
@@ -174,12 +170,10 @@ bool Leases::visit() {
     if (context->ordinal >= devices_.size()) continue;
     Device& device = device_of(*context);
     const State state = context->state.load(std::memory_order_acquire);
-    if (state == State::kAsked) {
+    if (State released = State::kReleased; state == released) {
       again = true;
-      if (device.holder.load() != nullptr)
-        device.wanted_by_another.store(true, std::memory_order_relaxed);
-      else if (device.lease.may_be_taken(now))
-        enable(*context, now);
+      if (backoff_.over(context->device, Backoff::kCounters, now))
+        context->state.compare_exchange_strong(released, State::kUntaken);
     } else if (device.holder.load() == context) {
       again = true;
       if (state > State::kDue || !due(*context, now))
@@ -233,7 +227,11 @@ State Leases::give_back(Context& context) {
   if (!disable(context)) return State::kHeld;
   Device& device = device_of(context);
   const bool for_another = device.wanted_by_another.exchange(false);
-  if (!for_another) device.lease.released(monotonic_ns());
+  if (!for_another) {
+    const bool was_long = device.used_ns.load() - device.taken_ns.load() >= kLongNs;
+    if (was_long) backoff_.accepted(context.device, Backoff::kCounters);
+    backoff_.pause(context.device, Backoff::kCounters, Backoff::Kind::kGivenBack, monotonic_ns());
+  }
   device.holder.store(nullptr);
   log::debug(
       "the counters of device " + std::to_string(context.ordinal) +
@@ -275,54 +273,6 @@ void Leases::synchronized(Context& context) {
   if (shut.becomes == State::kDue || shut.becomes == State::kDueHere)
     shut.becomes = give_back(context);
   scheduler_.add_cost(edge_.cuda.clock_ns() - began);
-}
-
-void Leases::enable(Context& context, uint64_t now_ns) {
-  if (!context.lock.try_lock()) return;
-  const HeldLock lock(context.lock);
-  Shut shut(context, State::kSwitching);
-  if (shut.becomes != State::kAsked) return;
-  if (context.waiting.unfinished(edge_.cuda)) {  // the launch that finds a moment does it
-    shut.becomes = State::kUntaken;
-    return;
-  }
-  if (!try_enable(context, now_ns)) return;
-  used(context);
-  device_of(context).lease.taken(now_ns);
-  shut.becomes = State::kHeld;
-  log::debug("the counters of device " + std::to_string(context.ordinal) + " are ours again");
-}
-
-bool Leases::try_enable(Context& context, uint64_t now_ns) {
-  if (!quiet(context)) return false;
-  const WithContext current(edge_.cuda, context.handle);
-  if (context.profiler == nullptr)
-    context.profiler = std::make_unique<RangeProfiler>(edge_, context.handle);
-  Device& device = device_of(context);
-  Context* none = nullptr;
-  if (!current || !device.holder.compare_exchange_strong(none, &context)) return false;
-  Problem problem;
-  if (context.profiler->enable(problem)) return true;
-  device.holder.store(nullptr);
-  enable_refused(context, problem, now_ns);
-  return false;
-}
-
-// Others have the counters, or this is not the thread for it: then a launching thread tries, and
-// what it is answered counts.
-void Leases::enable_refused(Context& context, const Problem& problem, uint64_t now_ns) {
-  if (!problem.passing) {
-    by_planner_.store(false, std::memory_order_relaxed);
-    return log::debug(problem.line + " on a thread of ours: launching threads enable them");
-  }
-  const uint64_t pause = device_of(context).lease.refused(now_ns);
-  const std::string line = problem.line + "; the counters of device " +
-                           std::to_string(context.ordinal) +
-                           " were given back while no window was wanted, and are asked for again "
-                           "in " +
-                           std::to_string(pause / 1'000'000'000) + " s";
-  edge_.collector->diagnostic(Severity::kWarning, problem.code, line);
-  log::info(line);
 }
 
 }  // namespace flopinj

@@ -182,7 +182,7 @@ void Windows::read(UnreadWindow& unread) {
   }
   unread_.keep(std::move(unread.image));
   if (!evaluated) return refused(measured.device, *window.plan, measured.group, problem);
-  refusals_.accepted(measured.device, measured.group);
+  backoff_.accepted(measured.device, measured.group);
   leave_out_unpatched(window, values);
   window.settled = true;
   scheduler_.window_succeeded(measured, values);
@@ -296,8 +296,8 @@ void Windows::refused(DeviceId device, const DevicePlan& plan, uint32_t group,
                       const Problem& problem) {
   if (problem.lasting) return give_up(device, problem);
   const std::string name = plan.joint != nullptr ? "all groups" : plan.groups[group]->plan.name;
-  const auto kind = problem.passing ? Refusals::Kind::kPassing : Refusals::Kind::kUnexplained;
-  const auto answer = refusals_.refused(device, group, kind, monotonic_ns());
+  const auto kind = problem.passing ? Backoff::Kind::kPassing : Backoff::Kind::kUnexplained;
+  const auto answer = backoff_.pause(device, group, kind, monotonic_ns());
   // What passes is the device's matter, and each group meets it.
   const std::string where = (problem.passing ? "" : "metric group " + name + " on ") + "device " +
                             std::to_string(ordinal_of(device));

@@ -31,7 +31,23 @@ bool Windows::is_to_be_tried(const Context& context, const DevicePlan& plan,
                              GroupSet groups) const {
   return context.trial.load(std::memory_order_relaxed) != Trial::kDone &&
          !plan.instrumented(groups).empty() && !scheduler_.config().every_launch &&
-         scheduler_.config().budget != MeasuringBudget::kUnlimited && leases_.by_planner();
+         scheduler_.config().budget != MeasuringBudget::kUnlimited;
+}
+
+void Windows::ask_for_trial(Context& context, const DevicePlan& plan, uint32_t group) {
+  if (leases_.holder(context.ordinal) != &context) {
+    const uint64_t began = edge_.cuda.clock_ns();
+    Shut shut(context, State::kSwitching);
+    if (captures_.any() || context.waiting.unfinished(edge_.cuda)) return;
+    Problem problem;
+    shut.becomes = leases_.enable(context, problem);
+    scheduler_.add_cost(edge_.cuda.clock_ns() - began);
+    if (shut.becomes == State::kUntaken) return refused(context.device, plan, group, problem);
+    if (shut.becomes != State::kHeld) return;
+  }
+  context.trial_group.store(group, std::memory_order_relaxed);
+  context.trial.store(Trial::kAsked, std::memory_order_release);
+  planner_.visit_now();
 }
 
 // Without a lock of ours. True: there is an answer.
@@ -81,22 +97,18 @@ void Windows::try_out(Context& context) {
 bool Windows::open_for_trial(Context& context, const DevicePlan& plan, uint32_t group) {
   const WithContext current(edge_.cuda, context.handle);
   if (!current) return false;
-  if (!has_memory(context, plan, group)) {  // no launch waits for it
+  if (leases_.holder(context.ordinal) != &context || !has_memory(context, plan, group)) {
     context.trial.store(Trial::kNone, std::memory_order_release);
     return false;
   }
   const uint64_t began = edge_.cuda.clock_ns();
-  const bool was_enabled = leases_.holder(context.ordinal) == &context;
   {
     Shut shut(context, State::kTrying);
     if (captures_.any() || context.waiting.unfinished(edge_.cuda) ||
         !none_launching(nullptr, context))
       return false;
-    if (context.profiler == nullptr)
-      context.profiler = std::make_unique<RangeProfiler>(edge_, context.handle);
     const size_t most = scheduler_.config().max_ranges;
     auto window = make_window(context, plan, nullptr, {false, group, false, false}, most);
-    if (!leases_.take(context)) return false;
     shut.becomes = State::kHeld;
     Problem problem;
     if (!context.profiler->open(window->reads(), most, problem)) {
@@ -114,7 +126,6 @@ bool Windows::open_for_trial(Context& context, const DevicePlan& plan, uint32_t 
     shut.becomes = State::kOpen;
   }
   close(context, Closer::kOutside);
-  if (context.window == nullptr && !was_enabled) context.state.store(leases_.drop(context));
   context.trial_ns.store(edge_.cuda.clock_ns() - began, std::memory_order_relaxed);
   return true;
 }

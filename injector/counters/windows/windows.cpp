@@ -38,7 +38,7 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Capture
       planner_(planner),
       contexts_(contexts),
       captures_(captures),
-      leases_(edge, planner, contexts, captures),
+      leases_(edge, planner, contexts, captures, backoff_),
       scheduler_(edge.collector->scheduler()),
       patience_(edge.settings.mode == Mode::kFull ? kEveryLaunch : kSampling),
       size_(scheduler_.config().max_ranges),
@@ -219,11 +219,8 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   if (plan == nullptr || *decision.open >= plan->groups.size()) return;
   const auto joint = joint_for(context, thread, *plan, *decision.open);
   if (!joint) return;
-  if (is_to_be_tried(context, *plan, GroupSet(*decision.open))) {
-    context.trial_group.store(*decision.open, std::memory_order_relaxed);
-    context.trial.store(Trial::kAsked, std::memory_order_release);
-    return planner_.visit_now();
-  }
+  if (is_to_be_tried(context, *plan, GroupSet(*decision.open)))
+    return ask_for_trial(context, *plan, *decision.open);
 
   const uint64_t began = edge_.cuda.clock_ns();
   Shut shut(context);
@@ -238,7 +235,7 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   const size_t most = scheduler_.config().max_ranges;
   auto window = make_window(context, *plan, *joint, decision, most);
   if (!leases_.take(context)) {
-    shut.becomes = Context::State::kAsked;
+    shut.becomes = Context::State::kReleased;
     return;
   }
   shut.becomes = Context::State::kHeld;
@@ -461,7 +458,7 @@ bool Windows::watch_launches() {
 // True while a group is paused.
 bool Windows::resume_paused() {
   bool waiting = false;
-  for (const auto& [device, group] : refusals_.take_due(monotonic_ns(), waiting))
+  for (const auto& [device, group] : backoff_.take_due(monotonic_ns(), waiting))
     scheduler_.resume(device, group);
   return waiting;
 }

@@ -20,7 +20,7 @@
 //      and those of rows that the scheduler chose become samples. Else all are thrown away, and
 //      windows are smaller for a while (window_size.h).
 //   4. A call that CUPTI refuses ends the window. The group is tried again after a pause, or never,
-//      by the reason (refusals.h); other groups go on.
+//      by the reason (backoff.h); other groups go on.
 //
 // A launch that finds no window and wants none says so in its thread's context (`launching`) and
 // takes no lock.
@@ -28,10 +28,8 @@
 // Before the first window of a context that instruments kernels the planner's thread opens and
 // closes one without any launch: a trial of its cost, which may be that of patching all kernels of
 // a program. The launch that wanted the window waits for the trial, as long as the budget allows.
-// Of the other launches only those wait that must not be instrumented. A profiler that was enabled
-// before the trial stays enabled. Any other is disabled again, since CUPTI may want it enabled by a
-// thread that launches. There is no trial where the budget has no end, nor where CUPTI refuses to
-// enable or disable the profiler on the planner's thread.
+// Of the other launches only those wait that must not be instrumented. The launch has
+// enabled the profiler: only launching threads do. There is no trial where the budget has no end.
 //
 // Order of locks: context's window lock -> list of threads' contexts | the planner's, the
 // collector's and CUPTI's own; reading -> group's evaluation. No callback takes a window lock while
@@ -39,7 +37,7 @@
 // Waiting for a window lock is bounded everywhere: a launch that does not get it goes on, and the
 // window, which will have seen one range too many, is discarded.
 #pragma once
-#include <collector/schedule/refusals.h>
+#include <collector/schedule/backoff.h>
 #include <collector/schedule/scheduler.h>
 #include <collector/schedule/window_size.h>
 #include <injector/counters/access/captures.h>
@@ -126,6 +124,8 @@ class Windows {
   bool must_come(const Context&, const ThreadContext&, const Signature*) const;
   bool is_to_be_tried(const Context&, const DevicePlan&, GroupSet groups) const;
   bool wait_for_trial(const Context&, const Signature&);
+  void ask_for_trial(Context& context, const DevicePlan&, uint32_t group)
+      FLOPINJ_REQUIRES(context.lock);
   bool try_asked();
   void try_out(Context&);
   bool open_for_trial(Context& context, const DevicePlan&, uint32_t group)
@@ -176,12 +176,12 @@ class Windows {
   Planner& planner_;
   Contexts& contexts_;
   const Captures& captures_;
+  Backoff backoff_;
   Leases leases_;
   MeasurementScheduler& scheduler_;
   const WindowPatience patience_;
   WindowSize size_;
   std::atomic<bool> closes_outside_{true};  // CUPTI has not refused that the planner's thread does
-  Refusals refusals_;
   UnreadWindows unread_;
   TimedMutex reading_;  // one after another, in the order in which they were closed
   std::set<uint32_t>

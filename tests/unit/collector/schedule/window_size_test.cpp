@@ -12,8 +12,10 @@ constexpr uint32_t kFull = 512;
 
 }  // namespace
 
-TEST_CASE("windows are full until one disagrees; then the next 8, 64, ... hold one launch") {
+TEST_CASE("the first window is small; behind one that disagrees 8, 64, ... hold one launch") {
   WindowSize size(kFull);
+  CHECK(size.most_rows() == WindowSize::kFirst);
+  size.agreed();
   std::string news;
   for (const uint32_t singles : {8U, 64U, 512U}) {
     REQUIRE(size.most_rows() == kFull);
