@@ -67,6 +67,8 @@ struct Context {
   std::atomic<bool> plan_awaited{false};  // the first launch has waited for the device's plan
   std::unique_ptr<OpenWindow> window FLOPINJ_GUARDED_BY(lock);
   std::unique_ptr<RangeProfiler> profiler FLOPINJ_GUARDED_BY(lock);  // made at the first window
+  // Since the window was opened a launch has waited too long, and went on beside it.
+  std::atomic<bool> spoiled{false};
   // A launch wanted a window since the last one was opened, and work that waits was in flight. For
   // the next one counters that are due are kept for a moment: since when.
   std::atomic<bool> wanted{false};

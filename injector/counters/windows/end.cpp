@@ -146,6 +146,13 @@ void Windows::close(Context& context, Closer by) {
   measured.cost.overhead_ns += edge_.cuda.clock_ns() - began;
   leases_.used(context);
   log_closed(context, *window);
+  const bool counted =
+      outcome == RangeProfiler::Outcome::kRead || outcome == RangeProfiler::Outcome::kMismatch;
+  if (counted && context.spoiled.load(std::memory_order_relaxed))  // CUPTI has no part in it
+    return edge_.collector->diagnostic(Severity::kWarning, "counters.spoiled",
+                                       "a window was discarded, since a launch did not wait any "
+                                       "longer for another thread's launch "
+                                       "in it, or could not be told from others");
   if (outcome == RangeProfiler::Outcome::kRead) {
     if (!measured.rows.empty()) size_.agreed();
     return hand_over(std::move(window), std::move(image));

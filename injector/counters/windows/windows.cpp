@@ -65,20 +65,27 @@ void Windows::enter(Context& context, ThreadContext& thread, const Signature* si
                      planner_.plan(context.ordinal) != nullptr &&
                      scheduler_.may_want(context.device, *signature) && !captures_.any() &&
                      leases_.available(context) && quiet(context, thread, *signature);
-  // This store and the load of the state, and in open() the store of the state and the loads of
-  // `launching`, are sequentially consistent: at least one of the two threads sees the other.
-  thread.calls.launching.store(&context, std::memory_order_seq_cst);
-  if (!wants && !must_come(context, thread, signature)) return;
-  thread.calls.launching.store(nullptr, std::memory_order_release);
+  if (!wants && goes_outside(context, thread, signature, false)) return;
   thread.slow_callback = true;
   enter_slowly(context, thread, signature);
 }
 
-// Through the lock, where it wants no window itself.
+// The store and the load of the state, and in open() the store of the state and the loads of
+// `launching`, are sequentially consistent: at least one of the two threads sees the other.
+bool Windows::goes_outside(Context& context, ThreadContext& thread, const Signature* signature,
+                           bool came) const {
+  thread.calls.launching.store(&context, std::memory_order_seq_cst);
+  if (!must_come(context, thread, signature, came)) return true;
+  thread.calls.launching.store(nullptr, std::memory_order_release);
+  return false;
+}
+
+// Through the lock, where it wants no window itself. `came`: not for the first time.
 bool Windows::must_come(const Context& context, const ThreadContext& thread,
-                        const Signature* signature) const {
+                        const Signature* signature, bool came) const {
   const Context::State state = context.state.load(std::memory_order_seq_cst);
   if (state < Context::State::kSwitching) return false;
+  if (state == Context::State::kDueHere && came) return false;
   if (thread.launch.waits || state >= Context::State::kDueHere) return true;
   const DevicePlan* const plan = planner_.plan(context.ordinal);
   return state == Context::State::kTrying &&
@@ -142,11 +149,19 @@ void Windows::synchronized(Context& context, ThreadContext& thread) {
 }
 
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
+  const auto give_up = std::chrono::steady_clock::now() + patience_.for_lock;
   if (enter_with_lock(context, thread, signature)) return;
   if (signature != nullptr && context.trial.load(std::memory_order_acquire) == Trial::kAsked &&
       wait_for_trial(context, *signature) && enter_with_lock(context, thread, signature))
     return;
-  thread.calls.launching.store(&context, std::memory_order_seq_cst);
+  // Another thread may have shut the gate since, and not have seen this one.
+  while (!goes_outside(context, thread, signature, true)) {
+    if (std::chrono::steady_clock::now() > give_up) {
+      context.spoiled.store(true, std::memory_order_relaxed);
+      return thread.calls.launching.store(&context, std::memory_order_seq_cst);
+    }
+    if (enter_with_lock(context, thread, signature)) return;
+  }
 }
 
 // True: the launch is in a window, and its thread has the lock until exit().
@@ -223,6 +238,7 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
     return ask_for_trial(context, *plan, *decision.open);
 
   const uint64_t began = edge_.cuda.clock_ns();
+  context.spoiled.store(false, std::memory_order_relaxed);
   Shut shut(context);
   // capture_beginning() reads the state after it has counted itself: one of the two sees the other.
   if (captures_.any() || context.waiting.unfinished(edge_.cuda)) return;
@@ -314,8 +330,10 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUr
     launch_failed(context, *context.window, row.signature, result);
     return false;
   }
-  // Of a launch that has no signature there is a range and no row: the window will be discarded.
-  if (row.signature == nullptr) return false;
+  if (row.signature == nullptr) {  // there is a range, and no row
+    context.spoiled.store(true, std::memory_order_relaxed);
+    return false;
+  }
   const uint64_t now = edge_.cuda.clock_ns();
   row.chosen = thread.launch.chosen;
   row.call_ns = now - thread.launch.window_call_began_ns;

@@ -121,7 +121,8 @@ class Windows {
                                           const LaunchDecision&, size_t most_rows);
   // By another thread than `self` (null: than none that launches). False: still, after a while.
   bool none_launching(const ThreadContext* self, const Context&) const;
-  bool must_come(const Context&, const ThreadContext&, const Signature*) const;
+  bool must_come(const Context&, const ThreadContext&, const Signature*, bool came) const;
+  bool goes_outside(Context&, ThreadContext&, const Signature*, bool came) const;
   bool is_to_be_tried(const Context&, const DevicePlan&, GroupSet groups) const;
   bool wait_for_trial(const Context&, const Signature&);
   void ask_for_trial(Context& context, const DevicePlan&, uint32_t group)

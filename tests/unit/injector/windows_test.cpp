@@ -454,3 +454,23 @@ TEST_CASE("a window is old by the program's clock") {
   HeldClock::now += 300'000'000;
   CHECK(comes_true([&] { return !program.gpu.window_open; }, 20s));
 }
+
+TEST_CASE("launches that do not wait any longer for one in a window do not end measuring") {
+  Program program;
+  PlayedGpu& gpu = program.gpu;
+  REQUIRE(program.launch());
+  for (int i = 0; i < 3; ++i) {
+    PlayedGpu::Launch stays;
+    gpu.prepare(stays);
+    gpu.enter(stays.call);
+    REQUIRE(gpu.window_open);
+    std::thread([&] { program.launch(); }).join();  // after 2 s
+    gpu.run();
+    gpu.exit(stays.call);
+    gpu.end_window();
+  }
+  CHECK(gpu.measures());
+  const std::string& trace = gpu.trace();
+  CHECK(trace.find("counters.mismatch") == std::string::npos);
+  CHECK(trace.find("counters.spoiled") != std::string::npos);
+}
