@@ -6,9 +6,10 @@
 // CUPTI documents that each kernel is one range, and not whether other work is (memory operations,
 // kernels of the driver). A window whose ranges are not its launches is thrown away, since nothing
 // says which of them is whose, and its launches are measured again. The next kFirstSingles windows
-// hold one launch each, which has nothing beside it in most programs; and eight times as many after
-// each further window that disagrees. A window of one launch that disagrees is held against its
-// kernel. Where kMostInRow windows disagree one after another, nothing can be measured.
+// hold one launch each and are closed at its EXIT, so that nothing can be beside it; and eight
+// times as many after each further window that disagrees. A window of one launch that disagrees is
+// held against its kernel. Where kMostInRow windows disagree one after another, nothing can be
+// measured.
 //
 // Threads: any. most_rows() takes no lock.
 #pragma once

@@ -341,6 +341,8 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUr
   row.late = modules_came(context);  // in this very launch: see due()
   window.finished = scheduler_.row_added(window.measured, row, now) ||
                     window.measured.rows.size() >= size_.most_rows();
+  // Copies and other work have become ranges before: here none can have come yet.
+  if (window.finished && size_.most_rows() == 1) close(context);
   return true;
 }
 

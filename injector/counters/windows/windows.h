@@ -11,7 +11,8 @@
 //   3. It is closed at the ENTER of the next launch where that must not be inside (a graph, a
 //      collective) or wants another group's window, or where the window has all its launches
 //      (finished); then also at the ENTER of a call that waits for the GPU. So NVIDIA's own sample
-//      of an injection does it; at EXIT the launch's range may not be complete. It is closed, too,
+//      of an injection does it; at EXIT the launch's range may not be complete. Only where windows
+//      hold one launch each they are closed there (window_size.h). It is closed, too,
 //      when a stream is about to be captured (captures.h), when its context is destroyed, and at
 //      exit; and by the planner's thread once it has all its launches or has been open for
 //      max_open_ns, unless a launch is in it just then: the counts of a program that idles are
