@@ -144,7 +144,7 @@ void keep_only(SignatureReport& signature, const std::string& precision) {
 
 // Of a list that rows have places in, the elements that the part's rows have.
 template <typename T>
-void keep_used(Report& part, WorkKey key, std::vector<T> Report::*list, const Report& whole,
+void keep_used(Report& part, const WorkKey& key, std::vector<T> Report::*list, const Report& whole,
                uint32_t WorkRow::*place) {
   std::vector<uint32_t> places((whole.*list).size(), kNoIndex);
   for (WorkGroup& of : group(part, {key})) {
@@ -161,10 +161,10 @@ void add_up(const Report& whole, Report& part) {
     part.total = std::move(all.work);
     part.flop = all.flop;
   }
-  keep_used(part, WorkKey::kKernel, &Report::kernels, whole, &WorkRow::kernel);
-  keep_used(part, WorkKey::kSignature, &Report::signatures, whole, &WorkRow::signature);
-  keep_used(part, WorkKey::kPhase, &Report::phases, whole, &WorkRow::phase);
-  keep_used(part, WorkKey::kRule, &Report::rules, whole, &WorkRow::rule);
+  keep_used(part, by::kKernel, &Report::kernels, whole, &WorkRow::kernel);
+  keep_used(part, by::kSignature, &Report::signatures, whole, &WorkRow::signature);
+  keep_used(part, by::kPhase, &Report::phases, whole, &WorkRow::phase);
+  keep_used(part, by::kRule, &Report::rules, whole, &WorkRow::rule);
   std::map<std::string, uint64_t> reasons;
   for (const SignatureReport& signature : part.signatures)
     if (signature.work.unmeasured > 0)

@@ -154,9 +154,10 @@ struct RangeReport {
   // Raw bytes, "/" between levels. Where that is another range's path too, because a name holds "/"
   // itself, those in names are "\/", there and below.
   std::string path;
-  std::string name;    // of the innermost range
-  uint32_t depth = 0;  // 1 for outermost ranges
-  Work inclusive;      // with the ranges inside of it
+  std::string name;            // of the innermost range
+  uint32_t depth = 0;          // 1 for outermost ranges
+  uint32_t around = kNoRange;  // the range around it: Report::ranges
+  Work inclusive;              // with the ranges inside of it
 };
 
 struct Limits {

@@ -6,6 +6,9 @@
 // their layers and operators, and nothing says which launches a share got: it has no interval. A
 // group by layer or operator adds up homes, any other group adds up rows.
 //
+// A key is a property of launches that groups are made by. Those below are places in lists of the
+// report; a table may bring a key of its own, which says a text of each row.
+//
 // Where samples disagree, a row alone is an estimate, while a sum that holds all rows of the
 // signature may be exact (report/work_table.h). So a key says whether its groups hold signatures
 // whole, and group() takes the other sum there.
@@ -70,46 +73,76 @@ struct WorkRows {
   bool chosen = false;  // where() made it: its groups are in the order of their FLOP
 };
 
-// What launches of a group have in common.
-enum class WorkKey : uint8_t {
-  kKernel,
-  kSignature,
-  kChip,
-  kPhase,
-  kRule,
-  kRange,           // the innermost around a launch
-  kOutermostRange,  // the outermost around it
-  kLayer,
-  kLayerOrRange,  // WorkHome::layer_or_range
-  kOperator,
-  kPass,    // forward, with its loss; recompute; backward
-  kFormat,  // a precision, or an integer format: of launches that used several, what each has
+// What launches of a group have in common. The column has the names of the ids.
+struct WorkKey {
+  const char *column, *heading, *meaning = "";
+  // A place in a list of the report, and what the list says of it; kNoIndex: launches have none.
+  uint32_t (*id)(const WorkRow&, const WorkHome&, const Report&) = nullptr;
+  size_t (*size)(const Report&) = nullptr;
+  std::string (*name)(const Report&, uint32_t id) = nullptr;
+  // Of launches that have several ids: the one that follows; kNoIndex: it was the last.
+  uint32_t (*next)(const WorkRow&, uint32_t id, const Report&) = nullptr;
+  // In place of these four: the text itself, in the order of which the groups are; nothing: none.
+  std::optional<std::string> (*text)(const WorkRow&, const WorkHome&, const Report&) = nullptr;
+  bool holds_whole = false;  // a group has all launches of a signature on a kind of device, or none
+  bool may_be_none = false;  // launches may have none
+  bool of_homes = false;     // it looks at the home
 };
-inline constexpr size_t kKeysInCommon = 5;  // the first
-inline constexpr size_t kMostKeys = 3;
-using WorkKeys = std::array<std::optional<WorkKey>, kMostKeys>;
 
-// By place in WorkKey::kPass's list.
+// What a signature's hash is.
+inline constexpr const char* kStableHashMeaning =
+    "of a signature: the same in every trace of this program";
+
+namespace by {
+// Of a row.
+extern const WorkKey kKernel, kSignature, kChip, kPhase, kRule;
+extern const WorkKey kRange;           // the innermost around a launch
+extern const WorkKey kOutermostRange;  // the outermost around it
+extern const WorkKey kPass;            // forward, with its loss; recompute; backward
+// Of its homes.
+extern const WorkKey kLayer, kOperator;
+extern const WorkKey kLayerOrRange;  // WorkHome::layer_or_range
+// A precision, or an integer format: of launches that used several, what each has. Its ids are
+// those of FormatWork.
+extern const WorkKey kFormat;
+}  // namespace by
+
+// A key, or none.
+class ByKey {
+ public:
+  constexpr ByKey() = default;
+  constexpr ByKey(const WorkKey& key) : key_(&key) {}
+  constexpr explicit operator bool() const { return key_ != nullptr; }
+  constexpr const WorkKey& operator*() const { return *key_; }
+  constexpr const WorkKey* operator->() const { return key_; }
+  constexpr bool operator==(const ByKey&) const = default;
+
+ private:
+  const WorkKey* key_ = nullptr;
+};
+inline constexpr size_t kMostKeys = 3;
+using WorkKeys = std::array<ByKey, kMostKeys>;
+
+// By place in by::kPass's list.
 inline constexpr std::array<const char*, 3> kPasses = {"forward", "backward", "recompute"};
 
 // Launches that agree in some keys.
 struct WorkGroup {
-  // By WorkKeys: places in the lists that WorkRow and WorkHome name, a format as FormatWork has it;
-  // kNoIndex: in none.
+  // By WorkKeys; kNoIndex: none. Of a key that says a text, places in the order of the texts.
   std::array<uint32_t, kMostKeys> ids{};
   // Of a format: of launches that used it, and of those of which a count is missing. FLOP are those
   // of the format; what launches of several formats have together (time at peak, DRAM bytes,
   // intervals) is not known of one.
   Work work;
   Flop flop;  // by_precision, integer and doubtful
+  // Whose launches it has: places in WorkRows::homes, if a key is of homes, else in WorkRows::rows.
+  std::vector<uint32_t> members;
+  bool of_homes = false;
   // Of a key that it is not made by, too: the id that all its launches have; nothing where they
-  // are of several.
-  std::optional<uint32_t> in_common(WorkKey key) const {
-    const auto place = static_cast<size_t>(key);
-    if (place >= common.size() || common[place] == kNoIndex) return std::nullopt;
-    return common[place];
-  }
-  std::array<uint32_t, kKeysInCommon> common{};  // kNoIndex: of several
+  // have several, or none, or the key says a text.
+  std::optional<uint32_t> in_common(const WorkKey& key, const Report& report) const;
+  // The name of its key at this place in WorkKeys; nothing: launches without any.
+  std::optional<std::string> name(const WorkKey& key, size_t place, const Report& report) const;
 };
 
 // Of `work`, launches of a row, what one format has; its operations are of the same launches.

@@ -9,7 +9,7 @@ namespace {
 
 // The kernel that a row has all launches of.
 const KernelReport* whole_kernel(const LaunchRow& row, const Report& report) {
-  const auto id = row.group.in_common(WorkKey::kKernel);
+  const auto id = row.group.in_common(by::kKernel, report);
   const KernelReport* kernel = id ? &report.kernels[*id] : nullptr;
   return kernel != nullptr && kernel->work.launches == row.group.work.launches ? kernel : nullptr;
 }

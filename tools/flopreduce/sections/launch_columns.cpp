@@ -13,7 +13,7 @@ constexpr auto kWork = [](const LaunchRow& row) -> const Work& { return row.grou
 constexpr auto kMark = [](const LaunchRow& row, const Report& report) { return row.mark(report); };
 
 bool of_integers(const LaunchRow& row) {
-  return row.has(WorkKey::kFormat) && row.id(WorkKey::kFormat) >= kMaxPrecisions;
+  return row.has(by::kFormat) && row.id(by::kFormat) >= kMaxPrecisions;
 }
 
 // Operations of one format. Other operations of its launches are of other formats.
@@ -30,13 +30,13 @@ Figure of_one_format(const LaunchRow& row, u128 operations) {
 Figure flop_figure(const LaunchRow& row, const Report& report) {
   if (of_integers(row)) return {};
   const Figure flop =
-      row.has(WorkKey::kFormat) ? of_one_format(row, row.group.work.flop) : flop_of(row.group.work);
+      row.has(by::kFormat) ? of_one_format(row, row.group.work.flop) : flop_of(row.group.work);
   return flop.with(row.mark(report));
 }
 
 Figure operations_figure(const LaunchRow& row) {
   if (!of_integers(row)) return {};
-  return of_one_format(row, row.group.flop.integer[row.id(WorkKey::kFormat) - kMaxPrecisions]);
+  return of_one_format(row, row.group.flop.integer[row.id(by::kFormat) - kMaxPrecisions]);
 }
 
 // FLOP that were not measured may be of this format or of others.
@@ -49,11 +49,10 @@ Figure share_of_format(const LaunchRow& row, const Work& whole) {
 }
 
 Figure share_figure_of(const LaunchRow& row, const Report& report) {
-  const Work whole = row.has(WorkKey::kPhase)
-                         ? whole_of_phase(report.phases[row.id(WorkKey::kPhase)], report)
-                         : report.total;
+  const Work whole = row.has(by::kPhase) ? whole_of_phase(report.phases[row.id(by::kPhase)], report)
+                                         : report.total;
   const Figure share =
-      row.has(WorkKey::kFormat) ? share_of_format(row, whole) : flop_share(row.group.work, whole);
+      row.has(by::kFormat) ? share_of_format(row, whole) : flop_share(row.group.work, whole);
   return share.with(row.mark(report));
 }
 
@@ -78,14 +77,14 @@ std::string slowest_of(const LaunchRow& row, const Report& report) {
   return slowest_precision(row.group.flop, report.precisions, report.utilization.devices);
 }
 
-std::string format_name(const LaunchRow& row, const Report& report) {
-  const uint32_t id = row.id(WorkKey::kFormat);
-  return id < kMaxPrecisions ? report.precisions[id]
-                             : std::string(kIntegerFormats[id - kMaxPrecisions]);
-}
-
 }  // namespace
 
+void add_name(Columns<LaunchRow>& c, const WorkKey& key) {
+  c.text(
+      key.column, key.heading,
+      [&key](const LaunchRow& row, const Report& report) { return row.name(key, report); },
+      key.meaning);
+}
 void flop(Columns<LaunchRow>& c) { c.figure(said::kFlop, flop_figure); }
 void flop_exact(Columns<LaunchRow>& c) {
   flop(c);
@@ -186,38 +185,39 @@ void interval(Columns<LaunchRow>& c) {
 void details(Columns<LaunchRow>& c) { add_work_details(c, kWork, kMark); }
 
 void kernel(Columns<LaunchRow>& c) {
-  c.text("kernel", "kernel", of_common(WorkKey::kKernel, &Report::kernels, &KernelReport::name));
+  c.text("kernel", "kernel", of_common(by::kKernel, &Report::kernels, &KernelReport::name));
 }
 void chip(Columns<LaunchRow>& c) {
-  c.text("chip", "chip", of_common(WorkKey::kChip, &Report::chips, std::identity()));
+  c.text("chip", "chip", of_common(by::kChip, &Report::chips, std::identity()));
 }
 void phase(Columns<LaunchRow>& c) {
-  c.text("phase", "phase", of_common(WorkKey::kPhase, &Report::phases, &PhaseReport::name),
+  c.text("phase", "phase", of_common(by::kPhase, &Report::phases, &PhaseReport::name),
          "null where the launches are of several");
 }
 void mangled(Columns<LaunchRow>& c) {
-  c.text(said::kMangled, of_common(WorkKey::kKernel, &Report::kernels, &KernelReport::mangled));
+  c.text(said::kMangled, of_common(by::kKernel, &Report::kernels, &KernelReport::mangled));
 }
 void stable_hash(Columns<LaunchRow>& c) {
   c.text(said::kStableHash,
-         of_common(WorkKey::kSignature, &Report::signatures,
+         of_common(by::kSignature, &Report::signatures,
                    [](const SignatureReport& s) { return hash_text(s.stable_hash); }));
 }
-void format(Columns<LaunchRow>& c) { c.text("precision", "precision", format_name); }
 void for_programs(Columns<LaunchRow>& c) { c.for_programs(); }
 
 }  // namespace launches
 
-bool LaunchRow::has(WorkKey key) const { return std::ranges::count(*keys, std::optional(key)) > 0; }
+bool LaunchRow::has(const WorkKey& key) const { return std::ranges::count(*keys, ByKey(key)) > 0; }
 
-uint32_t LaunchRow::id(WorkKey key) const {
-  const auto place = std::ranges::find(*keys, std::optional(key)) - keys->begin();
-  return group.ids[static_cast<size_t>(place)];
+size_t LaunchRow::place(const WorkKey& key) const {
+  return static_cast<size_t>(std::ranges::find(*keys, ByKey(key)) - keys->begin());
+}
+
+std::optional<std::string> LaunchRow::name(const WorkKey& key, const Report& report) const {
+  return group.name(key, place(key), report);
 }
 
 Mark LaunchRow::mark(const Report& report) const {
-  return has(WorkKey::kPhase) ? phase_mark(report.phases[id(WorkKey::kPhase)], report)
-                              : Mark::kNone;
+  return has(by::kPhase) ? phase_mark(report.phases[id(by::kPhase)], report) : Mark::kNone;
 }
 
 }  // namespace flopinj::reduce

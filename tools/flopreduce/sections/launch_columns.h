@@ -13,9 +13,11 @@ struct LaunchRow {
   const WorkKeys* keys = nullptr;
   WorkGroup group;
 
-  // Of a key that the table has.
-  uint32_t id(WorkKey key) const;
-  bool has(WorkKey key) const;
+  // Of a key that the table has: its place among the keys, the launches' id and what it is called.
+  size_t place(const WorkKey& key) const;
+  uint32_t id(const WorkKey& key) const { return group.ids[place(key)]; }
+  std::optional<std::string> name(const WorkKey& key, const Report& report) const;
+  bool has(const WorkKey& key) const;
   // The marks of a phase's FLOP, in a table by phase.
   Mark mark(const Report& report) const;
 };
@@ -24,6 +26,13 @@ struct LaunchRow {
 using LaunchColumns = void (*)(Columns<LaunchRow>&);
 
 namespace launches {
+
+// Of a key that the table has.
+void add_name(Columns<LaunchRow>&, const WorkKey& key);
+template <const WorkKey& kKey>
+void name(Columns<LaunchRow>& c) {
+  add_name(c, kKey);
+}
 
 // Of any launches.
 void flop(Columns<LaunchRow>&);
@@ -59,7 +68,6 @@ void chip(Columns<LaunchRow>&);
 void phase(Columns<LaunchRow>&);
 void mangled(Columns<LaunchRow>&);
 void stable_hash(Columns<LaunchRow>&);
-void format(Columns<LaunchRow>&);
 // Of a kernel's launches, where a row has all of them (kernels.cpp).
 inline constexpr const char* kMedian = "median_ns";
 void durations(Columns<LaunchRow>&);
@@ -86,9 +94,9 @@ void detail(Columns<LaunchRow>& c) {
 
 // A getter of a property that all launches of a row share; nothing where they differ in it.
 template <typename T, typename F>
-auto of_common(WorkKey key, std::vector<T> Report::*list, F get) {
-  return [key, list, get](const LaunchRow& row, const Report& report) {
-    const auto id = row.group.in_common(key);
+auto of_common(const WorkKey& key, std::vector<T> Report::*list, F get) {
+  return [&key, list, get](const LaunchRow& row, const Report& report) {
+    const auto id = row.group.in_common(key, report);
     using Value = std::remove_cvref_t<decltype(std::invoke(get, (report.*list)[0]))>;
     return id ? std::optional<Value>(std::invoke(get, (report.*list)[*id])) : std::nullopt;
   };

@@ -12,7 +12,7 @@ namespace flopinj::reduce {
 namespace launches {
 namespace {
 
-using enum WorkKey;
+using namespace by;
 using Rows = std::vector<LaunchRow>;
 
 // Most first.
@@ -98,7 +98,7 @@ constexpr LaunchTable kLaunchTables[] = {
                  mangled, parameters, details},
      .title = "Top kernels", .when_empty = "no launches", .long_list = true},
     {.key = "kernel_precisions", .about = "FLOP of kernels by number format",
-     .by = {kKernel, kFormat}, .columns = {mangled, format, flop, operations},
+     .by = {kKernel, kFormat}, .columns = {mangled, name<kFormat>, flop, operations},
      .held = false, .named = 1},
     // Tables for programs have the interval of each sum (details).
     {.key = "estimates", .about = "95 % intervals of estimates",
@@ -144,65 +144,13 @@ constexpr LaunchTable kLaunchTables[] = {
 };
 // clang-format on
 
-// What a key's column is called, and the name of one of its ids.
-struct KeyColumn {
-  WorkKey key;
-  Column column;
-  std::string (*name)(const Report&, uint32_t id);
-};
-const KeyColumn kKeyColumns[] = {
-    {kKernel,
-     {"kernel", "kernel"},
-     [](const Report& report, uint32_t id) { return report.kernels[id].name; }},
-    {kSignature, said::kStableHash,
-     [](const Report& report, uint32_t id) {
-       return hash_text(report.signatures[id].stable_hash);
-     }},
-    {kChip, {"chip", "chip"}, [](const Report& report, uint32_t id) { return report.chips[id]; }},
-    {kPhase,
-     {"phase", "phase"},
-     [](const Report& report, uint32_t id) { return report.phases[id].name; }},
-    {kRule,
-     {"rule", "rule"},
-     [](const Report& report, uint32_t id) { return report.rules[id].rule; }},
-    {kRange,
-     {"range", "range", Kind::kText, Worth::kUsual, "null: in no range"},
-     [](const Report& report, uint32_t id) { return report.ranges[id].path; }},
-    {kOutermostRange,
-     {"outermost_range", "outermost range", Kind::kText, Worth::kUsual, "null: in no range"},
-     [](const Report& report, uint32_t id) { return report.ranges[id].path; }},
-    {kLayer,
-     {"layer", "layer", Kind::kText, Worth::kUsual, "null: in no layer"},
-     [](const Report& report, uint32_t id) { return report.work.layers[id]; }},
-    {kLayerOrRange,
-     {"layer", "layer", Kind::kText, Worth::kUsual,
-      "or a range that stands for one, where no range gives the phase; null: in none"},
-     [](const Report& report, uint32_t id) { return report.work.layers_or_ranges[id]; }},
-    {kOperator,
-     {"operator", "operator", Kind::kText, Worth::kUsual,
-      "the function that forward called, or the autograd node where it is not known; null: none"},
-     [](const Report& report, uint32_t id) { return report.work.operators[id]; }},
-    {kPass,
-     {"pass", "pass", Kind::kText, Worth::kUsual, "forward, backward or recompute; null: none"},
-     [](const Report&, uint32_t id) { return std::string(kPasses[id]); }},
-};
-
-void add_key(Columns<LaunchRow>& c, WorkKey key) {
-  if (key == kFormat) return format(c);
-  const KeyColumn& of = *std::ranges::find(kKeyColumns, key, &KeyColumn::key);
-  c.text(of.column, [&of](const LaunchRow& row, const Report& report) {
-    const uint32_t id = row.id(of.key);
-    return id == kNoIndex ? std::nullopt : std::optional(of.name(report, id));
-  });
-}
-
 Columns<LaunchRow> columns_of(const LaunchTable& table) {
   Columns<LaunchRow> c;
   for (size_t i = 0; i < std::min<size_t>(table.named, kMostKeys); ++i)
-    if (table.by[i]) add_key(c, *table.by[i]);
+    if (table.by[i]) add_name(c, *table.by[i]);
   for (const LaunchColumns add : table.columns)
     if (add != nullptr) add(c);
-  if (std::ranges::count(table.by, std::optional(kFormat)) > 0 && !c.has(said::kFlop) &&
+  if (std::ranges::count(table.by, ByKey(kFormat)) > 0 && !c.has(said::kFlop) &&
       !c.has(said::kOperations)) {
     flop(c);
     operations(c);

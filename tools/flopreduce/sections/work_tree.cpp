@@ -7,12 +7,12 @@ namespace flopinj::reduce {
 
 std::vector<WorkNode> work_tree(const Report& report) {
   std::vector<WorkNode> nodes;
-  std::vector<WorkGroup> stacks = group(report, {WorkKey::kRange, WorkKey::kKernel});
+  std::vector<WorkGroup> stacks = group(report, {by::kRange, by::kKernel});
   nodes.reserve(report.ranges.size() + stacks.size());
   auto next = stacks.begin();  // by range; those in none are the last
   const auto add_leaves = [&](uint32_t range, uint32_t depth) {
     for (; next != stacks.end() && next->ids[0] == range; ++next) {
-      const auto phase = next->in_common(WorkKey::kPhase);
+      const auto phase = next->in_common(by::kPhase, report);
       nodes.push_back({depth, true, report.kernels[next->ids[1]].name, std::move(next->work),
                        phase ? report.phases[*phase].name : std::string_view()});
     }

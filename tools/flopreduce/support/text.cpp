@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cinttypes>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -39,6 +40,8 @@ void replace_invalid_utf8(char* data, size_t size, char with) {
     at += c.size == 0 ? 1 : c.size;
   }
 }
+
+std::string hash_text(uint64_t hash) { return printed("%016" PRIx64, hash); }
 
 std::string demangle(std::string_view mangled, size_t limit) {
   const std::string name(mangled.substr(0, mangled.find('\0')));

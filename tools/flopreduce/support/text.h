@@ -25,6 +25,8 @@ std::string lower(std::string_view text);
 // controls, line separators, and bytes that are not UTF-8.
 std::string printable(std::string_view bytes);
 
+std::string hash_text(uint64_t hash);  // 16 hexadecimal digits: JSON numbers are too short
+
 // Readable form of a mangled C++ name, at most `limit` bytes; the name itself where it is not a
 // mangled name. Mangled names can be written that expand without end: the work is bounded by
 // `limit` too.

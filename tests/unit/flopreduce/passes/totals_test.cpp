@@ -112,7 +112,7 @@ TEST_CASE("rows of a varying signature add up to its total exactly") {
   for (const auto& p : r.phases) sum += p.work.flop;
   CHECK(sum == r.total.flop);
   sum = 0;
-  for (const auto& p : group(r, {WorkKey::kRange})) sum += p.work.flop;
+  for (const auto& p : group(r, {by::kRange})) sum += p.work.flop;
   CHECK(sum == r.total.flop);
 }
 

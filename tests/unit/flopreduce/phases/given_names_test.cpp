@@ -58,7 +58,7 @@ Report report_of(const std::vector<Where>& all, const std::string& text) {
 // FLOP right in each range, by its path.
 std::map<std::string, uint64_t> places(const Report& report) {
   std::map<std::string, uint64_t> found;
-  for (const WorkGroup& of : group(report, {WorkKey::kRange}))
+  for (const WorkGroup& of : group(report, {by::kRange}))
     found[of.ids[0] == kNoRange ? "" : report.ranges[of.ids[0]].path] =
         static_cast<uint64_t>(of.work.flop);
   return found;

@@ -192,7 +192,7 @@ TEST_CASE("patterns: launches by reference, some of them named between") {
   REQUIRE(r.ranges.size() == 1);
   CHECK(r.ranges[0].inclusive.launches == 2);
   CHECK(r.ranges[0].inclusive.time.ns == u128{11});
-  const auto by_range = group(r, {WorkKey::kRange});
+  const auto by_range = group(r, {by::kRange});
   REQUIRE(by_range.size() == 2);
   CHECK(by_range[1].ids[0] == kNoRange);
   CHECK(by_range[1].work.launches == 1);

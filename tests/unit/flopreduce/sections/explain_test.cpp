@@ -70,7 +70,7 @@ TEST_CASE("parts of a figure add up to it, and to the report's own") {
     for (const auto& s : e.part.signatures) sum += s.work.flop;
     CHECK(sum == e.part.total.flop);
     sum = 0;
-    for (const auto& s : group(e.part, {WorkKey::kRange, WorkKey::kKernel})) sum += s.work.flop;
+    for (const auto& s : group(e.part, {by::kRange, by::kKernel})) sum += s.work.flop;
     CHECK(sum == e.part.total.flop);
     return to_decimal(e.part.total.flop);
   };

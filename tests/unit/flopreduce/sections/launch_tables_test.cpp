@@ -19,7 +19,7 @@ using namespace flopinj::reduce;
 namespace launch_tables_test {
 namespace {
 
-using enum WorkKey;
+using namespace by;
 using Names = std::vector<std::string>;
 
 // Tables that the program does not have, each declared as it would be.
@@ -280,9 +280,9 @@ TEST_CASE("any set of columns goes with any keys") {
       launches::readings,    launches::reason,      launches::interval};
   LaunchTable table{.key = "any", .about = "any", .by = {}};
   *std::ranges::copy(kSets, table.columns.begin()).out = launches::details;
-  constexpr std::array kKeys = {kKernel,       kSignature, kChip,           kPhase,
-                                kRule,         kRange,     kOutermostRange, kLayer,
-                                kLayerOrRange, kOperator,  kPass,           kFormat};
+  constexpr std::array<ByKey, 12> kKeys = {kKernel,       kSignature, kChip,           kPhase,
+                                           kRule,         kRange,     kOutermostRange, kLayer,
+                                           kLayerOrRange, kOperator,  kPass,           kFormat};
   const Report r = with_facts(scene());
   const auto check = [&](const WorkKeys& keys) {
     table.by = keys;
@@ -294,10 +294,11 @@ TEST_CASE("any set of columns goes with any keys") {
     const auto json = json_of(std::span(&made, 1));
     for (const auto& row : json["any"]) CHECK(row.size() >= made.columns.size());
   };
-  for (const WorkKey one : kKeys) {
+  for (const ByKey one : kKeys) {
     check({one});
-    for (const WorkKey other : kKeys)
-      if (one != other) check({one, other, kChip == one || kChip == other ? kRule : kChip});
+    for (const ByKey other : kKeys)
+      if (one != other)
+        check({one, other, ByKey(kChip) == one || ByKey(kChip) == other ? kRule : kChip});
   }
 }
 

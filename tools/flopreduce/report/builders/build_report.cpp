@@ -228,17 +228,17 @@ void Builder::add_by_formula() {
 void Builder::add_up() {
   for (WorkGroup& all : group(report_, {})) report_.total = std::move(all.work);
   const std::vector<DevicePeaksReport> devices = roofs_.devices();
-  for (WorkGroup& of : group(report_, {WorkKey::kKernel})) {
+  for (WorkGroup& of : group(report_, {by::kKernel})) {
     KernelReport& k = report_.kernels[of.ids[0]];
     k.work = std::move(of.work);
     k.slowest_precision = slowest_precision(of.flop, report_.precisions, devices);
   }
-  const auto add_to = [&](auto& list, WorkKey key) {
+  const auto add_to = [&](auto& list, const WorkKey& key) {
     for (WorkGroup& of : group(report_, {key})) list[of.ids[0]].work = std::move(of.work);
   };
-  add_to(report_.signatures, WorkKey::kSignature);
-  add_to(report_.phases, WorkKey::kPhase);
-  add_to(report_.rules, WorkKey::kRule);
+  add_to(report_.signatures, by::kSignature);
+  add_to(report_.phases, by::kPhase);
+  add_to(report_.rules, by::kRule);
   for (const WorkRow& row : report_.work.rows)
     if (from_.rules.leaves_unclear(row.rule)) report_.unclear.add(row.work);
 }
@@ -350,7 +350,7 @@ void Builder::add_phases() {
 
 void Builder::add_ranges() {
   std::vector<Work> inclusive(tables_.paths.size());
-  for (WorkGroup& right_in : group(report_, {WorkKey::kRange}))
+  for (WorkGroup& right_in : group(report_, {by::kRange}))
     inclusive[right_in.ids[0]] = std::move(right_in.work);
   std::vector<std::vector<uint32_t>> children(tables_.paths.size());
   for (auto i = static_cast<uint32_t>(tables_.paths.size()); i-- > PathTable::kLost + 1;) {
@@ -370,7 +370,8 @@ void Builder::add_ranges() {
     path_of.push_back(path);
     const std::string whole = tables_.path_string(path);
     report_.ranges.push_back({whole, path > PathTable::kLost ? tables_.range_label(path) : whole,
-                              tables_.paths[path].depth, inclusive[path]});
+                              tables_.paths[path].depth, range_of_[tables_.paths[path].parent],
+                              inclusive[path]});
   }
   tell_apart(path_of);
   for (WorkRow& row : report_.work.rows) row.range = range_of_[row.range];

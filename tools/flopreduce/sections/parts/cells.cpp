@@ -81,8 +81,6 @@ bool executed(const Report& report, std::string_view format) {
   return false;
 }
 
-std::string hash_text(uint64_t hash) { return printed("%016" PRIx64, hash); }
-
 Figure share_figure(u128 part, u128 whole) { return Figure::exact(part) / Figure::exact(whole); }
 
 uint64_t number_of(const TraceReport& trace, const Report& report) {

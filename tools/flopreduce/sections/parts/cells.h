@@ -6,6 +6,7 @@
 
 #include "report/report.h"
 #include "sections/parts/table.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 
@@ -25,7 +26,6 @@ Figure dram_bytes_of(const Work& work);
 std::optional<std::string> bound_by(const Work& work, const std::string& slowest);
 std::optional<std::string> nearer_roof(const Work& work, const std::string& slowest);
 
-std::string hash_text(uint64_t hash);  // 16 hexadecimal digits: JSON numbers are too short
 // Nothing instead of an empty text; a getter of it.
 inline std::optional<std::string> text_or_null(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);

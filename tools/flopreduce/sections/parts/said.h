@@ -99,7 +99,7 @@ inline constexpr Column kProcessNumber{"trace", "process", Kind::kCount, Worth::
 inline constexpr Column kNumberOf{"process", "process", Kind::kCount, Worth::kUsual,
                                   "number of the process, from 0"};
 inline constexpr Column kStableHash{"stable_hash", "hash", Kind::kText, Worth::kUsual,
-                                    "of a signature: the same in every trace of this program"};
+                                    kStableHashMeaning};
 
 // The same under another heading, where a table has two alike or little room.
 constexpr Column headed(Column column, const char* heading) {

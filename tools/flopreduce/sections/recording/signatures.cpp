@@ -21,7 +21,7 @@ std::string text_of(const std::array<uint32_t, 3>& d) {
 // Of the signature that all launches of a row have.
 template <typename F>
 auto of_signature(F get) {
-  return of_common(WorkKey::kSignature, &Report::signatures, get);
+  return of_common(by::kSignature, &Report::signatures, get);
 }
 // The same of what not every signature has.
 template <typename F>
