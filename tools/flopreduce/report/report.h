@@ -209,8 +209,8 @@ inline constexpr double kMostBesideProducts = 0.05;
 // for its weights and one for its input; what needs none for its input (as a rule the first layer,
 // f1 of the forward pass's matrix FLOP) costs once: 2 - f1, where evidence says that it is so.
 struct RatioReport {
-  // All FLOP; not known where a part is unmeasured or forward is 0. At most, where launches of
-  // Report::unclear may have run forward.
+  // All FLOP; not known where a part is unmeasured or forward is 0. At most, where launches
+  // of PhasePart::kUnclear may have run forward.
   Figure ratio;
   std::optional<double> ratio_partial;  // of the measured launches, where both sides have some
   // Of fused multiply-adds and tensor work only: compare this with `expected`.
@@ -275,8 +275,8 @@ struct ForwardBackward {
       name;  // of the layer; "aten::linear"; "MmBackward" where no forward operator was found
   Work forward, backward, recompute;
   ModelFlop forward_model, backward_model;
-  bool forward_at_least = false;   // launches of Report::unclear are of this operator or layer
-  bool backward_at_least = false;  // of OperatorsReport::perhaps_gradients may be its
+  bool forward_at_least = false;   // launches of PhasePart::kUnclear are of this operator or layer
+  bool backward_at_least = false;  // of PhasePart::kGradients may be its
   std::optional<double> ratio;     // backward / forward, matrix FLOP
   std::optional<ExpectedRatio> expected;  // the same by theory; nothing where there is none
   // Executed FLOP of forward / those of the whole forward pass; nothing where some are not known.
@@ -304,9 +304,6 @@ struct OperatorsReport {
   std::string products_missing;  // why nothing is expected of some
   bool unclear_gradients =
       false;  // backward has work of calls of which it is unclear where they ran
-  // Launches of "other" that may be gradients computed outside of autograd's nodes: products as
-  // large as weights of which backward lacks a gradient, and gradients of convolutions.
-  Work perhaps_gradients;
   // Backward launches of gradients that are differentiated again (create_graph=True): they have
   // numbers of their own, and no number leads to their forward operator.
   uint64_t differentiated_again = 0;
@@ -402,12 +399,11 @@ struct DamageReport {
   uint64_t count = 0;
 };
 
-// A range path by one rule.
+// A range path by one rule, of facts.
 struct PathReport {
   uint32_t range = kNoRange;  // Report::ranges; kNoRange outside all ranges
-  size_t rule = 0;            // Report::rules
+  uint32_t rule = 0;          // Report::rules
   std::string layer;          // empty where it is in none, or in several
-  uint64_t launches = 0;
 };
 
 // Launches of one process that have all of these in common.
@@ -550,9 +546,8 @@ struct Report {
   // GPU times are modelled and wall times real, as in simulated recordings before format 1.7: they
   // cannot be compared.
   bool clocks_differ() const { return simulated.value_or(false) && !simulated_clock; }
-  Work unclear;  // of phase "other": may have run forward, and sequence numbers do not say
-  // Of phase "optimizer": products that no number places; its own, or those of a closure.
-  Work optimizer_products;
+  std::array<Work, kPhaseParts.size()> phase_parts;  // by PhasePart
+  const Work& part(PhasePart part) const { return phase_parts[static_cast<size_t>(part)]; }
   NamedPart named;
   RatioReport ratio;
   UtilizationReport utilization;
@@ -562,8 +557,8 @@ struct Report {
   OperatorsReport operators;
   std::vector<RangeReport> ranges;  // in tree order
   WorkRows work;
-  std::vector<PathReport> paths;  // in tree order
   bool with_facts = false;        // facts and StepsReport::listed were asked for
+  std::vector<PathReport> paths;  // of facts, in tree order
   PackedRows<FactReport> facts;   // by trace, device, thread, stream
   uint64_t fact_launches_left_out = 0;
   bool given_names_unused = false;  // --names has none that a launch could have

@@ -381,7 +381,8 @@ void add_theory(const UtilizationOptions& options, const Work& step, Report& rep
       least_ns = least_ns.with(Mark::kEstimate);
     }
   }
-  if (!options.forward_flop && (report.unclear.flop > 0 || !report.unclear.flop_complete())) {
+  if (!options.forward_flop && (report.part(PhasePart::kUnclear).flop > 0 ||
+                                !report.part(PhasePart::kUnclear).flop_complete())) {
     flop = flop.with(Mark::kAtLeast);
     least_ns = least_ns.with(Mark::kAtLeast);
     basis += ", at least: launches of other may have run forward";

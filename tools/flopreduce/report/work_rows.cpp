@@ -18,6 +18,12 @@ uint32_t pass_of(std::string_view phase) {
   return found == kPasses.end() ? kNoIndex : static_cast<uint32_t>(found - kPasses.begin());
 }
 
+// The first of its parts, from this one on.
+uint32_t part_from(const WorkRow& row, uint32_t part) {
+  while (part < kPhaseParts.size() && (row.parts >> part & 1) == 0) ++part;
+  return part < kPhaseParts.size() ? part : kNoIndex;
+}
+
 uint32_t outermost_of(uint32_t range, const Report& report) {
   while (range != kNoRange && report.ranges[range].depth > 1) range = report.ranges[range].around;
   return range;
@@ -175,9 +181,23 @@ constexpr WorkKey kPhase{
     .id = [](const WorkRow& row, const WorkHome&, const Report&) { return row.phase; },
     .size = [](const Report& report) { return report.phases.size(); },
     .name = [](const Report& report, uint32_t id) { return report.phases[id].name; }};
+constexpr WorkKey kPhasePart{
+    .column = "part",
+    .heading = "part",
+    .meaning =
+        "unclear: launches that may have run forward, their sequence numbers do not say. "
+        "gradients: products outside of autograd's nodes that may be gradients which "
+        "backward lacks. products: of operators that multiply matrices, which no sequence "
+        "number places: the optimizer's own, as of Muon and Shampoo, or those of a closure",
+    .id = [](const WorkRow& row, const WorkHome&, const Report&) { return part_from(row, 0); },
+    .size = [](const Report&) { return kPhaseParts.size(); },
+    .name = [](const Report&, uint32_t id) { return std::string(kPhaseParts[id].part); },
+    .next = [](const WorkRow& row, uint32_t id, const Report&) { return part_from(row, id + 1); },
+    .may_be_none = true};
 constexpr WorkKey kRule{
     .column = "rule",
     .heading = "rule",
+    .meaning = "the rule that gave the phase",
     .id = [](const WorkRow& row, const WorkHome&, const Report&) { return row.rule; },
     .size = [](const Report& report) { return report.rules.size(); },
     .name = [](const Report& report, uint32_t id) { return report.rules[id].rule; }};

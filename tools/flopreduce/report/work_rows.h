@@ -39,6 +39,19 @@ struct FormatWork {
 
 inline constexpr uint32_t kNoRange = kNoIndex;  // outside all ranges
 
+// Launches that are in their phase on less evidence than others.
+enum class PhasePart : uint8_t {
+  kUnclear,    // of other: may have run forward, and their sequence numbers do not say
+  kGradients,  // of other: products outside of autograd's nodes, as large as gradients that lack
+  kProducts,   // of optimizer: multiply matrices, and no sequence number places them
+};
+// What they are called, and of which phase they are.
+struct PhasePartName {
+  const char *part, *phase;
+};
+inline constexpr std::array<PhasePartName, 3> kPhaseParts = {
+    {{"unclear", "other"}, {"gradients", "other"}, {"products", "optimizer"}}};
+
 struct WorkRow {
   uint32_t signature = 0;     // Report::signatures
   uint32_t kernel = 0;        // Report::kernels
@@ -46,6 +59,7 @@ struct WorkRow {
   uint32_t range = kNoRange;  // Report::ranges
   uint32_t rule = 0;          // Report::rules
   uint32_t phase = 0;         // Report::phases
+  uint8_t parts = 0;          // 1 << PhasePart, of each that its launches are of
   Work work;
   // Of `work`, in a sum that holds all rows of the signature.
   uint64_t varying_in_whole = 0;
@@ -96,6 +110,7 @@ inline constexpr const char* kStableHashMeaning =
 namespace by {
 // Of a row.
 extern const WorkKey kKernel, kSignature, kChip, kPhase, kRule;
+extern const WorkKey kPhasePart;       // of some launches; they may be of several
 extern const WorkKey kRange;           // the innermost around a launch
 extern const WorkKey kOutermostRange;  // the outermost around it
 extern const WorkKey kPass;            // forward, with its loss; recompute; backward

@@ -64,6 +64,31 @@ void phase_of_rule(Columns<LaunchRow>& c) {
   });
 }
 
+void phase_of_part(Columns<LaunchRow>& c) {
+  c.text("phase", "phase",
+         [](const LaunchRow& row) { return std::string(kPhaseParts[row.id(kPhasePart)].phase); });
+}
+bool has_part(const LaunchRow& row, const Report&) { return row.id(kPhasePart) != kNoIndex; }
+
+// Of what programs join with rows of single processes: a text where there is none, too.
+void path(Columns<LaunchRow>& c) {
+  c.text(
+      "range", "range",
+      [](const LaunchRow& row, const Report& report) {
+        return row.name(kRange, report).value_or("");
+      },
+      "NVTX ranges, outermost first; empty outside all of them");
+}
+void only_layer(Columns<LaunchRow>& c) {
+  c.text(
+      "layer", "layer",
+      [](const LaunchRow& row, const Report& report) {
+        const auto layer = row.group.in_common(kLayer, report);
+        return layer ? report.work.layers[*layer] : std::string();
+      },
+      "empty where it is in none, or in several");
+}
+
 void what(Columns<LaunchRow>& c) {
   c.text(
       "what", "what",
@@ -86,6 +111,10 @@ constexpr LaunchTable kLaunchTables[] = {
      .title = "By phase", .every = true},
     {.key = "phase_precisions", .about = "FLOP of phases by number format",
      .by = {kPhase, kFormat}, .held = false},
+    {.key = "phase_parts",
+     .about = "launches that are in their phase on less evidence than others",
+     .by = {kPhasePart}, .columns = {phase_of_part, flop, count, gpu_time, details},
+     .every = true, .only = has_part},
     {.key = "precisions", .about = "FLOP by number format",
      .by = {kFormat}, .columns = {flop_exact, share},
      .title = "By precision", .when_empty = "none counted", .only = of_precision},
@@ -129,6 +158,9 @@ constexpr LaunchTable kLaunchTables[] = {
      .order = as_pairs<&OperatorsReport::by_forward, &WorkRows::operators>},
     {.key = "ranges_exclusive", .about = "launches right in a range, and in none",
      .by = {kRange}, .columns = {flop, count, gpu_time, details}, .every = true, .held = false},
+    {.key = "paths", .about = "ranges with the phase and layer of what ran in them",
+     .by = {kRange, kRule}, .columns = {path, phase_of_rule, name<kRule>, only_layer, count},
+     .named = 0},
     {.key = "stacks", .about = "kernels by range",
      .by = {kRange, kKernel},
      .columns = {flop, count, unmeasured, gpu_time, mangled, phase}},

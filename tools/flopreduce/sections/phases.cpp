@@ -16,34 +16,6 @@ std::string flop_in_brackets(const Work& work) {
   return " (" + to_human(work.flop, "FLOP") + ")";
 }
 
-// Launches that are in a phase on less evidence than others.
-struct PhasePart {
-  const char *part, *phase;
-  const Work& work;
-};
-std::vector<PhasePart> phase_parts(const Report& report) {
-  return {{"unclear", "other", report.unclear},
-          {"gradients", "other", report.operators.perhaps_gradients},
-          {"products", "optimizer", report.optimizer_products}};
-}
-Columns<PhasePart> phase_part_columns() {
-  Columns<PhasePart> c;
-  const auto work = [](const PhasePart& p) -> const Work& { return p.work; };
-  c.text("part", "part", &PhasePart::part,
-         "unclear: launches that may have run forward, their sequence numbers do not say. "
-         "gradients: products outside of autograd's nodes that may be gradients which backward "
-         "lacks. "
-         "products: of operators that multiply matrices, which no sequence number places: the "
-         "optimizer's own, as of Muon and Shampoo, or those of a closure");
-  c.text("phase", "phase", &PhasePart::phase);
-  add_work(c, work);
-  return c;
-}
-
-const TableSource kPhaseParts("phase_parts",
-                              "launches that are in their phase on less evidence than others",
-                              phase_part_columns, phase_parts);
-
 Section phases_section(const Report& report) {
   Section out = launch_table("phases").section(report);
   out.below = unclear_lines(report);
@@ -61,13 +33,13 @@ Section phases_section(const Report& report) {
         {"Gradients are differentiated again: operators that a checkpoint runs again "
          "may be among the launches of backward.",
          Tone::kWarn});
-  if (const Work& outside = report.operators.perhaps_gradients; outside.launches > 0)
+  if (const Work& outside = report.part(PhasePart::kGradients); outside.launches > 0)
     out.below.push_back({to_grouped(outside.launches) + " launches of other" +
                              flop_in_brackets(outside) +
                              " are outside of autograd's nodes and as large as gradients that "
                              "backward lacks: they may be these.",
                          Tone::kWarn});
-  if (const Work& products = report.optimizer_products; products.launches > 0)
+  if (const Work& products = report.part(PhasePart::kProducts); products.launches > 0)
     out.below.push_back({to_grouped(products.launches) + " launches of optimizer" +
                              flop_in_brackets(products) +
                              " are products that no sequence number places: the optimizer's own, "
@@ -89,16 +61,17 @@ Mark phase_mark(const PhaseReport& phase, const Report& report) {
     if (phase.name == "backward") return Mark::kAtMost;
   }
   Mark marks = Mark::kNone;
-  if (report.operators.perhaps_gradients.launches > 0)
+  if (report.part(PhasePart::kGradients).launches > 0)
     marks = mark_if(phase.name == "backward", Mark::kAtLeast) |
             mark_if(phase.name == "other", Mark::kAtMost);
-  if (report.unclear.flop == 0 && report.unclear.flop_complete()) return marks;
+  const Work& unclear = report.part(PhasePart::kUnclear);
+  if (unclear.flop == 0 && unclear.flop_complete()) return marks;
   if (phase.name == "forward") return Mark::kAtLeast;
   return marks | mark_if(phase.name == "other" || phase.at_most, Mark::kAtMost);
 }
 
 std::vector<Line> unclear_lines(const Report& report) {
-  const Work& unclear = report.unclear;
+  const Work& unclear = report.part(PhasePart::kUnclear);
   if (unclear.launches == 0) return {};
   return {{to_grouped(unclear.launches) + " launches of other" + flop_in_brackets(unclear) +
                " may have run forward: their sequence numbers do not show it.",
@@ -108,7 +81,8 @@ std::vector<Line> unclear_lines(const Report& report) {
            Tone::kDim}};
 }
 
-const Subject kPhases = {{&launch_table("phases"), &launch_table("phase_precisions"), &kPhaseParts},
-                         phases_section};
+const Subject kPhases = {
+    {&launch_table("phases"), &launch_table("phase_precisions"), &launch_table("phase_parts")},
+    phases_section};
 
 }  // namespace flopinj::reduce

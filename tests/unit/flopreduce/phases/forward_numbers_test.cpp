@@ -116,8 +116,8 @@ TEST_CASE("a first node's number is its own operator's; others that have it are 
   CHECK(flop_of(r, "forward") == 2 * kForward);
   CHECK(flop_of(r, "other") == 2 * 126);
   CHECK(launches_of_rule(r, kUnclear) == 4);
-  CHECK(r.unclear.launches == 4);
-  CHECK(r.unclear.flop == 2 * 126);
+  CHECK(r.part(PhasePart::kUnclear).launches == 4);
+  CHECK(r.part(PhasePart::kUnclear).flop == 2 * 126);
 }
 
 TEST_CASE("launch by launch: one range path in training and in validation") {
@@ -141,7 +141,7 @@ TEST_CASE("launch by launch: one range path in training and in validation") {
     CHECK(flop_of(r, "forward") == 4 * kForward);
     CHECK(flop_of(r, "backward") == 4 * kBackward);
     CHECK(flop_of(r, "other") == 2 * (600 + kForward));
-    CHECK(r.unclear.flop == 2 * kForward);
+    CHECK(r.part(PhasePart::kUnclear).flop == 2 * kForward);
     CHECK(by_forward(r, "aten::addmm").forward.flop == 4 * 600);
   }
 }
@@ -173,7 +173,7 @@ TEST_CASE("a program's function between launches without numbers ran without gra
     t.node("ConvolutionBackward0", 1100, 0);
     const Report r = t.reduce();
     CHECK(flop_of(r, "forward") == 2 * (1000 + 256 + 7 + 5));
-    CHECK(r.unclear.flop == 2 * (512 + 3 + 3));
+    CHECK(r.part(PhasePart::kUnclear).flop == 2 * (512 + 3 + 3));
   }
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("a closure's products inside an optimizer's step") {
   const Report r = t.reduce();
   CHECK(flop_of(r, "forward") == 2 * kForward);
   CHECK(flop_of(r, "optimizer") == 2 * 800);
-  CHECK(r.unclear.flop == 2 * 34);  // before the first node
+  CHECK(r.part(PhasePart::kUnclear).flop == 2 * 34);  // before the first node
 }
 
 // A teacher, with gradients off: its layers have names that no update has, all else has not.
@@ -208,7 +208,7 @@ TEST_CASE("a closure's layers without numbers are unclear") {
   }
   const Report r = t.reduce();
   CHECK(flop_of(r, "forward") == 2 * kForward);
-  CHECK(r.unclear.flop == 2 * 512);
+  CHECK(r.part(PhasePart::kUnclear).flop == 2 * 512);
   CHECK(flop_of(r, "optimizer") == 2 * (64 + 128));
   for (const PhaseReport& phase : r.phases) CHECK(phase.at_most == (phase.name == "optimizer"));
 }
@@ -224,7 +224,7 @@ TEST_CASE("a closure's layers beside its forward range are unclear") {
   const Report r = t.reduce();
   CHECK(flop_of(r, "forward") == 2 * 100);
   CHECK(flop_of(r, "optimizer") == 0);
-  CHECK(r.unclear.flop == 2 * 259);
+  CHECK(r.part(PhasePart::kUnclear).flop == 2 * 259);
 }
 
 // Muon, which takes products, of another network: the pass is none of a closure's.
@@ -238,7 +238,7 @@ TEST_CASE("an optimizer's step in the middle of a pass that ran outside of it") 
   const Report r = t.reduce();
   CHECK(flop_of(r, "forward") == 2 * 20);
   CHECK(flop_of(r, "optimizer") == 2 * 400);
-  CHECK(r.unclear.launches == 0);
+  CHECK(r.part(PhasePart::kUnclear).launches == 0);
 }
 
 // Rotary embeddings and masks are computed with gradients off.
@@ -260,7 +260,7 @@ TEST_CASE("launches without a number between others of one forward pass ran forw
   // Both steps are one backward pass here, so that what is between them is inside of it.
   CHECK(flop_of(r, "forward") == 2 * (4 * 10 + 2 * 100 + 2 * 1000));
   CHECK(flop_of(r, "other") == 2 * (1000 + 1000));
-  CHECK(r.unclear.launches == 0);
+  CHECK(r.part(PhasePart::kUnclear).launches == 0);
 }
 
 // A teacher's layers, and a table that is looked up: without gradients both have no numbers.
@@ -276,7 +276,7 @@ TEST_CASE("work with weights in the middle of a pass may be another model's") {
   for (const uint64_t number : {2, 1, 0}) t.node("AddmmBackward0", 20, number);
   const Report r = t.reduce();
   CHECK(flop_of(r, "forward") == 2 * (3 * 10 + 100));
-  CHECK(r.unclear.flop == 2 * 570);
+  CHECK(r.part(PhasePart::kUnclear).flop == 2 * 570);
 }
 
 TEST_CASE("between two launches of a forward pass others ran forward, in whatever batches") {
@@ -298,7 +298,7 @@ TEST_CASE("between two launches of a forward pass others ran forward, in whateve
     t.node("AddmmBackward0", 20, 0);
     const Report r = t.reduce();
     CHECK(flop_of(r, "forward") == 2 * 420);
-    CHECK(r.unclear.launches == 0);
+    CHECK(r.part(PhasePart::kUnclear).launches == 0);
   }
   // A layer among them may be a teacher's, wherever it was written.
   for (const bool together : {true, false}) {
@@ -313,7 +313,7 @@ TEST_CASE("between two launches of a forward pass others ran forward, in whateve
     t.node("AddmmBackward0", 20, 0);
     const Report r = t.reduce();
     CHECK(flop_of(r, "forward") == 2 * 20);
-    CHECK(r.unclear.flop == 2 * 900);
+    CHECK(r.part(PhasePart::kUnclear).flop == 2 * 900);
   }
 }
 
@@ -335,8 +335,8 @@ TEST_CASE(
     t.node("AddmmBackward0", 20, 0);
     const Report r = t.reduce();
     CHECK(flop_of(r, "forward") == 2 * 20);
-    CHECK(r.unclear.launches == 2);
-    CHECK(r.unclear.flop == 2 * 400);
+    CHECK(r.part(PhasePart::kUnclear).launches == 2);
+    CHECK(r.part(PhasePart::kUnclear).flop == 2 * 400);
   }
 }
 
@@ -348,8 +348,8 @@ TEST_CASE("products of an optimizer are told where no number places them") {
   t.run(kMain, {"Optimizer.step#Muon.step"}, "aten::mul, sizes = [[8, 8], []]", 64, kNone);
   const Report r = t.reduce();
   CHECK(flop_of(r, "optimizer") == 2 * 576);
-  CHECK(r.optimizer_products.launches == 1);
-  CHECK(r.optimizer_products.flop == 2 * 512);
+  CHECK(r.part(PhasePart::kProducts).launches == 1);
+  CHECK(r.part(PhasePart::kProducts).flop == 2 * 512);
 }
 
 TEST_CASE("ranges go before numbers") {
@@ -377,7 +377,7 @@ TEST_CASE("a rule may say what numbers tell") {
     return t.reduce({.fma = 2, .rules = rules});
   };
   CHECK(flop_of(reduce("forward number is unclear\n"), "forward") == kForward + 26);
-  CHECK(reduce("forward number is unclear\n").unclear.launches == 0);
+  CHECK(reduce("forward number is unclear\n").part(PhasePart::kUnclear).launches == 0);
   CHECK(flop_of(reduce("- number is between\n"), "forward") == 0);
   CHECK(flop_of(reduce("mine number is between\n"), "mine") == kForward);
 }
@@ -403,7 +403,7 @@ TEST_CASE("operators that autograd's own thread numbers do not move the passes")
   }
   const Report r = t.reduce();
   CHECK(flop_of(r, "forward") == 4 * kForward);
-  CHECK(r.unclear.flop == 4 * (26 + kForward));
+  CHECK(r.part(PhasePart::kUnclear).flop == 4 * (26 + kForward));
 }
 
 TEST_CASE("micro-batches: forward of several before their backward passes") {
@@ -423,7 +423,7 @@ TEST_CASE("micro-batches: forward of several before their backward passes") {
   }
   const Report r = t.reduce();
   CHECK(flop_of(r, "forward") == 4 * kForward);
-  CHECK(r.unclear.flop == 4 * 26);
+  CHECK(r.part(PhasePart::kUnclear).flop == 4 * 26);
 }
 
 TEST_CASE("a part of backward that runs again begins no pass") {
@@ -438,7 +438,7 @@ TEST_CASE("a part of backward that runs again begins no pass") {
   }
   const Report r = t.reduce();
   CHECK(flop_of(r, "forward") == 2 * (kForward + 6));
-  CHECK(r.unclear.launches == 0);
+  CHECK(r.part(PhasePart::kUnclear).launches == 0);
 }
 
 TEST_CASE("graph launches have no number") {

@@ -35,6 +35,7 @@ class Builder {
 
  private:
   void add_rows();
+  void find_phase_parts();
   void add_by_formula();
   bool on_tensor_cores(const Flop& flop) const;
   bool is_product(uint32_t path) const;
@@ -64,7 +65,7 @@ class Builder {
   Roofs roofs_;
   OperatorsBuilder operators_;
   Report report_;
-  FactPlaces places_;
+  SignaturePlaces signature_places_;
   std::vector<u128> forward_matrix_;
   std::vector<uint32_t> range_of_;                     // path -> report_.ranges
   std::unordered_map<uint32_t, size_t> kernel_index_;  // NamePool -> report_.kernels
@@ -78,7 +79,7 @@ class Builder {
 // Forward may be larger by matrix work that numbers do not place. Where backward has none of it,
 // what is known to be forward can be judged by itself.
 void Builder::add_unclear_matrix_work(const Work& forward) {
-  const Work& unclear = report_.unclear;
+  const Work& unclear = report_.part(PhasePart::kUnclear);
   RatioReport& ratio = report_.ratio;
   ratio.matrix_ratio = ratio.matrix_ratio.with(Mark::kAtMost);
   ratio.matrix_interval.reset();
@@ -99,7 +100,7 @@ void Builder::add_unclear_matrix_work(const Work& forward) {
 
 // Backward may be larger by products of other that no node computed.
 void Builder::add_gradients_outside(const Work& forward) {
-  const Work& outside = report_.operators.perhaps_gradients;
+  const Work& outside = report_.part(PhasePart::kGradients);
   if (outside.launches == 0) return;
   RatioReport& ratio = report_.ratio;
   ratio.ratio = ratio.ratio.with(Mark::kAtLeast);
@@ -181,7 +182,6 @@ void Builder::add_rows() {
       if (!within.empty() && from_.operators.name_decides(row.path)) phase(within).at_most = true;
     }
     PhaseReport& p = phase(from_.rules.rules()[row.rule].phase);
-    if (p.name == "optimizer" && is_product(row.path)) report_.optimizer_products.add(work);
     add_signature(row);
     const bool tensor = on_tensor_cores(flop);
     operators_.add(
@@ -192,14 +192,7 @@ void Builder::add_rows() {
       if (work.matrix_flop > 0 && !tensor)
         add_saturating(report_.named.perhaps_products_ns[p.name], work.time.ns);
     }
-    const size_t first_home = report_.work.homes.size();
     add_homes(row.path, p.name);
-    places_.add_path(row, report_, [&](auto&& add_layer) {
-      for (size_t i = first_home; i < report_.work.homes.size(); ++i) {
-        const uint32_t layer = report_.work.homes[i].layer;
-        add_layer(layer == kNoIndex ? std::string() : report_.work.layers[layer]);
-      }
-    });
     if (p.name == "forward") add_saturating(forward_matrix_[row.path], work.matrix_flop);
     report_.work.rows.push_back({.signature = static_cast<uint32_t>(report_.signatures.size() - 1),
                                  .kernel = static_cast<uint32_t>(&k - report_.kernels.data()),
@@ -214,7 +207,28 @@ void Builder::add_rows() {
   }
 }
 
-// Formulas are known when all rows are. Rows of the report are those of the totals until then.
+// Which launches are in their phase on less evidence than others. Rows of the report are those of
+// the totals until ranges have their places.
+void Builder::find_phase_parts() {
+  Work gradients_of_operators;
+  for (size_t i = 0; i < report_.work.rows.size(); ++i) {
+    const Row& of = from_.totals.rows[i];
+    WorkRow& row = report_.work.rows[i];
+    const auto mark = [&](PhasePart part) {
+      row.parts = static_cast<uint8_t>(row.parts | 1 << static_cast<int>(part));
+    };
+    if (from_.rules.leaves_unclear(row.rule)) mark(PhasePart::kUnclear);
+    if (report_.phases[row.phase].name == "optimizer" && is_product(of.path))
+      mark(PhasePart::kProducts);
+    if (!operators_.may_be_gradient(of, row.work)) continue;
+    mark(PhasePart::kGradients);
+    if (from_.operators.operator_of(of.path) != kNoIndex) gradients_of_operators.add(row.work);
+  }
+  if (report_.operators.has_forward)
+    report_.operators.model += ModelFlop::without_formula(gradients_of_operators, true);
+}
+
+// Formulas are known when all rows are.
 void Builder::add_by_formula() {
   for (size_t i = 0; i < report_.work.rows.size(); ++i) {
     Work& work = report_.work.rows[i].work;
@@ -239,8 +253,8 @@ void Builder::add_up() {
   add_to(report_.signatures, by::kSignature);
   add_to(report_.phases, by::kPhase);
   add_to(report_.rules, by::kRule);
-  for (const WorkRow& row : report_.work.rows)
-    if (from_.rules.leaves_unclear(row.rule)) report_.unclear.add(row.work);
+  for (WorkGroup& of : group(report_, {by::kPhasePart}))
+    if (of.ids[0] != kNoIndex) report_.phase_parts[of.ids[0]] = std::move(of.work);
 }
 
 bool Builder::on_tensor_cores(const Flop& flop) const {
@@ -297,8 +311,8 @@ void Builder::add_signature(const Row& row) {
   if (row.signature != last_signature_) ++kernel(row.signature).signatures;
   last_signature_ = row.signature;
   last_chip_ = row.chip;
-  places_.signatures.emplace(FactPlaces::key(row.signature, row.chip),
-                             static_cast<uint32_t>(report_.signatures.size()));
+  signature_places_.emplace(signature_key(row.signature, row.chip),
+                            static_cast<uint32_t>(report_.signatures.size()));
   describe_signature(row, report_.signatures.emplace_back());
 }
 
@@ -445,7 +459,8 @@ Report Builder::build() {
   report_.medians_left_out = from_.totals.medians_left_out;
   add_phases();
   add_rows();
-  report_.operators = operators_.build();
+  report_.operators = operators_.build(report_);
+  find_phase_parts();
   add_by_formula();
   sort_names();
   report_.precisions = from_.formulas.precisions();
@@ -459,10 +474,10 @@ Report Builder::build() {
   const Work backward = phase("backward").work;
   report_.ratio = backward_forward(from_, forward, backward, report_.operators, forward_matrix_);
   const bool may_be_less = report_.operators.recompute_unclear();
-  if (may_be_less || report_.unclear.flop > 0 || !report_.unclear.flop_complete())
+  const Work& unclear = report_.part(PhasePart::kUnclear);
+  if (may_be_less || unclear.flop > 0 || !unclear.flop_complete())
     report_.ratio.ratio = report_.ratio.ratio.with(Mark::kAtMost);
-  if (report_.unclear.matrix_flop > 0 || !report_.unclear.flop_complete())
-    add_unclear_matrix_work(forward);
+  if (unclear.matrix_flop > 0 || !unclear.flop_complete()) add_unclear_matrix_work(forward);
   if (may_be_less) report_.ratio.matrix_ratio = report_.ratio.matrix_ratio.with(Mark::kAtMost);
   add_gradients_outside(forward);
   leave_out_empty_phases();
@@ -485,8 +500,7 @@ Report Builder::build() {
   add_copies(tables_, report_);
   build_utilization(from_.utilization, report_);
   sort_kernels();
-  places_.sort_paths(range_of_, report_);
-  build_facts(from_, places_, work_, report_);
+  build_facts(from_, range_of_, signature_places_, work_, report_);
   build_slowdowns(report_);
   return std::move(report_);
 }

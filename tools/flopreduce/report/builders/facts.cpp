@@ -4,15 +4,6 @@
 
 namespace flopinj::reduce {
 
-void FactPlaces::sort_paths(const std::vector<uint32_t>& range_of, Report& report) {
-  for (PathReport& path : report.paths) path.range = range_of[path.range];
-  const auto before = [](const PathReport& a, const PathReport& b) {
-    return std::pair(a.range, a.rule) < std::pair(b.range, b.rule);
-  };
-  const std::vector<uint32_t> place = places_when_sorted(report.paths, before);
-  for (auto& [key, path] : paths) path = place[path];
-}
-
 namespace {
 
 // Of one trace, in a fixed order, each once: segments and merged classes may give several.
@@ -34,22 +25,41 @@ std::vector<FactRow> fact_rows(const PackedRows<FactRow>& packed) {
   return rows;
 }
 
+// Where launches of facts ran: as rows of the work table say it.
+std::vector<PathReport> paths_of(const Report& report) {
+  std::vector<PathReport> paths;
+  for (const WorkGroup& of : group(report, {by::kRange, by::kRule})) {
+    const auto layer = of.in_common(by::kLayer, report);
+    paths.push_back({of.ids[0], of.ids[1], layer ? report.work.layers[*layer] : std::string()});
+  }
+  return paths;
+}
+
 }  // namespace
 
 // Ids count from 1 and device 1 is ordinal 0; the device of id 0 is not known.
-void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable& work,
-                 Report& report) {
+void build_facts(const ReportSources& from, const std::vector<uint32_t>& range_of,
+                 const SignaturePlaces& signatures, WorkTable& work, Report& report) {
   const TraceTables& tables = from.tables;
   const Totals& totals = from.totals;
   report.fact_launches_left_out = totals.fact_launches_left_out;
   if (totals.facts.empty()) return;
+  report.paths = paths_of(report);
+  const auto place_of = [&](const FactRow& row) {
+    const std::pair place(range_of[row.path], row.rule);
+    const auto found = std::ranges::lower_bound(
+        report.paths, place, {}, [](const PathReport& p) { return std::pair(p.range, p.rule); });
+    const bool there = found != report.paths.end() && place == std::pair(found->range, found->rule);
+    const bool known = place.first != kNoRange || row.path == PathTable::kRoot;
+    return there && known ? static_cast<uint32_t>(found - report.paths.begin()) : kNoIndex;
+  };
   std::unordered_map<uint32_t, uint32_t> thread_names;  // NamePool -> report.thread_names
   work.start_over();
   const auto add = [&](const FactRow& row) {
     const Device& device = tables.devices[row.device];
-    const auto path = places.paths.find(FactPlaces::key(row.path, row.rule));
-    const auto signature = places.signatures.find(FactPlaces::key(row.signature, device.chip));
-    if (path == places.paths.end() || signature == places.signatures.end()) {
+    const uint32_t path = place_of(row);
+    const auto signature = signatures.find(signature_key(row.signature, device.chip));
+    if (path == kNoIndex || signature == signatures.end()) {
       // In no row of the report either, whose table was full.
       add_saturating(report.fact_launches_left_out, row.counts.launches);
       return;
@@ -68,7 +78,7 @@ void build_facts(const ReportSources& from, const FactPlaces& places, WorkTable&
         thread_names.try_emplace(name, static_cast<uint32_t>(report.thread_names.size()));
     if (fresh) report.thread_names.push_back(tables.names[name]);
     fact.thread_name = known->second;
-    fact.path = path->second;
+    fact.path = path;
     fact.signature = signature->second;
     static_cast<Counts&>(fact) = row.counts;
     fact.unmeasured = did.unmeasured;

@@ -17,11 +17,10 @@ int work_size(u128 flop) {
   return static_cast<int>(kPerDoubling * std::log2(static_cast<double>(std::max<u128>(1, flop))));
 }
 
-Work* part_of(ForwardBackward& row, const std::string& phase) {
-  if (phase == "backward") return &row.backward;
-  if (phase == "recompute") return &row.recompute;
-  return &row.forward;
-}
+// By kPasses.
+constexpr Work ForwardBackward::*kSides[] = {&ForwardBackward::forward, &ForwardBackward::backward,
+                                             &ForwardBackward::recompute};
+constexpr size_t kBackward = 1;
 
 }  // namespace
 
@@ -62,35 +61,46 @@ std::string ForwardBackwardBuilder::row_name(uint32_t path, uint32_t home,
 
 void ForwardBackwardBuilder::add(uint32_t path, const std::string& phase, uint32_t kernel,
                                  const Work& work) {
-  join_.for_each_home(path, phase, [&](uint32_t home, const Part& part) {
-    const Work share = part.of(work);
-    add_to_layer(home, phase, kernel, share);
-    if (is_forward(phase)) types_.pass.add(share);
-    const std::string type = row_name(path, home, phase);
-    if (type.empty()) return;
-    part_of(types_.at(type), phase)->add(share);
-    if (is_forward(phase)) add_theory(home, type, share, tables_.names[kernel]);
-  });
+  if (!is_forward(phase)) return;
+  if (const std::string& layer = layer_name(path); phase == "forward" && !layer.empty()) {
+    const auto [first, fresh] = first_path_.try_emplace(layer, path);
+    if (!fresh) first->second = std::min(first->second, path);
+  }
+  const std::string type = operator_name(path);
+  if (!type.empty()) add_theory(path, type, work, tables_.names[kernel]);
 }
 
-void ForwardBackwardBuilder::add_by_formula(uint32_t path, const std::string& phase,
-                                            const ByFormula& by_formula) {
-  Work work;
-  work.by_formula = by_formula;
-  join_.for_each_home(path, phase, [&](uint32_t home, const Part& part) {
-    const ByFormula share = part.of(work).by_formula;
-    const auto add_to = [&](Rows& rows, const std::string& name) {
-      if (!name.empty()) part_of(rows.at(name), phase)->by_formula.add(share);
-    };
-    if (has_layers(phase)) add_to(layers_, layer_name(home));
-    add_to(types_, row_name(path, home, phase));
-  });
+void ForwardBackwardBuilder::add_up(const Report& report) {
+  const auto add = [&](Rows& rows, const WorkKey& key, const std::vector<std::string>& names) {
+    for (WorkGroup& of : group(report, {key, by::kPass}))
+      if (of.ids[0] != kNoIndex && of.ids[1] != kNoIndex)
+        rows.at(names[of.ids[0]]).*kSides[of.ids[1]] = std::move(of.work);
+  };
+  add(layers_, by::kLayerOrRange, report.work.layers_or_ranges);
+  add(types_, by::kOperator, report.work.operators);
+  for (const WorkGroup& of : group(report, {by::kPhase})) {
+    const std::string& phase = report.phases[of.ids[0]].name;
+    if (phase == "forward") layers_.pass.add(of.work);
+    if (is_forward(phase)) types_.pass.add(of.work);
+  }
+  add_kernels_of_layers(report);
 }
 
-std::optional<Direction> ForwardBackwardBuilder::direction_of(uint32_t kernel) {
-  const auto [entry, fresh] = directions_.try_emplace(kernel);
-  if (fresh) entry->second = gradient_direction(tables_.names[kernel]);
-  return entry->second;
+void ForwardBackwardBuilder::add_kernels_of_layers(const Report& report) {
+  std::vector<std::optional<Direction>> directions;
+  for (const KernelReport& kernel : report.kernels)
+    directions.push_back(gradient_direction(kernel.mangled));
+  for (const WorkGroup& of : group(report, {by::kLayerOrRange, by::kPass, by::kKernel})) {
+    if (of.ids[0] == kNoIndex || of.ids[1] != kBackward) continue;
+    LayerKernels& kernels = layer_kernels_[report.work.layers_or_ranges[of.ids[0]]];
+    const Work& work = of.work;
+    const auto direction = directions[of.ids[2]];
+    if (direction == Direction::kInputGradient) add_saturating(kernels.input, work.launches);
+    if (direction == Direction::kWeightGradient) add_saturating(kernels.weight, work.launches);
+    if (direction) add_saturating(kernels.named, work.matrix_flop);
+    add_saturating(kernels.matrix, work.matrix_flop);
+    kernels.measured = kernels.measured && work.flop_complete();
+  }
 }
 
 ExpectedRatio ForwardBackwardBuilder::LayerKernels::expected(bool first) const {
@@ -104,27 +114,6 @@ ExpectedRatio ForwardBackwardBuilder::LayerKernels::expected(bool first) const {
   const std::string unknown = " (its kernels' names do not say which)";
   if (first) return {1, 2, "with or without input gradient" + unknown};
   return {2, 2, "both gradients assumed" + unknown, lacks_gradients(1)};
-}
-
-void ForwardBackwardBuilder::add_to_layer(uint32_t path, const std::string& phase, uint32_t kernel,
-                                          const Work& work) {
-  if (!has_layers(phase)) return;
-  if (phase == "forward") layers_.pass.add(work);
-  const std::string& name = layer_name(path);
-  if (name.empty()) return;
-  part_of(layers_.at(name), phase)->add(work);
-  if (phase == "backward") {
-    LayerKernels& kernels = layer_kernels_[name];
-    const auto direction = direction_of(kernel);
-    if (direction == Direction::kInputGradient) add_saturating(kernels.input, work.launches);
-    if (direction == Direction::kWeightGradient) add_saturating(kernels.weight, work.launches);
-    if (direction) add_saturating(kernels.named, work.matrix_flop);
-    add_saturating(kernels.matrix, work.matrix_flop);
-    kernels.measured = kernels.measured && work.flop_complete();
-  }
-  if (phase != "forward") return;
-  const auto [first, fresh] = first_path_.try_emplace(name, path);
-  if (!fresh) first->second = std::min(first->second, path);
 }
 
 void ForwardBackwardBuilder::add_theory(uint32_t path, const std::string& type, const Work& work,
@@ -212,10 +201,17 @@ void ForwardBackwardBuilder::add_unclear(uint32_t path) {
 
 void ForwardBackwardBuilder::add_outside(uint32_t path, const Work& work) {
   if (operators_.operator_of(path) != kNoIndex) {
-    if (work.matrix_flop > 0 || !work.flop_complete()) outside_[path].add(work);
+    if (work.matrix_flop > 0 || !work.flop_complete()) outside_.insert(path);
   } else if (work.matrix_flop > 0) {
-    bare_[work_size(work.matrix_flop / work.launches)].add(work);
+    bare_.insert(work_size(work.matrix_flop / work.launches));
   }
+}
+
+bool ForwardBackwardBuilder::may_be_gradient(uint32_t path, const Work& work) const {
+  if (operators_.operator_of(path) != kNoIndex)
+    return (work.matrix_flop > 0 || !work.flop_complete()) && gradient_paths_.contains(path);
+  return work.matrix_flop > 0 &&
+         gradient_sizes_.contains(work_size(work.matrix_flop / work.launches));
 }
 
 void ForwardBackwardBuilder::Sum::add(const Sum& other) {
@@ -381,31 +377,27 @@ void ForwardBackwardBuilder::set_expected(const GradientFinder& gradients,
 // launch of no operator, as of an extension's kernel, tells no sizes: it may be such a product
 // where it does as much matrix work as a call of the forward product, which is as large. But where
 // such launches are as large as products that lack nothing, too, whole steps are without names.
-void ForwardBackwardBuilder::find_gradients_outside(OperatorsReport& report) {
-  const auto add = [&](const Work& work, const std::vector<const Theory*>& of) {
-    report.perhaps_gradients.add(work);
+void ForwardBackwardBuilder::find_gradients_outside() {
+  const auto lacks_one = [&](const std::vector<const Theory*>& of) {
     for (const Theory* theory : of) {
       types_.lacking.insert(theory->type);
       layers_.lacking.insert(theory->layer);
     }
   };
-  const auto add_of_operator = [&](const Work& work, const std::vector<const Theory*>& of) {
-    gradients_of_operators_.add(work);
-    add(work, of);
-  };
-  for (const auto& [path, work] : outside_) {
+  for (const uint32_t path : outside_) {
     if (operators_.name_of(operators_.operator_of(path))->function() == "linear") continue;
     for (uint32_t at = path; at != kNoIndex; at = operators_.parent_of(at)) {
       const OperatorName* name = operators_.name_of(at);
       if (name == nullptr || name->kind != OperatorKind::kFunction) break;
       if (is_matrix_work(name->name) && name->function().ends_with("_backward")) {
-        add_of_operator(work, {});
+        gradient_paths_.insert(path);
         break;
       }
       const auto sizes = result_sizes(*name);
       const auto found = sizes ? lacking_.find(*sizes) : lacking_.end();
       if (found == lacking_.end()) continue;
-      add_of_operator(work, found->second);
+      gradient_paths_.insert(path);
+      lacks_one(found->second);
       break;
     }
   }
@@ -422,14 +414,18 @@ void ForwardBackwardBuilder::find_gradients_outside(OperatorsReport& report) {
     const auto end = bare_.upper_bound(size + kTiles);
     for (auto bare = bare_.lower_bound(size - kTiles); bare != end; ++bare)
       if (lacks.contains(&theory))
-        as_large[bare->first].lacking.push_back(&theory);
+        as_large[*bare].lacking.push_back(&theory);
       else
-        as_large[bare->first].whole = true;
+        as_large[*bare].whole = true;
   }
   const bool steps = std::ranges::any_of(
       as_large, [](const auto& one) { return one.second.whole && one.second.lacking.empty(); });
-  for (const auto& [size, its] : as_large)
-    if (!its.lacking.empty() && !steps) add(bare_.at(size), its.lacking);
+  if (steps) return;
+  for (const auto& [size, its] : as_large) {
+    if (its.lacking.empty()) continue;
+    gradient_sizes_.insert(size);
+    lacks_one(its.lacking);
+  }
 }
 
 // Of layers in the order of forward whose ranges name no operators.
@@ -472,7 +468,7 @@ void ForwardBackwardBuilder::Rows::finish() {
 void ForwardBackwardBuilder::finish(const GradientFinder& gradients, OperatorsReport& report) {
   if (report.differentiated_again == 0) {
     set_expected(gradients, report);
-    find_gradients_outside(report);
+    find_gradients_outside();
   }
   layers_.finish();
   types_.finish();

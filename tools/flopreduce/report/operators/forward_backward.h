@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -55,8 +56,8 @@ class ForwardBackwardBuilder {
       : tables_(tables), operators_(operators), join_(join) {}
   // Takes one kernel's work in one range path and phase. `kernel`: its name in TraceTables::names.
   void add(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
-  // Of launches that add() took and that lack a count.
-  void add_by_formula(uint32_t path, const std::string& phase, const ByFormula& by_formula);
+  // When it has taken all work, which is that of the report's rows: by layer, and by operator.
+  void add_up(const Report& report);
   // Of one operator in one phase, or of launches in none: what counts for the model, and the paths
   // that it launches in.
   void add_model(uint32_t path, const std::string& phase, const ModelFlop& model,
@@ -69,8 +70,8 @@ class ForwardBackwardBuilder {
   // with one shape.
   void add_outside(uint32_t path, const Work& work);
   void finish(const GradientFinder& gradients, OperatorsReport& report);
-  // The part of OperatorsReport::perhaps_gradients whose launches an operator made.
-  const Work& gradients_of_operators() const { return gradients_of_operators_; }
+  // Of what add_outside() took, when it is finished.
+  bool may_be_gradient(uint32_t path, const Work& work) const;
 
   // Empty where the path is in no layer.
   const std::string& layer_name(uint32_t path);
@@ -121,8 +122,7 @@ class ForwardBackwardBuilder {
     std::optional<ExpectedRatio> ratio() const;
   };
 
-  void add_to_layer(uint32_t path, const std::string& phase, uint32_t kernel, const Work& work);
-  std::optional<Direction> direction_of(uint32_t kernel);
+  void add_kernels_of_layers(const Report& report);
   void add_theory(uint32_t path, const std::string& type, const Work& work,
                   std::string_view kernel);
   Sum expected_of(uint32_t path, const Theory& theory, const GradientFinder& gradients,
@@ -131,7 +131,7 @@ class ForwardBackwardBuilder {
       const GradientFinder& gradients) const;
   uint32_t first_product() const;
   void set_expected(const GradientFinder& gradients, OperatorsReport& report);
-  void find_gradients_outside(OperatorsReport& report);
+  void find_gradients_outside();
   void set_expected_of_layers();
   std::string operator_name(uint32_t path) const;
   std::string node_name(uint32_t path) const;
@@ -144,11 +144,11 @@ class ForwardBackwardBuilder {
   std::unordered_map<uint32_t, std::string> layer_names_;  // by layer's path
   std::unordered_map<std::string, uint32_t> first_path_;   // of a layer, in forward
   std::unordered_map<std::string, LayerKernels> layer_kernels_;
-  std::unordered_map<uint32_t, std::optional<Direction>> directions_;  // by kernel
-  std::map<uint32_t, Theory> theory_;                                  // by forward operator's path
-  std::unordered_map<uint32_t, Work> outside_;  // add_outside(), by path: of operators
-  std::map<int, Work> bare_;                    // of none, by the size of a launch's matrix work
-  Work gradients_of_operators_;
+  std::map<uint32_t, Theory> theory_;  // by forward operator's path
+  // Of add_outside(): paths of operators, and of launches by none the sizes of their matrix work;
+  // which of them may be of gradients.
+  std::set<uint32_t> outside_, gradient_paths_;
+  std::set<int> bare_, gradient_sizes_;
   // Of products whose node computed one gradient or none, by weights' sizes: the operators.
   std::map<MatrixSizes, std::vector<const Theory*>> lacking_;
 };

@@ -39,9 +39,7 @@ void OperatorsBuilder::add(const Row& row, const Work& work, bool tensor,
     forward_backward_.add_unclear(row.path);
   const uint32_t path = operators_.operator_of(row.path);
   add_unclear(row, work, tensor);
-  if (row.rule == from_.rules.default_rule() || from_.rules.leaves_unclear(row.rule) ||
-      from_.rules.rules()[row.rule].inside == PhaseRules::Inside::kHook)
-    forward_backward_.add_outside(row.path, work);
+  if (no_training(row.rule)) forward_backward_.add_outside(row.path, work);
   const auto& attention = attention_of(kernel);
   if (attention) attention_.add(*attention, phase, work.matrix_flop);
   if (path == kNoIndex && !attention) {
@@ -68,6 +66,16 @@ void OperatorsBuilder::add(const Row& row, const Work& work, bool tensor,
   place.kernels[{row.path, kernel}].add({work.launches, work.incomplete(), work.flop,
                                          work.matrix_flop, work.unscreened > 0 ? work.flop : 0,
                                          tensor});
+}
+
+// The launches of a rule are in no phase of training, or it is not known in which.
+bool OperatorsBuilder::no_training(uint32_t rule) const {
+  return rule == from_.rules.default_rule() || from_.rules.leaves_unclear(rule) ||
+         from_.rules.rules()[rule].inside == PhaseRules::Inside::kHook;
+}
+
+bool OperatorsBuilder::may_be_gradient(const Row& row, const Work& work) const {
+  return no_training(row.rule) && forward_backward_.may_be_gradient(row.path, work);
 }
 
 // What may have run forward: numbers do not say it, nor do those of launches from graphs, which are
@@ -376,7 +384,6 @@ void OperatorsBuilder::add_by_formula(const Place& place, const OperatorFacts& f
         its.precisions = report.precisions;
     }
     report.work.by_formula.add(its);
-    forward_backward_.add_by_formula(where.first, report.phase, its);
     by_formula_[{where.first, report.phase, where.second}].add(its);
   }
 }
@@ -457,7 +464,8 @@ std::unordered_set<uint32_t> OperatorsBuilder::gradients_of_attention() {
   return paths;
 }
 
-OperatorsReport OperatorsBuilder::build() {
+OperatorsReport OperatorsBuilder::build(const Report& report) {
+  forward_backward_.add_up(report);
   GradientFinder gradients(operators_, join_, calls_, products_, gradients_of_attention());
   std::map<const Place*, std::vector<CallForm>> forms;
   for (const auto& [key, place] : places_)
@@ -478,8 +486,6 @@ OperatorsReport OperatorsBuilder::build() {
   add_types();
   add_model();
   forward_backward_.finish(gradients, report_);
-  if (report_.has_forward)
-    report_.model += ModelFlop::without_formula(forward_backward_.gradients_of_operators(), true);
   const auto worth = [](const OperatorReport& place) {
     return place.work.flop + place.work.by_formula.flop;
   };

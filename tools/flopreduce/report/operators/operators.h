@@ -42,7 +42,11 @@ class OperatorsBuilder {
   // Takes one row of the totals. `tensor`: it ran on tensor cores. `reason`: why it is unmeasured,
   // where it is.
   void add(const Row& row, const Work& work, bool tensor, const std::string& reason);
-  OperatorsReport build();
+  // `report` has the rows, their homes and the phases.
+  OperatorsReport build(const Report& report);
+  // Launches of the row may be a gradient that no node computed: PhasePart::kGradients. When the
+  // report is built.
+  bool may_be_gradient(const Row& row, const Work& work) const;
   // Of launches of that row which lack a count: each row once, when the report is built.
   ByFormula by_formula(const Row& row, uint64_t incomplete);
 
@@ -69,6 +73,7 @@ class OperatorsBuilder {
   bool ran_forward_beside(uint32_t path, const std::string& phase) const;
   bool is_sparse(const Place& place) const;
   void add_unclear(const Row& row, const Work& work, bool tensor);
+  bool no_training(uint32_t rule) const;
   std::pair<uint64_t, bool> calls_here(const Place& place, uint32_t path) const;
   // Calls, and whether they are counted: by the recorder, or by sequence numbers.
   std::pair<uint64_t, bool> calls_of(uint32_t path, const Place& place) const;

@@ -1,4 +1,5 @@
 // What single processes did, for programs that ask about many of them.
+#include "sections/launch_tables.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
 #include "sections/sections.h"
@@ -12,19 +13,6 @@ const std::string& range_text(const PathReport& path, const Report& report) {
 }
 const std::string& phase_of_path(const PathReport& path, const Report& report) {
   return report.rules[path.rule].phase;
-}
-
-Columns<PathReport> path_columns() {
-  Columns<PathReport> c;
-  c.text("range", "range", range_text, "NVTX ranges, outermost first; empty outside all of them");
-  c.text("phase", "phase", phase_of_path);
-  c.text(
-      "rule", "rule",
-      [](const PathReport& path, const Report& r) { return r.rules[path.rule].rule; },
-      "the rule that gave the phase");
-  c.text("layer", "layer", &PathReport::layer, "empty where it is in none, or in several");
-  c.count(said::kLaunches, &PathReport::launches);
-  return c;
 }
 
 Figure flop_of_fact(const FactReport& fact) {
@@ -86,8 +74,6 @@ void each_fact(const Report& report, const std::function<void(const FactReport&)
   for (const FactReport& fact : report.facts) visit(fact);
 }
 
-const TableSource kPathTable = TableSource(
-    "paths", "ranges with the phase and layer of what ran in them", path_columns, &Report::paths);
 const TableSource kFactTable =
     TableSource::pass_on("rows", "launches by process, thread, stream, range and signature",
                          fact_columns, each_fact)
@@ -95,6 +81,6 @@ const TableSource kFactTable =
 
 }  // namespace
 
-const Subject kFacts = {{&kPathTable, &kFactTable}};
+const Subject kFacts = {{&launch_table("paths"), &kFactTable}};
 
 }  // namespace flopinj::reduce

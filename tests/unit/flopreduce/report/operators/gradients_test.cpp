@@ -731,7 +731,7 @@ TEST_CASE("calls: a call whose cast ran forward has its product elsewhere") {
     s.launch(kAutograd, {s.call(gemm, back("[[6, 16], [16, 8]]"), number),
                          s.call(gemm, back("[[16, 6], [6, 8]]"), number)});
   const Report r = s.reduce();
-  CHECK(r.unclear.matrix_flop == 2 * 6 * 8 * 16);
+  CHECK(r.part(PhasePart::kUnclear).matrix_flop == 2 * 6 * 8 * 16);
   const OperatorReport& forward = type_of(r, "aten::linear", "forward");
   CHECK(forward.work.matrix_flop == 2 * 2 * 6 * 8 * 16);
   CHECK(forward.formula_flop == forward.work.matrix_flop);
@@ -824,7 +824,7 @@ TEST_CASE("calls: a recurrent layer whose first product is unclear is one call i
   s.launch(kMain, forward);
   for (uint64_t step = 6; step > 1; --step) s.launch(kAutograd, {s.call(by_state, back, step)});
   const Report r = s.reduce();
-  CHECK(r.unclear.matrix_flop == 2 * 15 * 8 * 48);
+  CHECK(r.part(PhasePart::kUnclear).matrix_flop == 2 * 15 * 8 * 48);
   CHECK(type_of(r, "aten::lstm", "forward").calls == 1);
 }
 
