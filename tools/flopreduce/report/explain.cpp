@@ -150,7 +150,7 @@ void keep_used(Report& part, const WorkKey& key, std::vector<T> Report::*list, c
   for (WorkGroup& of : group(part, {key})) {
     places[of.ids[0]] = static_cast<uint32_t>((part.*list).size());
     (part.*list).push_back((whole.*list)[of.ids[0]]);
-    (part.*list).back().work = std::move(of.work);
+    if constexpr (requires(T one) { one.work; }) (part.*list).back().work = std::move(of.work);
   }
   for (WorkRow& row : part.work.rows) row.*place = places[row.*place];
 }
@@ -250,10 +250,11 @@ Explanation explain(const Report& report, const NamedFigure& asked) {
   add_up(report, part);
   if (figure.precision)
     for (SignatureReport& signature : part.signatures) keep_only(signature, figure.name);
+  const std::vector<WorkGroup> chips = group(part, {by::kChip});
   for (DevicePeaksReport device : report.utilization.devices) {
     device.launches = 0;
-    for (const WorkRow& row : part.work.rows)
-      if (row.chip == device.chip) add_saturating(device.launches, row.work.launches);
+    for (const WorkGroup& of : chips)
+      if (of.ids[0] == device.chip) device.launches = of.work.launches;
     if (device.launches > 0) part.utilization.devices.push_back(std::move(device));
   }
   return out;

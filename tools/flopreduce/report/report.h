@@ -136,18 +136,17 @@ struct SignatureReport : Signature {
   std::vector<MetricReport> metrics;  // those that count FLOP
 };
 
-// A mangled name's. What is shown of it may be another kernel's name too.
+// A mangled name's. What is shown of it may be another kernel's name too. What its launches did is
+// a group of the work table: group(report, {by::kKernel}) has one of each, in this order.
 struct KernelReport {
   std::string name;     // demangled, raw bytes
   std::string mangled;  // in full
   uint32_t id = 0;      // of no other kernel of the report
-  uint64_t signatures = 0;
+  uint64_t launches = 0, signatures = 0;
   uint64_t merged_launches = 0;  // in signatures whose parameters were too many to tell apart
   uint64_t opaque_launches = 0;  // in signatures without a parameter layout
-  Work work;
-  LaunchTimes times;              // of single launches; nothing where they were not asked for
-  uint64_t untimed = 0;           // not in `times`, though no counters were read
-  std::string slowest_precision;  // that takes most of its time at peak; empty without peaks
+  LaunchTimes times;             // of single launches; nothing where they were not asked for
+  uint64_t untimed = 0;          // not in `times`, though no counters were read
 };
 
 struct RangeReport {

@@ -143,8 +143,8 @@ std::optional<AtPeak> all_at_peak(double flop, const Report& report, PrecisionsS
   PrecisionSet known;
   u128 unknown_ns = 0;
   bool untimed = false;
-  for (const KernelReport& kernel : report.kernels) {
-    const KernelPrecisions its = precisions_of_kernel(kernel.mangled);
+  for (const WorkGroup& kernel : group(report, {by::kKernel})) {
+    const KernelPrecisions its = precisions_of_kernel(report.kernels[kernel.ids[0]].mangled);
     if (!its.product) continue;
     known |= its.precisions;
     if (!its.precisions.empty()) continue;

@@ -11,7 +11,7 @@ namespace {
 const KernelReport* whole_kernel(const LaunchRow& row, const Report& report) {
   const auto id = row.group.in_common(by::kKernel, report);
   const KernelReport* kernel = id ? &report.kernels[*id] : nullptr;
-  return kernel != nullptr && kernel->work.launches == row.group.work.launches ? kernel : nullptr;
+  return kernel != nullptr && kernel->launches == row.group.work.launches ? kernel : nullptr;
 }
 
 std::string note_of(const LaunchRow& row, const Report& report) {

@@ -188,15 +188,17 @@ std::string lost_share_words(const LostReport& lost, uint64_t ns) {
 }
 
 // The kernel that loses most of the peak, of those of products or of the others.
-const KernelReport* slowest_kernel(const Report& report, bool products) {
-  const KernelReport* slowest = nullptr;
+std::optional<WorkGroup> slowest_kernel(const Report& report, bool products) {
+  std::optional<WorkGroup> slowest;
   double most = 0;
-  for (const KernelReport& kernel : report.kernels) {
-    const bool tensor = kernel.slowest_precision.starts_with("tensor_");
+  for (WorkGroup& kernel : group(report, {by::kKernel})) {
+    const bool tensor =
+        slowest_precision(kernel.flop, report.precisions, report.utilization.devices)
+            .starts_with("tensor_");
     if (!kernel.work.flop_complete() || tensor != products) continue;
     const double lost_ns = static_cast<double>(kernel.work.time.ns) - kernel.work.roof.compute_ns;
-    if (slowest != nullptr && lost_ns <= most) continue;
-    slowest = &kernel;
+    if (slowest && lost_ns <= most) continue;
+    slowest = std::move(kernel);
     most = lost_ns;
   }
   return slowest;
@@ -209,9 +211,9 @@ std::string kernel_words(const KernelReport& kernel) {
 // What is to be done about kernels of products, or of the others.
 std::string kernels_advice(const Report& report, bool products) {
   const LostReport& lost = report.lost;
-  const KernelReport* kernel = slowest_kernel(report, products);
-  if (kernel == nullptr) return "";
-  const std::string name = kernel_words(*kernel);
+  const std::optional<WorkGroup> kernel = slowest_kernel(report, products);
+  if (!kernel) return "";
+  const std::string name = kernel_words(report.kernels[kernel->ids[0]]);
   using enum LostLine;
   const uint64_t memory = lost.at(products ? kMatrixMemory : kOtherMemory);
   const uint64_t blocks = products ? lost.at(kMatrixBlocks) : 0;

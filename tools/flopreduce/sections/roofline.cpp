@@ -28,12 +28,10 @@ void add_ridges(std::vector<Line>& lines, const Report& report) {
 }
 
 Section roofline_section(const Report& report) {
-  const bool any_bytes =
-      std::ranges::any_of(report.kernels, [](const auto& k) { return k.work.roof.dram_bytes > 0; });
-  if (!report.utilization.any_peak || !any_bytes) return {};
+  if (!report.utilization.any_peak || report.total.roof.dram_bytes == 0) return {};
   Section out = launch_table("roofline").section(report);
   add_ridges(out.above, report);
-  const auto above = std::ranges::count_if(report.kernels, [](const auto& k) {
+  const auto above = std::ranges::count_if(group(report, {by::kKernel}), [](const auto& k) {
     return above_peak(roofline_of(k.work)) || above_peak(utilization_of(k.work));
   });
   if (above > 0)

@@ -41,7 +41,7 @@ std::vector<Section> chosen_sections(const Report&, const std::vector<std::strin
 enum class KernelOrder : uint8_t { kTime, kFlop, kLaunches, kEach, kName };
 std::vector<Section> screen(const Report&, KernelOrder, std::optional<size_t> most_kernels,
                             const std::function<size_t(const Line&)>& lines_of);
-std::vector<const KernelReport*> kernels_by(const Report&, KernelOrder);
+std::vector<WorkGroup> kernels_by(const Report&, KernelOrder);
 const char* order_words(KernelOrder);  // "GPU time"
 
 // The parts of that screen, for forms that lay them out in another way.

@@ -220,8 +220,10 @@ TEST_CASE("GPU time: windowed and untimed launches stand with the mean of the ot
   t.end();
   const Report r = reduce_bytes({t.bytes()});
   const auto kernel = [&](const std::string& name) {
-    return *std::find_if(r.kernels.begin(), r.kernels.end(),
-                         [&](const auto& k) { return k.name == name; });
+    for (const WorkGroup& of : group(r, {by::kKernel}))
+      if (r.kernels[of.ids[0]].name == name) return of;
+    FAIL("no kernel " << name);
+    return WorkGroup();
   };
   // 100 + 300 + 500 timed; the windowed launch stands with their mean, 300.
   CHECK(kernel("a").work.time.ns == u128{1200});

@@ -304,7 +304,7 @@ TEST_CASE("bounds: counters that nobody asked for do not make 0 of tensor work")
   const Figure flop = flop_of(asked_in_part.total);
   CHECK(flop.marks() == Mark::kAtLeast);
   CHECK(flop.number() == 4000);
-  for (const KernelReport& kernel : asked_in_part.kernels)
+  for (const WorkGroup& kernel : group(asked_in_part, {by::kKernel}))
     CHECK(flop_of(kernel.work).marks() == Mark::kAtLeast);
   const auto figures = json_of(asked_in_part)["figures"];
   CHECK(figures["flop_at_least"] == 4000);

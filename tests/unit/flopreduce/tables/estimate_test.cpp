@@ -244,9 +244,10 @@ TEST_CASE("the total carries the interval of its varying part; the exact part st
     return static_cast<double>(interval.high - interval.low);
   };
   CHECK(reach(*r.total.interval()) == Approx(reach(*alone.interval)).epsilon(0.05));
-  for (const auto& k : r.kernels) {
-    CHECK(k.work.interval().has_value() == (k.name == "varying"));
-    if (k.name == "fixed") CHECK(k.work.flop == 7000);
+  for (const WorkGroup& k : group(r, {by::kKernel})) {
+    const std::string& name = r.kernels[k.ids[0]].name;
+    CHECK(k.work.interval().has_value() == (name == "varying"));
+    if (name == "fixed") CHECK(k.work.flop == 7000);
   }
   u128 sum = 0;
   for (const auto& p : r.phases) {

@@ -171,6 +171,7 @@ void Builder::add_rows() {
     report_.flop.add(flop);
     KernelReport& k = kernel(row.signature);
     const Counts& counts = row.counts;
+    add_saturating(k.launches, work.launches);
     add_saturating(k.untimed,
                    counts.launches - std::min(counts.launches, counts.timed + counts.windowed));
     const auto parameters = tables_.signatures[row.signature].parameter_class;
@@ -241,12 +242,6 @@ void Builder::add_by_formula() {
 // What lists of the report have of the rows.
 void Builder::add_up() {
   for (WorkGroup& all : group(report_, {})) report_.total = std::move(all.work);
-  const std::vector<DevicePeaksReport> devices = roofs_.devices();
-  for (WorkGroup& of : group(report_, {by::kKernel})) {
-    KernelReport& k = report_.kernels[of.ids[0]];
-    k.work = std::move(of.work);
-    k.slowest_precision = slowest_precision(of.flop, report_.precisions, devices);
-  }
   const auto add_to = [&](auto& list, const WorkKey& key) {
     for (WorkGroup& of : group(report_, {key})) list[of.ids[0]].work = std::move(of.work);
   };
@@ -438,7 +433,15 @@ void Builder::add_traces() {
 }
 
 void Builder::sort_kernels() {
-  const std::vector<uint32_t> place = places_when_sorted(report_.kernels, kMoreFlop);
+  std::vector<WorkGroup> groups = group(report_, {by::kKernel});
+  std::ranges::stable_sort(groups, kMoreFlop);
+  std::vector<uint32_t> place(groups.size());
+  std::vector<KernelReport> sorted;
+  for (const WorkGroup& of : groups) {
+    place[of.ids[0]] = static_cast<uint32_t>(sorted.size());
+    sorted.push_back(std::move(report_.kernels[of.ids[0]]));
+  }
+  report_.kernels = std::move(sorted);
   for (WorkRow& row : report_.work.rows) row.kernel = place[row.kernel];
 }
 

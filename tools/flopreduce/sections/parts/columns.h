@@ -4,7 +4,7 @@
 //   Columns<KernelReport> kernel_columns() {
 //     Columns<KernelReport> c;
 //     c.text("kernel", "kernel", &KernelReport::name);
-//     add_flop(c, &KernelReport::work);
+//     c.count(said::kLaunches, &KernelReport::launches);
 //     c.for_programs();  // people do not see the rest
 //     c.count("signatures", "signatures", &KernelReport::signatures);
 //     return c;

@@ -1,7 +1,6 @@
 #include "sections/screens/explanation.h"
 
 #include <algorithm>
-#include <map>
 #include <span>
 
 #include "sections/launch_tables.h"
@@ -61,17 +60,14 @@ AtPeak all_at_peaks(const DevicePeaksReport& device, const Work& work) {
 
 void add_at_peaks(const Explanation& e, const DevicePeaksReport& device,
                   std::vector<AtPeak>& rows) {
-  Work work;
-  std::map<size_t, u128> flop;  // by precision
-  for (const WorkRow& row : e.part.work.rows) {
-    if (row.chip != device.chip) continue;
-    work.add(row.in_whole());
-    for (const FormatWork& of : row.formats)
-      if (of.format < kMaxPrecisions) add_saturating(flop[of.format], of.operations);
-  }
-  for (const auto& [precision, sum] : flop)
-    rows.push_back(
-        precision_at_peak(device, e.part.precisions[precision], {sum, missing_mark(work)}));
+  const auto groups = group(e.part, {by::kChip});
+  const auto found = std::ranges::find(groups, device.chip, [](const auto& g) { return g.ids[0]; });
+  const WorkGroup of = found == groups.end() ? WorkGroup() : *found;
+  const Work& work = of.work;
+  for (size_t i = 0; i < e.part.precisions.size(); ++i)
+    if (of.flop.by_precision[i] > 0)
+      rows.push_back(precision_at_peak(device, e.part.precisions[i],
+                                       {of.flop.by_precision[i], missing_mark(work)}));
   AtPeak all = all_at_peaks(device, work);
   if (of_one_precision(e)) {
     all.utilization = all.roof_share =

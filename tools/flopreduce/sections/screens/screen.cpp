@@ -122,11 +122,12 @@ Section kernels_part(const Report& report, size_t most, KernelOrder order) {
                {"flop_per_byte", "FLOP/B", Kind::kRatio, Worth::kDetail},
                {"bound_by", "limit", Kind::kText, Worth::kMain}}};
   std::vector<std::string> names;
-  for (size_t i = 0; i < shown; ++i) names.push_back(kernels[i]->name);
+  for (size_t i = 0; i < shown; ++i) names.push_back(report.kernels[kernels[i].ids[0]].name);
   names = short_kernel_names(names);
   for (size_t i = 0; i < shown; ++i) {
-    const Work& w = kernels[i]->work;
-    const auto bound = bound_by(w, kernels[i]->slowest_precision);
+    const Work& w = kernels[i].work;
+    const auto bound = bound_by(
+        w, slowest_precision(kernels[i].flop, report.precisions, report.utilization.devices));
     table.rows.push_back({names[i], time_share(w, report.total), flop_share(w, report.total),
                           Figure::exact(w.launches), gpu_time_each(w), dashed(rate_of(w)),
                           dashed(intensity_of(w)), bound ? Cell(*bound) : Cell::none()});
@@ -149,27 +150,32 @@ Section more_part() {
 
 }  // namespace
 
-std::vector<const KernelReport*> kernels_by(const Report& report, KernelOrder order) {
-  const auto by = [&](auto of) { return largest_first(report.kernels, of); };
-  using Kernel = const KernelReport&;
+std::vector<WorkGroup> kernels_by(const Report& report, KernelOrder order) {
+  std::vector<WorkGroup> kernels = group(report, {by::kKernel});
+  const auto sort = [&](auto of) { std::ranges::stable_sort(kernels, std::greater<>(), of); };
+  using Kernel = const WorkGroup&;
   switch (order) {
     case KernelOrder::kFlop:
-      return by([](Kernel k) { return k.work.flop; });
+      sort([](Kernel k) { return k.work.flop; });
+      break;
     case KernelOrder::kLaunches:
-      return by([](Kernel k) { return k.work.launches; });
+      sort([](Kernel k) { return k.work.launches; });
+      break;
     case KernelOrder::kEach:
-      return by([](Kernel k) {
+      sort([](Kernel k) {
         return k.work.time.ns / std::max<uint64_t>(1, k.work.launches - k.work.time.unknown);
       });
-    case KernelOrder::kName: {
-      auto kernels = by([](Kernel) { return 0; });
-      std::ranges::stable_sort(kernels, {}, &KernelReport::name);
-      return kernels;
-    }
+      break;
+    case KernelOrder::kName:
+      std::ranges::stable_sort(kernels, {}, [&](Kernel k) -> const std::string& {
+        return report.kernels[k.ids[0]].name;
+      });
+      break;
     case KernelOrder::kTime:
+      sort([](Kernel k) { return k.work.time.ns; });
       break;
   }
-  return by([](Kernel k) { return k.work.time.ns; });
+  return kernels;
 }
 
 const char* order_words(KernelOrder order) {
