@@ -156,7 +156,6 @@ struct RangeReport {
   std::string name;            // of the innermost range
   uint32_t depth = 0;          // 1 for outermost ranges
   uint32_t around = kNoRange;  // the range around it: Report::ranges
-  Work inclusive;              // with the ranges inside of it
 };
 
 struct Limits {

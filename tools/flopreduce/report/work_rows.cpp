@@ -209,6 +209,16 @@ constexpr WorkKey kRange{
     .size = [](const Report& report) { return report.ranges.size(); },
     .name = [](const Report& report, uint32_t id) { return report.ranges[id].path; },
     .may_be_none = true};
+constexpr WorkKey kAnyRange{
+    .column = "range",
+    .heading = "range",
+    .meaning = "names of the ranges around it and its own, with \"/\" between",
+    .id = kRange.id,
+    .size = kRange.size,
+    .name = kRange.name,
+    .next = [](const WorkRow&, uint32_t id,
+               const Report& report) { return report.ranges[id].around; },
+    .may_be_none = true};
 constexpr WorkKey kOutermostRange{
     .column = "outermost_range",
     .heading = "outermost range",

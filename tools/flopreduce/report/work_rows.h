@@ -112,6 +112,7 @@ namespace by {
 extern const WorkKey kKernel, kSignature, kChip, kPhase, kRule;
 extern const WorkKey kPhasePart;       // of some launches; they may be of several
 extern const WorkKey kRange;           // the innermost around a launch
+extern const WorkKey kAnyRange;        // each around it: a range has what is inside of it, too
 extern const WorkKey kOutermostRange;  // the outermost around it
 extern const WorkKey kPass;            // forward, with its loss; recompute; backward
 // Of its homes.

@@ -22,6 +22,7 @@ void most(Rows& rows, const Report&) {
                            [](const LaunchRow& row) { return kOf(row.group.work); });
 }
 constexpr auto kTime = [](const Work& work) { return work.time.ns; };
+constexpr auto kFlop = [](const Work& work) { return work.flop; };
 constexpr auto kTimeAndLaunches = [](const Work& work) {
   return std::pair(work.time.ns, work.launches);
 };
@@ -88,6 +89,20 @@ void only_layer(Columns<LaunchRow>& c) {
       },
       "empty where it is in none, or in several");
 }
+
+void tree(Columns<LaunchRow>& c) {
+  const auto of_range = [](auto get) {
+    return [get](const LaunchRow& row, const Report& report) {
+      return std::invoke(get, report.ranges[row.id(kAnyRange)]);
+    };
+  };
+  c.text("name", "name", of_range(&RangeReport::name));
+  c.count("depth", "depth", of_range(&RangeReport::depth), "1: in no other range");
+  c.count(
+      "place", "place", [](const LaunchRow& row) { return row.id(kAnyRange); },
+      "in the tree: before the ranges inside of it, from 0");
+}
+bool in_range(const LaunchRow& row, const Report&) { return row.id(kAnyRange) != kNoIndex; }
 
 void what(Columns<LaunchRow>& c) {
   c.text(
@@ -156,6 +171,15 @@ constexpr LaunchTable kLaunchTables[] = {
     {.key = "operator_passes", .about = "launches of a forward operator by direction",
      .by = {kOperator, kPass}, .columns = {flop, count, gpu_time, details}, .held = false,
      .order = as_pairs<&OperatorsReport::by_forward, &WorkRows::operators>},
+    {.key = "ranges", .about = "NVTX ranges, with what is below them",
+     .by = {kAnyRange},
+     .columns = {main<flop>, main<share>, count, gpu_time, for_programs, tree, details},
+     .title = "Top ranges (inclusive)", .long_list = true, .only = in_range, .order = most<kFlop>},
+    {.key = "utilization_ranges", .about = "share of peak by range",
+     .by = {kAnyRange},
+     .columns = {flop, gpu_time, rate, main<utilization>, main<roof_share>},
+     .title = "Percent of peak by range (inclusive)", .long_list = true, .only = in_range,
+     .order = most<kTime>},
     {.key = "ranges_exclusive", .about = "launches right in a range, and in none",
      .by = {kRange}, .columns = {flop, count, gpu_time, details}, .every = true, .held = false},
     {.key = "paths", .about = "ranges with the phase and layer of what ran in them",
@@ -248,6 +272,7 @@ const TableSource& launch_table(std::string_view key) {
                             [](const TableSource& s) { return std::string_view(s.key()); });
 }
 
+const Subject kRanges = {{&launch_table("ranges"), &launch_table("ranges_exclusive")}};
 const Subject kStacks = {{&launch_table("stacks")}};
 const Subject kPhaseRules = {{&launch_table("rules_used"), &launch_table("rules")}};
 const Subject kEstimates = {{&launch_table("estimates")}};

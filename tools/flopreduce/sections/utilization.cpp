@@ -1,6 +1,7 @@
 // How near to peak: the whole run by several methods, and percent of peak by phase and range.
 #include <algorithm>
 
+#include "sections/launch_tables.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/work_columns.h"
 #include "sections/sections.h"
@@ -97,23 +98,6 @@ Columns<Method> method_columns() {
   return c;
 }
 
-std::vector<const RangeReport*> ranges_by_time(const Report& report) {
-  return largest_first(report.ranges, [](const auto& range) { return range.inclusive.time.ns; });
-}
-Columns<const RangeReport*> range_peak_columns() {
-  Columns<const RangeReport*> c;
-  const auto work = &RangeReport::inclusive;
-  c.text("range", "range", &RangeReport::path);
-  add_flop(c, work);
-  add_gpu_time(c, work);
-  add_rate(c, work);
-  add_share_of_peak(c, work);
-  c.main();
-  add_share_of_roof(c, work);
-  c.main();
-  return c;
-}
-
 Columns<DevicePeaksReport> device_columns() {
   Columns<DevicePeaksReport> c;
   using D = DevicePeaksReport;
@@ -129,10 +113,6 @@ Columns<DevicePeaksReport> device_columns() {
 const TableSource kMethodTable(
     "utilization", "HFU, MFU and other shares of peak", method_columns,
     [](const Report& report) -> const auto& { return report.utilization.methods; });
-const TableSource kRangePeaks =
-    TableSource("utilization_ranges", "share of peak by range", range_peak_columns, ranges_by_time)
-        .long_list()
-        .titled("Percent of peak by range (inclusive)");
 const TableSource kPeakDevices(
     "peak_devices", "kinds of devices with launches, and where their peaks are from",
     device_columns, [](const Report& report) -> const auto& { return report.utilization.devices; });
@@ -157,12 +137,13 @@ Section utilization_section(const Report& report) {
 }
 
 Section peak_by_range_section(const Report& report) {
-  return report.utilization.any_peak ? kRangePeaks.section(report) : Section{};
+  return report.utilization.any_peak ? launch_table("utilization_ranges").section(report)
+                                     : Section{};
 }
 
 }  // namespace
 
 const Subject kUtilization = {{&kMethodTable, &kPeakDevices}, utilization_section};
-const Subject kPeakByRange = {{&kRangePeaks}, peak_by_range_section};
+const Subject kPeakByRange = {{&launch_table("utilization_ranges")}, peak_by_range_section};
 
 }  // namespace flopinj::reduce

@@ -8,6 +8,7 @@ namespace flopinj::reduce {
 std::vector<WorkNode> work_tree(const Report& report) {
   std::vector<WorkNode> nodes;
   std::vector<WorkGroup> stacks = group(report, {by::kRange, by::kKernel});
+  std::vector<WorkGroup> in_range = group(report, {by::kAnyRange});  // one of each range
   nodes.reserve(report.ranges.size() + stacks.size());
   auto next = stacks.begin();  // by range; those in none are the last
   const auto add_leaves = [&](uint32_t range, uint32_t depth) {
@@ -20,7 +21,7 @@ std::vector<WorkNode> work_tree(const Report& report) {
   for (uint32_t r = 0; r < report.ranges.size(); ++r) {
     const RangeReport& range = report.ranges[r];
     const uint32_t depth = std::max(1U, range.depth);
-    nodes.push_back({depth, false, range.name, range.inclusive, {}});
+    nodes.push_back({depth, false, range.name, std::move(in_range[r].work), {}});
     add_leaves(r, depth + 1);
   }
   add_leaves(kNoRange, 1);

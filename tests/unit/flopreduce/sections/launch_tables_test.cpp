@@ -280,9 +280,9 @@ TEST_CASE("any set of columns goes with any keys") {
       launches::readings,    launches::reason,      launches::interval};
   LaunchTable table{.key = "any", .about = "any", .by = {}};
   *std::ranges::copy(kSets, table.columns.begin()).out = launches::details;
-  constexpr std::array<ByKey, 12> kKeys = {kKernel,       kSignature, kChip,           kPhase,
-                                           kRule,         kRange,     kOutermostRange, kLayer,
-                                           kLayerOrRange, kOperator,  kPass,           kFormat};
+  constexpr std::array<ByKey, 14> kKeys = {
+      kAnyRange, kPhasePart,      kKernel, kSignature,    kChip,     kPhase, kRule,
+      kRange,    kOutermostRange, kLayer,  kLayerOrRange, kOperator, kPass,  kFormat};
   const Report r = with_facts(scene());
   const auto check = [&](const WorkKeys& keys) {
     table.by = keys;

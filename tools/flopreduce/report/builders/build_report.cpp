@@ -358,13 +358,12 @@ void Builder::add_phases() {
 }
 
 void Builder::add_ranges() {
-  std::vector<Work> inclusive(tables_.paths.size());
-  for (WorkGroup& right_in : group(report_, {by::kRange}))
-    inclusive[right_in.ids[0]] = std::move(right_in.work);
+  std::vector<bool> used(tables_.paths.size());  // by launches in it, or further inside
+  for (const WorkRow& row : report_.work.rows) used[row.range] = true;
   std::vector<std::vector<uint32_t>> children(tables_.paths.size());
   for (auto i = static_cast<uint32_t>(tables_.paths.size()); i-- > PathTable::kLost + 1;) {
     const uint32_t parent = tables_.paths[i].parent;
-    if (parent != PathTable::kRoot) inclusive[parent].add(inclusive[i]);
+    if (used[i]) used[parent] = true;
     children[parent].push_back(i);  // in falling order, so a stack pops them in rising order
   }
   std::vector<uint32_t> stack = children[PathTable::kRoot];
@@ -374,13 +373,12 @@ void Builder::add_ranges() {
     const uint32_t path = stack.back();
     stack.pop_back();
     stack.insert(stack.end(), children[path].begin(), children[path].end());
-    if (inclusive[path].launches == 0) continue;
+    if (!used[path]) continue;
     range_of_[path] = static_cast<uint32_t>(report_.ranges.size());
     path_of.push_back(path);
     const std::string whole = tables_.path_string(path);
     report_.ranges.push_back({whole, path > PathTable::kLost ? tables_.range_label(path) : whole,
-                              tables_.paths[path].depth, range_of_[tables_.paths[path].parent],
-                              inclusive[path]});
+                              tables_.paths[path].depth, range_of_[tables_.paths[path].parent]});
   }
   tell_apart(path_of);
   for (WorkRow& row : report_.work.rows) row.range = range_of_[row.range];

@@ -74,6 +74,7 @@ void add_numbers(const TraceTables& tables, const std::vector<uint32_t>& range_o
   const bool whole = std::ranges::none_of(
       tables.traces, [](const TraceState& trace) { return trace.skipped_steps.any(); });
   const std::set<uint32_t> steps = step_paths(tables);
+  const std::vector<WorkGroup> in_range = group(report, {by::kAnyRange});  // one of each
   for (const auto& [name, sums] : by_name) {
     NumberReport& out = report.numbers.emplace_back();
     out.name = name;
@@ -87,7 +88,7 @@ void add_numbers(const TraceTables& tables, const std::vector<uint32_t>& range_o
       one.outermost = is_outermost(tables, sums, path);
       if (one.outermost) add_saturating(out.total, sum.total);
       if (!whole || one.step || range_of[path] == kNoRange) continue;
-      const Work& inside = report.ranges[range_of[path]].inclusive;
+      const Work& inside = in_range[range_of[path]].work;
       if (!is_known(inside)) continue;
       one.flop_each = each(static_cast<double>(inside.flop), sum.total);
       one.estimate = inside.varying > 0;
