@@ -3,7 +3,9 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands/arguments/arguments.h"
@@ -12,15 +14,23 @@
 
 namespace flopinj::reduce {
 
-// The list of commands: one for each file of commands/.
-extern const Command kReport, kAnonymize, kCompare, kExplain, kMerge, kPeaks, kProject, kQuery,
-    kRules, kSchema, kTables;
-
 namespace {
 
-constexpr const Command* kCommands[] = {&kReport, &kAnonymize, &kCompare, &kExplain,
-                                        &kMerge,  &kPeaks,     &kProject, &kQuery,
-                                        &kRules,  &kSchema,    &kTables};
+// In the order of help.
+std::vector<const Command*> commands() {
+  std::vector<const Command*> all;
+  for (const ReducerCommand& listed : kReducerCommands) {
+    const auto& made = ProgramCommand::all();
+    const auto found = std::ranges::find(made, std::string_view(listed.name), [](const Command* c) {
+      return std::string_view(c->name);
+    });
+    if (found == made.end()) throw std::logic_error(std::string(listed.name) + " is not made");
+    all.push_back(*found);
+  }
+  return all;
+}
+// What is meant without a command.
+const Command& usual() { return *commands().front(); }
 
 void add(manual::CommandLine& to, const Command& command) {
   manual::CommandLine& line = to.add_command(command.name, command.purpose, command.text);
@@ -32,7 +42,7 @@ void add(manual::CommandLine& to, const Command& command) {
 manual::Program about(manual::CommandLine& line) {
   manual::Program program{
       .line = line,
-      .usual = kReport.name,
+      .usual = usual().name,
       .version = FLOPINJ_VERSION,
       .purpose = "turn traces of libflopinj.so into a FLOP report",
       .exit_status = {},
@@ -67,8 +77,9 @@ void put_command_first(const CLI::App& line, std::vector<std::string>& arguments
   while (at < arguments.size() && arguments[at].starts_with("-") && arguments[at] != "--")
     at += arguments[at].size() > 1 && takes_next(line, arguments[at]) ? 2 : 1;
   const bool any = at < arguments.size();
-  if (any &&
-      std::ranges::any_of(kCommands, [&](const Command* c) { return arguments[at] == c->name; })) {
+  if (any && std::ranges::any_of(kReducerCommands, [&](const ReducerCommand& c) {
+        return arguments[at] == c.name;
+      })) {
     std::rotate(arguments.begin(), arguments.begin() + static_cast<ptrdiff_t>(at),
                 arguments.begin() + static_cast<ptrdiff_t>(at) + 1);
     return;
@@ -84,15 +95,15 @@ void put_command_first(const CLI::App& line, std::vector<std::string>& arguments
                     form.term + " TRACE");
   if (at > 0 || !any || arguments[0] == "--" ||
       arguments[0].find_first_of("./") != std::string::npos || file)
-    arguments.insert(arguments.begin(), kReport.name);
+    arguments.insert(arguments.begin(), usual().name);
 }
 
 int run(std::vector<std::string> arguments) {
-  manual::CommandLine line("flopreduce", "", kReport.text);
+  manual::CommandLine line("flopreduce", "", usual().text);
   line.set_version_flag("--version", kProgram, "Show the version");
   line.require_subcommand(1);
-  for (const Command* command : kCommands) add(line, *command);
-  line.get_subcommand(kReport.name)->set_version_flag("--version", kProgram, "Show the version");
+  for (const Command* command : commands()) add(line, *command);
+  line.get_subcommand(usual().name)->set_version_flag("--version", kProgram, "Show the version");
   const manual::Program program = about(line);
   arguments = manual::help_last(std::move(arguments));
   if (const auto done = manual::answer(std::cout, program, arguments))

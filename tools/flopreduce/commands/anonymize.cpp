@@ -98,14 +98,14 @@ Action define_anonymize(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kAnonymize = {
-    reducer_command("anonymize"),
-    "Writes a copy of a trace or summary that does not say whose it is, to be sent to others. "
-    "Names of program, host, job, ranges, threads and kernels become pseudonyms, identifier by "
-    "identifier; kept are operators with a formula, and words that figures depend on. Command "
-    "lines and texts of diagnostics are left out; identifiers of devices, sessions and "
-    "code are replaced. All figures stay the same: the reports of both are compared, and if a "
-    "figure differs nothing is written.",
-    define_anonymize};
+const ProgramCommand kAnonymize(
+    {reducer_command("anonymize"),
+     "Writes a copy of a trace or summary that does not say whose it is, to be sent to others. "
+     "Names of program, host, job, ranges, threads and kernels become pseudonyms, identifier by "
+     "identifier; kept are operators with a formula, and words that figures depend on. Command "
+     "lines and texts of diagnostics are left out; identifiers of devices, sessions and "
+     "code are replaced. All figures stay the same: the reports of both are compared, and if a "
+     "figure differs nothing is written.",
+     define_anonymize});
 
 }  // namespace flopinj::reduce

@@ -85,10 +85,10 @@ Action define_compare(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kCompare = {
-    reducer_command("compare"),
-    "Compares two recordings: which kernels appeared, vanished, or changed in FLOP or launches. "
-    "Times are shown for information only: they differ from run to run.",
-    define_compare};
+const ProgramCommand kCompare(
+    {reducer_command("compare"),
+     "Compares two recordings: which kernels appeared, vanished, or changed in FLOP or launches. "
+     "Times are shown for information only: they differ from run to run.",
+     define_compare});
 
 }  // namespace flopinj::reduce

@@ -7,6 +7,7 @@
 
 #include "commands/forms.h"
 #include "reader/input.h"
+#include "sections/launch_tables.h"
 #include "sections/parts/terms.h"
 #include "sections/screens/explanation.h"
 #include "sections/sections.h"
@@ -47,6 +48,7 @@ std::vector<NamedFigure> find(const Report& report, const std::string& asked) {
 
 struct ExplainArguments {
   std::string asked;
+  std::vector<std::string> also;
   InputArguments input;
   OutputArguments output;
 };
@@ -72,7 +74,14 @@ bool means_line(const std::string& asked, const std::vector<NamedFigure>& figure
   return figures.empty() || (figures[0].name != asked && figures[0].also != asked);
 }
 
+std::vector<std::string> keys_of_launch_tables() {
+  std::vector<std::string> keys;
+  for (const TableSource* table : launch_tables()) keys.emplace_back(table->key());
+  return keys;
+}
+
 Result explanation_of(const Report& report, const std::string& asked,
+                      const std::vector<std::string>& also,
                       const std::vector<const LostRow*>& lines) {
   const Term* const term = term_named(asked);
   if (term != nullptr && !term->sections.empty()) {
@@ -94,24 +103,34 @@ Result explanation_of(const Report& report, const std::string& asked,
                                         "'; the nearest:" + listed(figures_near(report, asked))
                                   : "'" + printable(asked) + "' may mean:" + listed(figures));
   const Explanation explanation = explain(report, figures[0]);
-  return {explanation_sections(report, explanation), explanation_tables(report, explanation)};
+  return {explanation_sections(report, explanation, also),
+          explanation_tables(report, explanation, also)};
 }
 
 int run_explain(ExplainArguments& a) {
   put_name_first(a);
   a.input.finish();
   a.output.finish(a.input.files());
+  const auto known = keys_of_launch_tables();
+  for (const std::string& key : a.also)
+    if (std::ranges::find(known, key) == known.end())
+      throw Failure("--also " + printable(cut(key, 100)) + ": no table of launches; there are " +
+                    joined(known, ", "));
   const auto lines = lost_rows_named(a.asked);
   OutputArguments shown;  // what the sections of a figure of the first screen need
   if (const Term* term = term_named(a.asked); term != nullptr && !term->sections.empty())
     shown.sections = CLI::detail::split(std::string(term->sections), ',');
   else
     shown.sections = {"total"};
-  a.input.reduce.launch_times = shows_launch_times(shown);
+  const auto durations = tables_of_durations();
+  a.input.reduce.launch_times =
+      shows_launch_times(shown) || std::ranges::any_of(a.also, [&](const std::string& key) {
+        return std::ranges::count(durations, key) > 0;
+      });
   a.input.reduce.lost = !lines.empty() || shows_lost(shown);
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
-  const int code = write_result(explanation_of(*reduced.report, a.asked, lines), a.output);
+  const int code = write_result(explanation_of(*reduced.report, a.asked, a.also, lines), a.output);
   return code != kExitFine ? code : reduced.exit_code;
 }
 
@@ -136,6 +155,13 @@ Action define_explain(manual::CommandLine& app) {
       if (row.parent == nullptr) words.push_back({row.words, row.meaning});
     return words;
   };
+  app.add_option("--also", a->also,
+                 "Show these tables of launches, too, of a figure's launches, such as "
+                 "phase_precisions")
+      ->type_name("TABLE[,TABLE]")
+      ->check(manual::such_as(keys_of_launch_tables()))
+      ->delimiter(',')
+      ->allow_extra_args(false);
   a->input.add_to(app);
   a->input.add_skip_steps_to(app);
   a->input.add_peaks_to(app);
@@ -145,10 +171,10 @@ Action define_explain(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kExplain = {
-    reducer_command("explain"),
-    "Explains one figure of the report: signatures, phase rules, samples, metrics, weights, "
-    "extrapolation, interval, and the peaks it is measured against.",
-    define_explain};
+const ProgramCommand kExplain(
+    {reducer_command("explain"),
+     "Explains one figure of the report: signatures, phase rules, samples, metrics, weights, "
+     "extrapolation, interval, and the peaks it is measured against.",
+     define_explain});
 
 }  // namespace flopinj::reduce

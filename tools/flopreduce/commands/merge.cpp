@@ -151,10 +151,10 @@ Action define_merge(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kMerge = {
-    reducer_command("merge"),
-    "Joins traces and summaries into one summary: a small file that every command reads like the "
-    "traces themselves. Inputs may come in any order and grouping, and more than once.",
-    define_merge};
+const ProgramCommand kMerge(
+    {reducer_command("merge"),
+     "Joins traces and summaries into one summary: a small file that every command reads like the "
+     "traces themselves. Inputs may come in any order and grouping, and more than once.",
+     define_merge});
 
 }  // namespace flopinj::reduce

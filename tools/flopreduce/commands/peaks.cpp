@@ -165,8 +165,8 @@ Action define_peaks(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kPeaks = {reducer_command("peaks"),
-                               "Peaks that utilization is measured against, with their sources.",
-                               define_peaks};
+const ProgramCommand kPeaks({reducer_command("peaks"),
+                             "Peaks that utilization is measured against, with their sources.",
+                             define_peaks});
 
 }  // namespace flopinj::reduce

@@ -571,8 +571,8 @@ constexpr const Command* kWords[] = {&kTrain, &kInfer};
 
 }  // namespace
 
-extern const Command kProject = {reducer_command("project"),
-                                 "What a whole training run or an inference takes.", nullptr,
-                                 kWords};
+const ProgramCommand kProject({reducer_command("project"),
+                               "What a whole training run or an inference takes.", nullptr,
+                               kWords});
 
 }  // namespace flopinj::reduce

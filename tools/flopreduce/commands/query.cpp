@@ -81,8 +81,8 @@ Action define_query(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kQuery = {reducer_command("query"),
-                               "Runs one SELECT on the tables of a report, in memory.",
-                               define_query};
+const ProgramCommand kQuery({reducer_command("query"),
+                             "Runs one SELECT on the tables of a report, in memory.",
+                             define_query});
 
 }  // namespace flopinj::reduce

@@ -96,7 +96,7 @@ Action define_report(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kReport = {reducer_command("report"),
-                                "Turns traces of libflopinj.so into a FLOP report.", define_report};
+const ProgramCommand kReport({reducer_command("report"),
+                              "Turns traces of libflopinj.so into a FLOP report.", define_report});
 
 }  // namespace flopinj::reduce

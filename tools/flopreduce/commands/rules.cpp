@@ -30,10 +30,10 @@ Action define_rules(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kRules = {
-    reducer_command("rules"),
-    "Prints the rules that tell phases apart, in the order in which they are tried: those of "
-    "--phase and --rules, then the built-in ones. The output is a rule file.",
-    define_rules};
+const ProgramCommand kRules(
+    {reducer_command("rules"),
+     "Prints the rules that tell phases apart, in the order in which they are tried: those of "
+     "--phase and --rules, then the built-in ones. The output is a rule file.",
+     define_rules});
 
 }  // namespace flopinj::reduce

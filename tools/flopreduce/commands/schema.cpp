@@ -19,11 +19,11 @@ Action define_schema(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kSchema = {
-    reducer_command("schema"),
-    "Prints the JSON schema of what flopreduce writes with --format json: every table, and its "
-    "columns with their types and meanings, which are those of the CSV and SQLite forms too. The "
-    "file in share/flopinj is the same.",
-    define_schema};
+const ProgramCommand kSchema(
+    {reducer_command("schema"),
+     "Prints the JSON schema of what flopreduce writes with --format json: every table, and its "
+     "columns with their types and meanings, which are those of the CSV and SQLite forms too. The "
+     "file in share/flopinj is the same.",
+     define_schema});
 
 }  // namespace flopinj::reduce

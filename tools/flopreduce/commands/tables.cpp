@@ -102,10 +102,10 @@ Action define_tables(manual::CommandLine& app) {
 
 }  // namespace
 
-extern const Command kTables = {
-    reducer_command("tables"),
-    "Lists the tables that a report has in CSV, JSON and SQLite, for `flopreduce query` and for "
-    "gates; with KEYs, their columns with units and meanings.",
-    define_tables};
+const ProgramCommand kTables(
+    {reducer_command("tables"),
+     "Lists the tables that a report has in CSV, JSON and SQLite, for `flopreduce query` and for "
+     "gates; with KEYs, their columns with units and meanings.",
+     define_tables});
 
 }  // namespace flopinj::reduce

@@ -19,7 +19,9 @@ using namespace flopinj::reduce;
 namespace launch_tables_test {
 namespace {
 
-using namespace by;
+using by::kAnyRange, by::kChip, by::kFormat, by::kKernel, by::kLayer, by::kLayerOrRange,
+    by::kOperator, by::kOutermostRange, by::kPass, by::kPhase, by::kPhasePart, by::kRange,
+    by::kRule, by::kSignature;
 using Names = std::vector<std::string>;
 
 // Tables that the program does not have, each declared as it would be.
@@ -249,6 +251,80 @@ TEST_CASE("groups of every id have those without launches, and none last") {
   CHECK(groups[1].work.launches == 1);
   CHECK(groups[2].ids[0] == kNoRange);
   CHECK(group(r, {kRange}).size() == 1);
+}
+
+namespace {
+
+// The first word of a kernel's name; none of names of one word.
+constexpr WorkKey kFirstWord{.column = "first_word",
+                             .heading = "first word",
+                             .text = [](const WorkRow& row, const WorkHome&,
+                                        const Report& report) -> std::optional<std::string> {
+                               const std::string& name = report.kernels[row.kernel].name;
+                               const size_t end = name.find('_');
+                               if (end == name.npos) return std::nullopt;
+                               return name.substr(0, end);
+                             },
+                             .holds_whole = true};
+
+}  // namespace
+
+TEST_CASE("a table may bring a key of its own, with others") {
+  TraceBuilder t = started();
+  const char* const names[] = {"soft_max", "gemm_nn", "gemm_nt", "relu"};
+  for (uint32_t i = 0; i < 4; ++i) {
+    t.kernel(i + 1, names[i], 11 + i);
+    t.samples(1, i + 1, {sass(1 + i, 0, 0)});
+  }
+  t.path(1, 0, "forward");
+  t.launches({{1, 10, 1}, {2, 10, 1}, {3, 10, 1}, {3, 10}, {4, 10, 1}});
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  const LaunchTable table{.key = "words",
+                          .about = "first words by phase",
+                          .by = {kFirstWord, kPhase},
+                          .columns = {launches::flop, launches::count, launches::kernel}};
+  const auto check = [](const nlohmann::json& row, const nlohmann::json& word, const char* phase,
+                        int flop, int launches, const nlohmann::json& kernel) {
+    INFO(row.dump());
+    CHECK(row["first_word"] == word);
+    CHECK(row["phase"] == phase);
+    CHECK(row["flop"] == flop);
+    CHECK(row["launches"] == launches);
+    CHECK(row["kernel"] == kernel);
+  };
+  const Table made = source_of(table).for_programs(r);
+  const auto rows = json_of(std::span(&made, 1))["words"];
+  REQUIRE(rows.size() == 4);
+  check(rows[0], "gemm", "forward", 2 + 3, 2, nullptr);
+  check(rows[1], "gemm", "other", 3, 1, "gemm_nt");
+  check(rows[2], "soft", "forward", 1, 1, "soft_max");
+  check(rows[3], nullptr, "forward", 4, 1, "relu");
+  // Of a figure's launches, too.
+  const Table other = source_of(table).for_programs(explain(r, {FigureKind::kPhase, "other"}).part);
+  REQUIRE(other.rows.size() == 1);
+  CHECK(text(other.rows[0][0]) == "gemm");
+}
+
+TEST_CASE("a launch is in each of the ranges around it") {
+  TraceBuilder t = started();
+  t.kernel(1, "k", 11);
+  t.samples(1, 1, {sass(5, 0, 0)});
+  t.path(1, 0, "outer");
+  t.path(2, 1, "middle");
+  t.path(3, 2, "inner");
+  t.launches({{1, 10, 1}, {1, 10, 3}, {1, 10, 3}, {1, 10}});
+  t.end();
+  const Report r = reduce_bytes({t.bytes()});
+  const auto groups = group(r, {kAnyRange, kKernel});
+  REQUIRE(groups.size() == 4);
+  for (const auto& [at, launches] :
+       {std::pair(0, 3U), std::pair(1, 2U), std::pair(2, 2U), std::pair(3, 1U)}) {
+    CHECK(groups[static_cast<size_t>(at)].work.launches == launches);
+    CHECK(groups[static_cast<size_t>(at)].work.flop == 5 * launches);
+  }
+  CHECK(groups[1].name(kAnyRange, 0, r) == "outer/middle");
+  CHECK_FALSE(groups[3].name(kAnyRange, 0, r));
 }
 
 TEST_CASE("a declared table is in every list of tables") {

@@ -62,6 +62,17 @@ struct Command : ReducerCommand {
   Action (*define)(manual::CommandLine&);
   std::span<const Command* const> words = {};  // commands below it; then `define` is null
 };
+// One of the program's own. main() finds them by their names, which common/reducer_commands.h
+// lists: a command takes a file of commands/ and a line there. Made before main(), on one thread.
+struct ProgramCommand : Command {
+  explicit ProgramCommand(const Command& command) : Command(command) { all().push_back(this); }
+  ProgramCommand(const ProgramCommand&) = delete;
+  ProgramCommand& operator=(const ProgramCommand&) = delete;
+  static std::vector<const Command*>& all() {
+    static std::vector<const Command*> commands;
+    return commands;
+  }
+};
 // One line on standard error, "flopreduce: " in front.
 void complain(const std::string& text);
 

@@ -161,6 +161,14 @@ Section shown(const char* title, const char* key, std::string_view columns, cons
   return {title, {}, std::move(table), {}};
 }
 
+// With its rows, which outlive the launches that they are of.
+Table held(Table table) {
+  if (!table.each) return table;
+  table.each([&](const TableRow& row) { table.rows.push_back(row); });
+  table.each = {};
+  return table;
+}
+
 // The figure's launches by other keys.
 constexpr LaunchTable kExplained[] = {
     {.key = "explained_layers",
@@ -232,7 +240,8 @@ void add_utilization(const Report& report, std::vector<Section>& sections) {
 
 }  // namespace
 
-std::vector<Section> explanation_sections(const Report& report, const Explanation& e) {
+std::vector<Section> explanation_sections(const Report& report, const Explanation& e,
+                                          const AlsoTables& also) {
   const Report& part = e.part;
   Section head;
   const std::string kind = word(e.kind);
@@ -256,13 +265,20 @@ std::vector<Section> explanation_sections(const Report& report, const Explanatio
   sections.push_back(rules_section(report, part));
   sections.push_back(
       {"Against the peaks", kUtilization.section(part).above, at_peaks_of(e).for_people(part), {}});
+  for (const std::string& key : also) {
+    const TableSource& source = launch_table(key);
+    Table table = held(source.for_people(part));
+    if (!table.rows.empty())
+      sections.push_back({key + ": " + source.about(), {}, std::move(table), {}});
+  }
   sections.push_back(shown("Ledger of the whole run", "ledger",
                            "device launches measured extrapolated unmeasured dropped", report));
   std::erase_if(sections, [](const Section& section) { return section.empty(); });
   return sections;
 }
 
-std::vector<Table> explanation_tables(const Report& report, const Explanation& e) {
+std::vector<Table> explanation_tables(const Report& report, const Explanation& e,
+                                      const AlsoTables& also) {
   const TableSource explained("explained", "the figure that was asked for", explained_columns,
                               [&](const Report&) { return std::span(&e, 1); });
   std::vector<Table> tables{explained.for_programs(e.part)};
@@ -275,6 +291,9 @@ std::vector<Table> explanation_tables(const Report& report, const Explanation& e
   append(kStacks, e.part);
   append(kPhaseRules, e.part);
   tables.push_back(at_peaks_of(e).for_programs(e.part));
+  for (const std::string& key : also)
+    if (std::ranges::none_of(tables, [&](const Table& table) { return key == table.key; }))
+      tables.push_back(held(launch_table(key).for_programs(e.part)));
   if (e.kind == FigureKind::kBackwardForward)
     for (const Subject* subject : {&kRatio, &kPhases, &kOperatorWork}) append(*subject, report);
   if (e.kind == FigureKind::kShareOfPeak) append(kUtilization, report);
