@@ -60,7 +60,8 @@ struct Tracer::State {
   Captures captures{edge.late, edge.from_inside};
   Graphs graphs{edge, functions, captures};
   Planner planner{edge};
-  Windows windows{edge, planner, contexts, captures};
+  Questions questions{edge, planner, contexts, captures};
+  Windows windows{edge, planner, contexts, captures, questions};
   Launches launches{edge, contexts, functions, streams, captures, graphs, windows};
 
   void finalize_here(CUpti_CallbackDomain, const void* data);
@@ -173,16 +174,17 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
     launches.exit(thread, *frame, *launch, data);
   } else if (graph != nullptr) {
     graphs.call_enter(thread, *frame, *graph);
-    if (graph->action == GraphAction::kBeginCapture) windows.capture_beginning(thread.calls);
+    if (graph->action == GraphAction::kBeginCapture)
+      windows.capture_beginning(contexts.find(thread, data.context), thread.calls);
   } else if (std::holds_alternative<GreenFunction>(call->function)) {
     streams.green_context_made();
-  } else if (std::holds_alternative<SyncFunction>(call->function)) {
+  } else if (const auto* const sync = std::get_if<SyncFunction>(&call->function)) {
     if (Context* const on = contexts.find(thread, data.context); on == nullptr)
       return;
     else if (entering)
       windows.synchronizing(*on, thread);
     else if (succeeded(data))
-      windows.synchronized(*on, thread);
+      windows.synchronized(*on, thread, *sync, data.functionParams);
   } else if (const auto* const wait = std::get_if<WaitFunction>(&call->function)) {
     if (Context* const on = contexts.find(thread, data.context); on == nullptr)
       return;

@@ -128,6 +128,7 @@ struct ThreadContext {
   bool timing_due = false;     // the next launch callback that does no window work is timed
   bool slow_callback = false;  // this callback did window work, which is accounted elsewhere
   uint64_t synchronizing_since_ns = 0;  // it is in a call that may wait for what is in flight
+  uint64_t synchronizing_work = 0;      // which was added before (waiting_streams.h)
 
   ContextSlot context;
   std::array<GraphSlot, 8> graphs;

@@ -43,11 +43,17 @@ static_assert(offsetof(cuLaunchHostFunc_params, hStream) == 0 &&
               offsetof(cuStreamWaitValue32_v2_params, stream) == 0 &&
               offsetof(cuStreamWaitValue64_v2_params, stream) == 0 &&
               offsetof(cuStreamBatchMemOp_v2_params, stream) == 0 &&
+              offsetof(cuStreamQuery_params, hStream) == 0 &&
+              offsetof(cuStreamSynchronize_params, hStream) == 0 &&
               offsetof(cuStreamDestroy_params, hStream) == 0 &&
               offsetof(cuStreamDestroy_v2_params, hStream) == 0);
 constexpr WaitFunction waits(bool stream) { return {stream, first_member}; }
 constexpr StreamEndFunction kEndsStream{first_member};
 constexpr SyncFunction kSynchronizes;
+constexpr SyncFunction waits_for_all(SyncFunction::Of context) { return {context, false, nullptr}; }
+constexpr SyncFunction waits_for(bool stream) {
+  return {SyncFunction::Of::kStream, stream, first_member};
+}
 
 // clang-format off
 // None of them hands the name on: some names are macros of cuda.h.
@@ -88,14 +94,12 @@ constexpr std::array kCalls{
 
     CALL(cuGreenCtxCreate, GreenFunction{}),
 
-    CALL(cuCtxSynchronize, kSynchronizes),
-    DriverCall{later::kCtxSynchronize2, kSynchronizes},
+    CALL(cuCtxSynchronize, waits_for_all(SyncFunction::Of::kThisContext)),
+    DriverCall{later::kCtxSynchronize2, waits_for_all(SyncFunction::Of::kContext)},
     CALL(cuEventQuery, kSynchronizes),
     CALL(cuEventSynchronize, kSynchronizes),
-    CALL(cuStreamQuery, kSynchronizes),
-    CALL(cuStreamQuery_ptsz, kSynchronizes),
-    CALL(cuStreamSynchronize, kSynchronizes),
-    CALL(cuStreamSynchronize_ptsz, kSynchronizes),
+    TWICE(cuStreamQuery, waits_for),
+    TWICE(cuStreamSynchronize, waits_for),
     CALL(cuMemcpy, kSynchronizes),
     CALL(cuMemcpy_v2, kSynchronizes),
     CALL(cuMemcpy_ptds, kSynchronizes),

@@ -51,7 +51,12 @@ struct StreamEndFunction {
 
 // Waits for the GPU, or says whether something has ended. At ENTER and EXIT alike; asked for only
 // where counters are read.
-struct SyncFunction {};
+struct SyncFunction {
+  // kThisContext: the one that is current; kContext: the one of the parameters.
+  enum class Of : uint8_t { kSomething, kStream, kThisContext, kContext } of = Of::kSomething;
+  bool per_thread_stream = false;  // of a stream: the null one is the thread's own
+  CUstream (*stream)(const void* parameters) = nullptr;
+};
 
 // Makes a green context.
 struct GreenFunction {};

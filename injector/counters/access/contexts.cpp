@@ -57,6 +57,8 @@ Context* Contexts::add(CUcontext handle, uint32_t ordinal, uint32_t id) {
   context->id = id;
   context->plan_awaited.store(false, std::memory_order_relaxed);
   context->trial.store(Context::Trial::kNone, std::memory_order_relaxed);
+  context->asked.store(0);
+  context->gone.store(false);
   live_.emplace(handle, context);
   return context;
 }

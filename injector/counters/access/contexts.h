@@ -21,6 +21,8 @@
 #include <injector/process/edge.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <unordered_map>
@@ -74,6 +76,12 @@ struct Context {
   std::atomic<bool> wanted{false};
   uint64_t kept_since_ns FLOPINJ_GUARDED_BY(lock) = 0;
   WaitingStreams waiting;
+  // What the planner's thread is asked (questions.h), its answer, and the lock that it has while it
+  // asks the driver. The context is gone, or going: the driver is not asked about it any more.
+  std::atomic<uint32_t> asked{0};
+  std::atomic<size_t> free_bytes{0};
+  TimedMutex asking;
+  std::atomic<bool> gone{false};
   std::atomic<uint32_t> modules_loaded{0};
   // Of what opening an instrumented window costs (Windows::try_out): asked by a launch that wanted
   // one; the group, of what it wanted; and what the trial took, once it is done.

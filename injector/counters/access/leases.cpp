@@ -24,12 +24,13 @@ constexpr auto kLookForMoment = std::chrono::milliseconds(10);
 }  // namespace
 
 Leases::Leases(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures,
-               Backoff& backoff)
+               Backoff& backoff, Questions& questions)
     : edge_(edge),
       planner_(planner),
       contexts_(contexts),
       captures_(captures),
       backoff_(backoff),
+      questions_(questions),
       scheduler_(edge.collector->scheduler()),
       keeps_(edge.settings.mode == Mode::kFull) {}
 
@@ -66,6 +67,7 @@ std::vector<uint8_t> Leases::availability(uint32_t ordinal) {
 // still being created cannot be made current. One that is being destroyed waits for the lock, but
 // not for long (Windows::context_destroying).
 bool Leases::ask_availability(Context& context, std::vector<uint8_t>& image) {
+  questions_.ask(context);
   if (!context.lock.try_lock()) return false;
   const HeldLock lock(context.lock);
   const Shut shut(context, State::kSwitching);
@@ -141,16 +143,14 @@ void Leases::end() {
 bool Leases::kept() {
   return std::ranges::any_of(devices_, [&](const Device& device) {
     Context* const holder = device.holder.load();
-    if (holder == nullptr || !holder->waiting.any()) return false;
-    const WithContext current(edge_.cuda, holder->handle);
-    return current && holder->waiting.unfinished(edge_.cuda);
+    return holder != nullptr && questions_.ask(*holder);
   });
 }
 
 void Leases::drop_at_end(Context& context) {
   const WithContext current(edge_.cuda, context.handle);
   if (!current || holder(context.ordinal) != &context) return;
-  if (context.waiting.unfinished(edge_.cuda)) return say_kept(context);
+  if (questions_.ask(context)) return say_kept(context);
   context.state.store(drop(context));
 }
 
@@ -193,9 +193,12 @@ void Leases::release(Context& context, uint64_t now_ns) {
       context.state.compare_exchange_strong(held, State::kDueHere);
     return;
   }
+  questions_.ask(context);
   if (!context.lock.try_lock()) return;
   {
     const HeldLock lock(context.lock);
+    const WithContext current(edge_.cuda, context.handle);
+    if (!current) return;
     Shut shut(context, State::kSwitching);
     if (shut.becomes == State::kHeld || shut.becomes == State::kDue)
       shut.becomes = give_back(context);
@@ -216,10 +219,8 @@ void Leases::say_kept(const Context& context) {
   log::info(line);
 }
 
-bool Leases::quiet(Context& context) {
-  if (context.window != nullptr || captures_.any()) return false;
-  const WithContext current(edge_.cuda, context.handle);  // its default streams are asked about
-  return current && !context.waiting.unfinished(edge_.cuda);
+bool Leases::quiet(const Context& context) const {
+  return context.window == nullptr && !captures_.any() && !context.waiting.any();
 }
 
 State Leases::give_back(Context& context) {
@@ -241,8 +242,6 @@ State Leases::give_back(Context& context) {
 
 bool Leases::disable(Context& context) {
   if (context.profiler == nullptr) return true;  // there was no memory to make it
-  const WithContext current(edge_.cuda, context.handle);
-  if (!current) return false;
   if (context.profiler->disable()) return true;
   by_planner_.store(false, std::memory_order_relaxed);
   return false;
@@ -252,7 +251,7 @@ void Leases::release_here(Context& context) {
   if (context.state.load() != State::kDueHere || context.window != nullptr) return;
   const uint64_t began = edge_.cuda.clock_ns();
   uint64_t asking_ns = 0;  // in what is charged
-  if (!context.waiting.in_flight(edge_.cuda, 0, asking_ns)) {
+  if (!questions_.in_flight(context, 0, asking_ns)) {
     Shut shut(context, State::kSwitching);
     shut.becomes = give_back(context);
     if (shut.becomes == State::kDue) shut.becomes = State::kDueHere;

@@ -23,6 +23,7 @@
 #include <collector/schedule/scheduler.h>
 #include <injector/counters/access/captures.h>
 #include <injector/counters/access/contexts.h>
+#include <injector/counters/access/questions.h>
 #include <injector/counters/profiler/planner.h>
 #include <injector/process/edge.h>
 #include <injector/vendor/cupti_check.h>
@@ -36,7 +37,7 @@ namespace flopinj {
 
 class Leases {
  public:
-  Leases(Edge&, Planner&, Contexts&, const Captures&, Backoff&);
+  Leases(Edge&, Planner&, Contexts&, const Captures&, Backoff&, Questions&);
 
   // ENTER of a launch that wants a window. False: not now.
   bool available(const Context&) const;
@@ -93,8 +94,8 @@ class Leases {
   void release(Context&, uint64_t now_ns);
   void say_kept(const Context&);
   // There is nothing that switching would disturb, or wait for.
-  bool quiet(Context& context) FLOPINJ_REQUIRES(context.lock);
-  // What the context's state is then.
+  bool quiet(const Context& context) const FLOPINJ_REQUIRES(context.lock);
+  // The context is current. What its state is then.
   Context::State give_back(Context& context) FLOPINJ_REQUIRES(context.lock);
   bool disable(Context& context) FLOPINJ_REQUIRES(context.lock);
 
@@ -103,6 +104,7 @@ class Leases {
   Contexts& contexts_;
   const Captures& captures_;
   Backoff& backoff_;
+  Questions& questions_;
   MeasurementScheduler& scheduler_;
   const bool keeps_;                    // every launch is to be measured
   std::atomic<bool> by_planner_{true};  // CUPTI has not refused that its thread disables

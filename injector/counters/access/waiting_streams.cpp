@@ -1,56 +1,53 @@
 #include <injector/counters/access/waiting_streams.h>
-#include <injector/counters/access/with_context.h>
 #include <injector/process/process.h>
-#include <injector/vendor/relaxed_capture.h>
 
 #include <algorithm>
 
 namespace flopinj {
+namespace {
 
-// Null where the driver has none: then the end of the work is not known.
-CUevent WaitingStreams::event_behind(const CudaApi& cuda, CUcontext context, CUstream stream) {
-  if (cuda.EventCreate == nullptr || cuda.EventRecord == nullptr || cuda.EventQuery == nullptr ||
-      cuda.EventDestroy == nullptr)
-    return nullptr;
-  const RelaxedCapture relaxed(cuda);
-  const WithContext current(cuda, context);
-  CUevent event = nullptr;
-  if (!current || cuda.EventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return nullptr;
-  if (cuda.EventRecord(event, stream) == CUDA_SUCCESS) return event;
-  cuda.EventDestroy(event);
-  return nullptr;
+// The one that waits for the others has two names.
+CUstream name_of(CUstream stream) { return stream != nullptr ? stream : CU_STREAM_LEGACY; }
+
+bool is_own(CUstream stream, bool per_thread) {
+  return stream == CU_STREAM_PER_THREAD || (per_thread && stream == nullptr);
 }
+
+}  // namespace
 
 WaitingStreams::Stream* WaitingStreams::find(CUstream handle) noexcept {
-  Stream* const end = streams_.data() + count_;
-  Stream* const at = std::ranges::find(streams_.data(), end, handle, &Stream::handle);
-  return at != end ? at : nullptr;
+  const std::span<Stream> all = streams();
+  const auto at = std::ranges::find(all, handle, &Stream::handle);
+  return at != all.end() ? &*at : nullptr;
 }
 
-bool WaitingStreams::add(const CudaApi& cuda, CUcontext context, CUstream stream, bool per_thread) {
-  const bool own = stream == CU_STREAM_PER_THREAD || (per_thread && stream == nullptr);
-  Stream added{stream != nullptr ? stream : CU_STREAM_LEGACY, nullptr};
-  if (own) added = {nullptr, event_behind(cuda, context, CU_STREAM_PER_THREAD)};
+bool WaitingStreams::add(CUstream stream, bool per_thread) noexcept {
+  const bool own = is_own(stream, per_thread);
   const MutexLock lock(mutex_);
   any_.store(true, std::memory_order_seq_cst);
   drains_.made();
-  if (!own && find(added.handle) != nullptr) return !lost_;
-  if (count_ == kMost) forget_finished(cuda);
-  if (count_ == kMost || (own && added.behind == nullptr)) {
-    if (added.behind != nullptr) cuda.EventDestroy(added.behind);
-    lost_ = true;
-    return false;
+  const uint64_t work = added_.load(std::memory_order_relaxed) + 1;
+  added_.store(work, std::memory_order_release);
+  if (Stream* const known = own ? nullptr : find(name_of(stream))) {
+    known->work = work;
+    return true;
   }
-  streams_[count_++] = added;
+  if (own || count_ == kMost) {
+    lost_ = work;
+    return own;
+  }
+  streams_[count_++] = {name_of(stream), work};
   return true;
 }
 
-bool WaitingStreams::unfinished(const CudaApi& cuda, uint64_t call_ns) {
-  if (calls_.load(std::memory_order_seq_cst) != 0) return true;
-  if (!any_.load(std::memory_order_seq_cst)) return false;
-  const MutexLock lock(mutex_);
-  forget_finished(cuda);
-  if (lost_ || count_ != 0) return true;
+template <class Matches>
+void WaitingStreams::forget(Matches matches) {
+  const std::span<Stream> all = streams();
+  count_ = static_cast<size_t>(std::remove_if(all.begin(), all.end(), matches) - all.begin());
+}
+
+void WaitingStreams::look_at_end(uint64_t call_ns) {
+  if (lost_ != 0 || count_ != 0 || !any_.load(std::memory_order_relaxed)) return;
   any_.store(false, std::memory_order_seq_cst);
   if (call_ns != 0) {
     drains_.ended_in_call(monotonic_ns(), call_ns);
@@ -58,31 +55,71 @@ bool WaitingStreams::unfinished(const CudaApi& cuda, uint64_t call_ns) {
   } else {
     drains_.ended(monotonic_ns());
   }
-  return false;
 }
 
-bool WaitingStreams::in_flight(const CudaApi& cuda, uint64_t call_ns, uint64_t& cost_ns) {
-  if (calls_.load(std::memory_order_seq_cst) != 0) return true;
-  if (!any_.load(std::memory_order_seq_cst)) return false;
-  std::atomic<uint64_t>& ask_at_ns = ask_at_ns_[call_ns != 0 ? 1 : 0];
-  const uint64_t began = monotonic_ns();
-  if (began < ask_at_ns.load(std::memory_order_relaxed) &&
-      call_ns < kTimesInCall * asking_ns_.load(std::memory_order_relaxed))
-    return true;
-  const bool some = unfinished(cuda, call_ns);
-  const uint64_t ended = monotonic_ns();
-  asking_ns_.store(ended - began, std::memory_order_relaxed);
-  if (some)
-    ask_at_ns.store(
-        ended + std::clamp(kTimesOfAsking * (ended - began), kAskEveryNs, kMostUnaskedNs),
-        std::memory_order_relaxed);
-  cost_ns += ended - began;
-  return some;
+void WaitingStreams::stream_ended(CUstream stream, bool per_thread, uint64_t work,
+                                  uint64_t call_ns) {
+  if (is_own(stream, per_thread)) return;
+  const MutexLock lock(mutex_);
+  forget([&](const Stream& s) { return s.handle == name_of(stream) && s.work <= work; });
+  look_at_end(call_ns);
+}
+
+void WaitingStreams::all_ended(uint64_t work, uint64_t call_ns) {
+  const MutexLock lock(mutex_);
+  forget([&](const Stream& s) { return s.work <= work; });
+  if (lost_ <= work) lost_ = 0;
+  look_at_end(call_ns);
+}
+
+bool WaitingStreams::ask(const CudaApi& cuda) {
+  std::array<Stream, kMost> asked;
+  size_t count = 0;
+  {
+    const MutexLock lock(mutex_);
+    std::ranges::copy(streams(), asked.begin());
+    count = count_;
+  }
+  const auto unfinished = [&](const Stream& s) {
+    return cuda.StreamQuery == nullptr || cuda.StreamQuery(s.handle) == CUDA_ERROR_NOT_READY;
+  };
+  const auto end = std::remove_if(asked.begin(), asked.begin() + count, unfinished);
+  const std::span<const Stream> finished(asked.begin(), end);
+  const MutexLock lock(mutex_);
+  forget([&](const Stream& s) {
+    return std::ranges::any_of(
+        finished, [&](const Stream& f) { return f.handle == s.handle && f.work == s.work; });
+  });
+  look_at_end(call_ns_.load(std::memory_order_relaxed));
+  return any();
+}
+
+bool WaitingStreams::holds(CUstream stream) const {
+  if (!any_.load(std::memory_order_relaxed)) return false;
+  const MutexLock lock(mutex_);
+  return std::ranges::find(streams(), stream, &Stream::handle) != streams().end();
+}
+
+void WaitingStreams::stream_destroying(CUstream stream) {
+  const MutexLock lock(mutex_);
+  const Stream* const going = find(stream);
+  if (going == nullptr) return;
+  lost_ = std::max(lost_, going->work);
+  forget([&](const Stream& s) { return s.handle == stream; });
+}
+
+void WaitingStreams::clear() {
+  const MutexLock lock(mutex_);
+  count_ = 0;
+  lost_ = 0;
+  drains_ = {};
+  come_and_go_.store(false, std::memory_order_relaxed);
+  any_.store(false, std::memory_order_seq_cst);
 }
 
 uint64_t WaitingStreams::may_wait_ns(uint64_t now_ns) {
   const MutexLock lock(mutex_);
-  return lost_ ? 0 : drains_.may_wait_ns(now_ns);
+  return lost_ != 0 ? 0 : drains_.may_wait_ns(now_ns);
 }
 
 void WaitingStreams::waited(uint64_t now_ns, uint64_t took_ns, bool in_vain) {
@@ -90,42 +127,21 @@ void WaitingStreams::waited(uint64_t now_ns, uint64_t took_ns, bool in_vain) {
   drains_.waited(now_ns, took_ns, in_vain);
 }
 
-void WaitingStreams::forget_finished(const CudaApi& cuda) {
-  const RelaxedCapture relaxed(cuda);
-  const auto finished = [&](const Stream& s) {
-    if (s.behind == nullptr)
-      return cuda.StreamQuery != nullptr && cuda.StreamQuery(s.handle) != CUDA_ERROR_NOT_READY;
-    if (cuda.EventQuery(s.behind) == CUDA_ERROR_NOT_READY) return false;
-    cuda.EventDestroy(s.behind);
-    return true;
-  };
-  Stream* const begin = streams_.data();
-  count_ = static_cast<size_t>(std::remove_if(begin, begin + count_, finished) - begin);
+bool WaitingStreams::may_ask(uint64_t now_ns, uint64_t call_ns, bool due) const {
+  if (call_ns != 0 && !due && now_ns > wanted_ns_.load(std::memory_order_relaxed) + kWantedForNs)
+    return false;
+  const MutexLock lock(mutex_);
+  if (lost_ != 0) return false;  // no answer would help
+  return now_ns >= ask_at_ns_[call_ns != 0 ? 1 : 0].load(std::memory_order_relaxed) ||
+         call_ns >= kTimesInCall * asking_ns_.load(std::memory_order_relaxed);
 }
 
-bool WaitingStreams::stream_destroying(const CudaApi& cuda, CUcontext context, CUstream stream) {
-  if (stream == nullptr || !any_.load(std::memory_order_relaxed)) return true;
-  const MutexLock lock(mutex_);
-  // Of another context, then, which may be about to be destroyed: none of its streams is asked.
-  if (find(stream) == nullptr) return true;
-  forget_finished(cuda);
-  Stream* const going = find(stream);
-  if (going == nullptr) return true;
-  *going = {nullptr, event_behind(cuda, context, stream)};
-  if (going->behind != nullptr) return true;
-  *going = streams_[--count_];
-  lost_ = true;
-  return false;
-}
-
-// The events went with it.
-void WaitingStreams::clear() {
-  const MutexLock lock(mutex_);
-  count_ = 0;
-  lost_ = false;
-  drains_ = {};
-  come_and_go_.store(false, std::memory_order_relaxed);
-  any_.store(false, std::memory_order_seq_cst);
+void WaitingStreams::was_asked(uint64_t now_ns, uint64_t took_ns, uint64_t call_ns, bool some) {
+  asking_ns_.store(took_ns, std::memory_order_relaxed);
+  if (some)
+    ask_at_ns_[call_ns != 0 ? 1 : 0].store(
+        now_ns + std::clamp(kTimesOfAsking * took_ns, kAskEveryNs, kMostUnaskedNs),
+        std::memory_order_relaxed);
 }
 
 }  // namespace flopinj

@@ -61,17 +61,31 @@ void Planner::run() {
   auto relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
   if (edge_.cuda.ThreadExchangeStreamCaptureMode != nullptr)
     edge_.cuda.ThreadExchangeStreamCaptureMode(&relaxed);
+  auto next_visit = std::chrono::steady_clock::now() + kVisitEvery;
   MutexLock lock(mutex_);
   while (!stopping_ || !queue_.empty()) {  // what a device is, a report needs in any case
+    if (asked_ != answered_) {
+      const uint64_t asked = asked_;
+      lock.unlock();
+      answer_();
+      lock.lock();
+      answered_ = asked;
+      changed_.notify_all();
+      continue;
+    }
     if (queue_.empty()) {
       if (!visiting_) {
         changed_.wait(lock.native());
+        next_visit = std::chrono::steady_clock::now() + kVisitEvery;
         continue;
       }
-      changed_.wait_for(lock.native(), kVisitEvery, [&]() FLOPINJ_REQUIRES(mutex_) {
-        return hurried_ || stopping_ || !queue_.empty();
-      });
-      if (stopping_ || !queue_.empty()) continue;
+      const auto has_more = [&]() FLOPINJ_REQUIRES(mutex_) {
+        return stopping_ || !queue_.empty() || asked_ != answered_;
+      };
+      changed_.wait_until(lock.native(), next_visit,
+                          [&]() FLOPINJ_REQUIRES(mutex_) { return hurried_ || has_more(); });
+      if (has_more()) continue;
+      next_visit = std::chrono::steady_clock::now() + kVisitEvery;
       visiting_ = hurried_ = false;
       lock.unlock();
       const bool again = visit_();
@@ -110,6 +124,19 @@ void Planner::visit_now() {
   const MutexLock lock(mutex_);
   visiting_ = hurried_ = true;
   changed_.notify_all();
+}
+
+bool Planner::ask(std::chrono::nanoseconds most) {
+  const NoCancellation whole;
+  MutexLock lock(mutex_);
+  if (!running_ || stopping_) return false;
+  const uint64_t mine = ++asked_;
+  changed_.notify_all();
+  const auto answered = [&]() FLOPINJ_REQUIRES(mutex_) { return answered_ >= mine; };
+  changed_.wait_for(lock.native(), most, [&]() FLOPINJ_REQUIRES(mutex_) {
+    return answered() || stopping_ || !running_;
+  });
+  return answered();
 }
 
 void Planner::wait(uint32_t ordinal, uint32_t most_ms) {

@@ -1,5 +1,6 @@
 // Describes devices and makes their metric plans ready, on a thread of its own; between plans that
-// thread closes measurement windows that have been open for long (windows.h).
+// thread closes measurement windows that have been open for long (windows.h), and asks the driver
+// what callbacks of CUPTI may not ask (questions.h).
 //
 // A device is asked for when its first context appears. Host objects and configuration images take
 // up to half a second each: they are made once per chip, and the program does not wait for them,
@@ -15,6 +16,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -86,6 +88,12 @@ class Planner {
   void set_visit(std::function<bool()> visit) { visit_ = std::move(visit); }
   void visit_soon();
   void visit_now();
+  // `answer` is called on the thread, before all else that it has to do, where ask() wants it. It
+  // must not throw. To be set likewise.
+  void set_answer(std::function<void()> answer) { answer_ = std::move(answer); }
+  // Has the thread answer, and waits for that, so long at most. True: it has answered since. Any
+  // thread but this one.
+  bool ask(std::chrono::nanoseconds most);
   // What CUPTI says of a device's counters (ChipCounters::available), asked once for each device
   // before its plan is made. To be set likewise.
   void set_availability(std::function<std::vector<uint8_t>(uint32_t ordinal)> ask) {
@@ -112,6 +120,7 @@ class Planner {
   std::map<ChipCounters, ChipPlan> chips_;  // the planner's thread only
   bool counters_said_ = false;              // likewise
   std::function<bool()> visit_;
+  std::function<void()> answer_;
   std::function<std::vector<uint8_t>(uint32_t ordinal)> availability_;
   Mutex mutex_;
   std::condition_variable changed_;
@@ -122,6 +131,8 @@ class Planner {
   bool stopping_ FLOPINJ_GUARDED_BY(mutex_) = false;
   bool visiting_ FLOPINJ_GUARDED_BY(mutex_) = false;
   bool hurried_ FLOPINJ_GUARDED_BY(mutex_) = false;  // the next visit is at once
+  // The thread was asked so often; so many of these times were before it last began to answer.
+  uint64_t asked_ FLOPINJ_GUARDED_BY(mutex_) = 0, answered_ FLOPINJ_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace flopinj

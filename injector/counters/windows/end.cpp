@@ -84,14 +84,15 @@ bool Windows::may_instrument(Context& context, const ThreadContext& thread, cons
             "block of at most 256 threads has room");
     return false;
   }
-  return has_memory(context, plan, group);
+  const uint64_t began = edge_.cuda.clock_ns();
+  const std::optional<size_t> free = questions_.free_memory(context, patience_.for_launches);
+  scheduler_.add_cost(edge_.cuda.clock_ns() - began);
+  return free && has_memory(context, plan, group, *free);  // else the next launch asks again
 }
 
-bool Windows::has_memory(const Context& context, const DevicePlan& plan, uint32_t group) {
-  size_t available = 0, total = 0;
-  if (edge_.cuda.MemGetInfo != nullptr &&
-      edge_.cuda.MemGetInfo(&available, &total) == CUDA_SUCCESS && available >= kReservedBytes)
-    return true;
+bool Windows::has_memory(const Context& context, const DevicePlan& plan, uint32_t group,
+                         size_t free_bytes) {
+  if (free_bytes >= kReservedBytes) return true;
   refused(context.device, plan, group,
           {"counters.device_memory",
            "less than " + std::to_string(kReservedBytes >> 20) +

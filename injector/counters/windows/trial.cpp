@@ -38,7 +38,7 @@ void Windows::ask_for_trial(Context& context, const DevicePlan& plan, uint32_t g
   if (leases_.holder(context.ordinal) != &context) {
     const uint64_t began = edge_.cuda.clock_ns();
     Shut shut(context, State::kSwitching);
-    if (captures_.any() || context.waiting.unfinished(edge_.cuda)) return;
+    if (captures_.any() || context.waiting.any()) return;
     Problem problem;
     shut.becomes = leases_.enable(context, problem);
     scheduler_.add_cost(edge_.cuda.clock_ns() - began);
@@ -97,16 +97,16 @@ void Windows::try_out(Context& context) {
 bool Windows::open_for_trial(Context& context, const DevicePlan& plan, uint32_t group) {
   const WithContext current(edge_.cuda, context.handle);
   if (!current) return false;
-  if (leases_.holder(context.ordinal) != &context || !has_memory(context, plan, group)) {
+  if (leases_.holder(context.ordinal) != &context ||
+      !has_memory(context, plan, group, questions_.ask_free_memory(context))) {
     context.trial.store(Trial::kNone, std::memory_order_release);
     return false;
   }
   const uint64_t began = edge_.cuda.clock_ns();
+  questions_.ask(context);
   {
     Shut shut(context, State::kTrying);
-    if (captures_.any() || context.waiting.unfinished(edge_.cuda) ||
-        !none_launching(nullptr, context))
-      return false;
+    if (captures_.any() || context.waiting.any() || !none_launching(nullptr, context)) return false;
     const size_t most = scheduler_.config().max_ranges;
     auto window = make_window(context, plan, nullptr, {false, group, false, false}, most);
     shut.becomes = State::kHeld;

@@ -31,19 +31,35 @@ constexpr auto kLookEvery = 50us;  // while a launch waits
 constexpr WindowPatience kSampling{2s, 20ms, 500ms};
 constexpr WindowPatience kEveryLaunch{20s, 20s, 20s};
 
+// What a call of the program's has waited for, of the work up to that number.
+void note_end(Context& context, const SyncFunction& call, const void* parameters, uint64_t work,
+              uint64_t took_ns) {
+  using Of = SyncFunction::Of;
+  const bool all =
+      call.of == Of::kThisContext ||
+      (call.of == Of::kContext && *static_cast<const CUcontext*>(parameters) == context.handle);
+  if (all)
+    context.waiting.all_ended(work, took_ns);
+  else if (call.of == Of::kStream)
+    context.waiting.stream_ended(call.stream(parameters), call.per_thread_stream, work, took_ns);
+}
+
 }  // namespace
 
-Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures)
+Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures,
+                 Questions& questions)
     : edge_(edge),
       planner_(planner),
       contexts_(contexts),
       captures_(captures),
-      leases_(edge, planner, contexts, captures, backoff_),
+      questions_(questions),
+      leases_(edge, planner, contexts, captures, backoff_, questions),
       scheduler_(edge.collector->scheduler()),
       patience_(edge.settings.mode == Mode::kFull ? kEveryLaunch : kSampling),
       size_(scheduler_.config().max_ranges),
       on_(edge.measures && edge.cupti.range_profiler) {
   planner_.set_visit([this] { return visit(); });
+  questions_.set_close([this](Context& context) { return close_asked(context); });
   planner_.set_availability([this](uint32_t ordinal) { return leases_.availability(ordinal); });
 }
 
@@ -93,6 +109,7 @@ bool Windows::must_come(const Context& context, const ThreadContext& thread,
 }
 
 bool Windows::quiet(Context& context, ThreadContext& thread, const Signature& signature) {
+  context.waiting.wanted(monotonic_ns());
   if (!context.waiting.any()) return true;
   thread.slow_callback = true;
   if (!in_flight(context, 0) || wait_for_end(context, signature)) return true;
@@ -106,7 +123,7 @@ bool Windows::quiet(Context& context, ThreadContext& thread, const Signature& si
 bool Windows::in_flight(Context& context, uint64_t call_ns) {
   const uint64_t began = edge_.cuda.clock_ns();
   uint64_t asking_ns = 0;  // in real time
-  const bool some = context.waiting.in_flight(edge_.cuda, call_ns, asking_ns);
+  const bool some = questions_.in_flight(context, call_ns, asking_ns);
   if (asking_ns != 0) scheduler_.add_cost(edge_.cuda.clock_ns() - began);
   return some;
 }
@@ -121,7 +138,7 @@ bool Windows::wait_for_end(Context& context, const Signature& signature) {
   bool some = true;
   while (some && took < most) {
     std::this_thread::sleep_for(kLookEvery);
-    some = context.waiting.unfinished(edge_.cuda);
+    some = questions_.unfinished(context, std::chrono::nanoseconds(most - took));
     took = monotonic_ns() - began;
   }
   context.waiting.waited(began + took, took, some);
@@ -132,6 +149,7 @@ bool Windows::wait_for_end(Context& context, const Signature& signature) {
 void Windows::synchronizing(Context& context, ThreadContext& thread) {
   close_full(context, thread.calls);
   thread.synchronizing_since_ns = context.waiting.any() ? monotonic_ns() : 0;
+  thread.synchronizing_work = context.waiting.added();
 }
 
 // Before a copy or a pause that would lie in it.
@@ -141,10 +159,12 @@ void Windows::close_full(Context& context, const CallFrames& calls) {
   if (context.window != nullptr && context.window->finished) close(context);
 }
 
-void Windows::synchronized(Context& context, ThreadContext& thread) {
+void Windows::synchronized(Context& context, ThreadContext& thread, const SyncFunction& call,
+                           const void* parameters) {
   const uint64_t since = std::exchange(thread.synchronizing_since_ns, 0);
-  const uint64_t now = since != 0 ? monotonic_ns() : 0;
-  if (context.waiting.any() && in_flight(context, now - since)) return;
+  const uint64_t took = since != 0 ? monotonic_ns() - since : 0;
+  if (took != 0) note_end(context, call, parameters, thread.synchronizing_work, took);
+  if (context.waiting.any() && in_flight(context, took)) return;
   leases_.synchronized(context);
 }
 
@@ -241,7 +261,7 @@ void Windows::open(Context& context, const ThreadContext& thread, const LaunchDe
   context.spoiled.store(false, std::memory_order_relaxed);
   Shut shut(context);
   // capture_beginning() reads the state after it has counted itself: one of the two sees the other.
-  if (captures_.any() || context.waiting.unfinished(edge_.cuda)) return;
+  if (captures_.any() || context.waiting.any()) return;
   if (!none_launching(&thread, context))  // the next launch tries again
     return scheduler_.add_cost(edge_.cuda.clock_ns() - began);
 
@@ -355,13 +375,10 @@ void Windows::wait_beginning(Context& context, const CallFrames& calls, CallFram
 }
 
 void Windows::wait_made(Context& context, CUstream stream, bool per_thread) {
-  if (!context.waiting.add(edge_.cuda, context.handle, stream, per_thread)) waiting_lost();
+  if (!context.waiting.add(stream, per_thread)) waiting_lost();
 }
 
-void Windows::stream_destroying(CUstream stream) {
-  for (Context* const context : contexts_.all())
-    if (!context->waiting.stream_destroying(edge_.cuda, context->handle, stream)) waiting_lost();
-}
+void Windows::stream_destroying(CUstream stream) { questions_.stream_destroying(stream); }
 
 void Windows::entering_green(const Context& context, const CallFrames& calls) {
   if (!on_.load(std::memory_order_relaxed)) return;
@@ -370,17 +387,18 @@ void Windows::entering_green(const Context& context, const CallFrames& calls) {
                                 "launches on green contexts are not measured: kernels that are "
                                 "only launched so have no FLOP count");
   Context* const holder = leases_.holder(context.ordinal);
-  if (holder != nullptr && holder != &context) shut(*holder, calls);
+  if (holder != nullptr && holder != &context) shut(*holder, &context, calls);
 }
 
 void Windows::waiting_lost() {
   edge_.collector->diagnostic(
       Severity::kWarning, "counters.waiting_lost",
-      "work that waits for the host or another device could not be followed, in too many streams "
-      "or in one that is gone: no window opens on its context any more");
+      "work that waits for the host or another device was in too many streams to be followed: no "
+      "window opens on its context until the program waits for all of it (cuCtxSynchronize)");
 }
 
 bool Windows::context_destroying(Context& context) {
+  questions_.context_destroying(context);
   if (!context.lock.try_lock_for(kMostWaitAtEnd)) return false;
   const HeldLock lock(context.lock);
   if (context.window != nullptr) close(context);
@@ -397,19 +415,36 @@ void Windows::close_from_outside(Context& context) {
   context.state.store(Context::State::kHeld);
 }
 
-void Windows::capture_beginning(const CallFrames& calls) {
-  for (Context* const context : contexts_.all()) shut(*context, calls);
+void Windows::capture_beginning(const Context* own, const CallFrames& calls) {
+  for (Context* const context : contexts_.all()) shut(*context, own, calls);
+  questions_.capture_beginning();
 }
 
-// Closes the window of a context that may be another one than the thread's.
-void Windows::shut(Context& context, const CallFrames& calls) {
+// Closes the window of a context. Of another one than the thread's the planner's thread does.
+void Windows::shut(Context& context, const Context* own, const CallFrames& calls) {
   if (!context.busy() || calls.holds(context.lock)) return;
+  if (&context != own) {
+    questions_.close(context, patience_.for_lock);
+    return;
+  }
   if (!context.lock.try_lock_for(patience_.for_lock)) return;
   const HeldLock lock(context.lock);
+  if (context.window != nullptr) close(context);
+  drop_window(context);
+}
+
+// False: a launch is in it.
+bool Windows::close_asked(Context& context) {
+  if (!context.lock.try_lock()) return false;
+  const HeldLock lock(context.lock);
+  if (context.window != nullptr) close_from_outside(context);
+  drop_window(context);
+  return true;
+}
+
+// One that could not be closed. Left open, its closing would disturb a capture.
+void Windows::drop_window(Context& context) {
   if (context.window == nullptr) return;
-  close_from_outside(context);
-  if (context.window == nullptr) return;
-  // It could not be closed here. Left open, its closing would disturb a capture.
   const Context::State dropped = leases_.drop(context);
   context.window.reset();
   context.state.store(dropped);

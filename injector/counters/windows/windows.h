@@ -44,10 +44,12 @@
 #include <injector/counters/access/captures.h>
 #include <injector/counters/access/contexts.h>
 #include <injector/counters/access/leases.h>
+#include <injector/counters/access/questions.h>
 #include <injector/counters/profiler/planner.h>
 #include <injector/counters/profiler/range_profiler.h>
 #include <injector/counters/windows/unread_windows.h>
 #include <injector/process/edge.h>
+#include <injector/vendor/driver_calls.h>
 
 #include <atomic>
 #include <chrono>
@@ -70,7 +72,8 @@ inline std::string name_of(const Signature* signature) {
 
 class Windows {
  public:
-  Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures);
+  Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures,
+          Questions& questions);
 
   // Before the first launch on a context: the wait of Settings::plan_wait_ms().
   void await_plan(Context&);
@@ -92,13 +95,14 @@ class Windows {
 
   // ENTER and EXIT of a call that waits for the GPU, or that has found something ended.
   void synchronizing(Context&, ThreadContext&);
-  void synchronized(Context&, ThreadContext&);
+  void synchronized(Context&, ThreadContext&, const SyncFunction&, const void* parameters);
 
   // ENTER of a call that destroys a stream.
   void stream_destroying(CUstream);
 
-  // ENTER of a call that begins a capture, which Captures knows of already.
-  void capture_beginning(const CallFrames&);
+  // ENTER of a call that begins a capture, which Captures knows of already. `own`: of the calling
+  // thread; null: it has none.
+  void capture_beginning(const Context* own, const CallFrames&);
 
   // False when a launch on it does not return: then nothing is left to serve another context.
   bool context_destroying(Context&);
@@ -149,7 +153,9 @@ class Windows {
   void leave_out_unpatched(OpenWindow&, std::span<const double> values);
   void log_closed(const Context&, const OpenWindow&) const;
   void close_from_outside(Context& context) FLOPINJ_REQUIRES(context.lock);
-  void shut(Context&, const CallFrames&);
+  void shut(Context&, const Context* own, const CallFrames&);
+  void drop_window(Context& context) FLOPINJ_REQUIRES(context.lock);
+  bool close_asked(Context&);
   // No work that waits is in flight, perhaps after a wait for its end.
   bool quiet(Context&, ThreadContext&, const Signature&);
   bool wait_for_end(Context&, const Signature&);
@@ -162,7 +168,7 @@ class Windows {
   std::atomic<bool>& failed(bool instrumented) { return failed_[instrumented ? 1 : 0]; }
   const std::atomic<bool>& failed(bool instrumented) const { return failed_[instrumented ? 1 : 0]; }
   bool may_instrument(Context&, const ThreadContext&, const DevicePlan&, GroupSet groups);
-  bool has_memory(const Context&, const DevicePlan&, uint32_t group);
+  bool has_memory(const Context&, const DevicePlan&, uint32_t group, size_t free_bytes);
   std::optional<const JointGroup*> joint_for(Context&, const ThreadContext&, const DevicePlan&,
                                              uint32_t group);
   bool may_patch(const DevicePlan&, const ThreadContext&, const Signature&) const;
@@ -179,6 +185,7 @@ class Windows {
   Contexts& contexts_;
   const Captures& captures_;
   Backoff backoff_;
+  Questions& questions_;
   Leases leases_;
   MeasurementScheduler& scheduler_;
   const WindowPatience patience_;

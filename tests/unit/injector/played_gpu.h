@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "catch.h"
 #include "unit/collector/memory_sink.h"
 
 namespace flopinj::test {
@@ -29,6 +30,7 @@ class PlayedGpu {
   std::atomic<uint32_t> windows{0};   // opened
   std::atomic<uint32_t> measured{0};  // launches that were made in a window
   std::atomic<bool> window_open{false};
+  std::atomic<uint32_t> forbidden{0};  // calls of the driver inside a callback
   std::atomic<uint32_t> time_stamps{0};
   std::atomic<uint32_t> streams_asked{0};         // whether their work has ended
   std::atomic<bool> busy{false};                  // it has not
@@ -63,6 +65,7 @@ class PlayedGpu {
     tracer->subscribe(error);
   }
   ~PlayedGpu() {
+    CHECK(forbidden == 0);
     end();
     drop_contexts(true);
     tracer.reset();
@@ -108,14 +111,14 @@ class PlayedGpu {
     CUpti_ResourceData data{};
     data.context = context;
     if constexpr (std::is_same_v<Data*, CUstream>) data.resourceHandle.stream = handle;
-    callback_(user_, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+    call_back(CUPTI_CB_DOMAIN_RESOURCE, id, &data);
   }
 
   void reports(CUpti_CallbackIdResource id, CUpti_GraphData& of_graph) {
     CUpti_ResourceData data{};
     data.context = the_context();
     data.resourceDescriptor = &of_graph;
-    callback_(user_, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+    call_back(CUPTI_CB_DOMAIN_RESOURCE, id, &data);
   }
 
   // The driver loads a module, or unloads it, whose code CUPTI shows.
@@ -127,7 +130,7 @@ class PlayedGpu {
     CUpti_ResourceData data{};
     data.context = the_context();
     data.resourceDescriptor = &shown;
-    callback_(user_, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+    call_back(CUPTI_CB_DOMAIN_RESOURCE, id, &data);
   }
 
   void destroy_context(CUcontext context) {
@@ -227,7 +230,7 @@ class PlayedGpu {
     data.symbolName = call.symbol;
     data.context = call.context;
     data.correlationId = call.correlation;
-    callback_(user_, CUPTI_CB_DOMAIN_DRIVER_API, call.id, &data);
+    call_back(CUPTI_CB_DOMAIN_DRIVER_API, call.id, &data);
   }
 
   static void play_cupti(CuptiApi& cupti) {
@@ -322,13 +325,22 @@ class PlayedGpu {
     };
   }
 
+  void call_back(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+    const bool outer = std::exchange(in_callback, true);
+    callback_(user_, domain, id, data);
+    in_callback = outer;
+  }
+  // NVIDIA's guide does not let the function be called inside a callback.
+  static void outside() { played()->forbidden += in_callback ? 1 : 0; }
   static void play_driver(CudaApi& cuda) {
-    cuda.CtxPushCurrent = [](CUcontext) { return CUDA_SUCCESS; };
+    cuda.CtxPushCurrent = [](CUcontext) { return outside(), CUDA_SUCCESS; };
     cuda.CtxPopCurrent = [](CUcontext*) { return CUDA_SUCCESS; };
     cuda.MemGetInfo = [](size_t* free, size_t* total) {
+      outside();
       return *free = *total = size_t{1} << 34, CUDA_SUCCESS;
     };
     cuda.StreamQuery = [](CUstream) {
+      outside();
       ++played()->streams_asked;
       return played()->busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     };
@@ -342,6 +354,7 @@ class PlayedGpu {
     ~KeptSink() override { kept = std::move(bytes); }
     std::string& kept;
   };
+  static inline thread_local bool in_callback = false;
   CUpti_CallbackFunc callback_ = nullptr;
   void* user_ = nullptr;
   std::atomic<CUcontext> window_context_{nullptr};

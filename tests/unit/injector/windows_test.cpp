@@ -22,9 +22,11 @@ struct Program {
   }
 
   void collective() { made(gpu.call(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc, host_function)); }
-  // A call that waits for the GPU, and returns when all that was in flight has ended.
+  // A call that waits for the GPU, and returns when all that was in flight has ended. Of the whole
+  // context that is known then; of another stream the driver is asked.
   void synchronize(std::chrono::milliseconds takes = 3ms) {
-    const auto call = gpu.call(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, none);
+    const auto call = whole ? gpu.call(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, none)
+                            : gpu.call(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, other_stream);
     gpu.enter(call);
     std::this_thread::sleep_for(takes);
     gpu.busy = false;
@@ -51,7 +53,9 @@ struct Program {
   PlayedGpu gpu;
   cuLaunchHostFunc_params host_function{reinterpret_cast<CUstream>(uintptr_t{0x2000}), nullptr,
                                         nullptr};
+  cuStreamSynchronize_params other_stream{reinterpret_cast<CUstream>(uintptr_t{0x3000})};
   int none = 0;
+  bool whole = false;
 };
 
 // A clock of the program's that goes only where the test moves it.
@@ -86,6 +90,7 @@ bool comes_true(Condition condition, std::chrono::milliseconds most) {
 
 TEST_CASE("behind a call that waits for the GPU windows open; before it none does") {
   Program program;
+  program.whole = GENERATE(true, false);
   program.launch();
   program.collective();
   const uint32_t before = program.gpu.windows;

@@ -1,0 +1,132 @@
+#include <injector/counters/access/open_window.h>
+#include <injector/counters/access/questions.h>
+#include <injector/counters/access/with_context.h>
+#include <injector/counters/profiler/range_profiler.h>
+#include <injector/process/process.h>
+#include <injector/process/this_thread.h>
+#include <injector/vendor/relaxed_capture.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace flopinj {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Of Context::asked.
+constexpr uint32_t kWaiting = 1, kMemory = 2, kClose = 4;
+// How long a launch waits for an answer that it may do without, and a call that waited for the GPU,
+// which has a tenth of its own time.
+constexpr uint64_t kMostWaitNs = 1'000'000, kMostWaitInCallNs = 5'000'000;
+constexpr auto kCloseAgainAfter = 1ms;
+
+}  // namespace
+
+Questions::Questions(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures)
+    : edge_(edge), planner_(planner), contexts_(contexts), captures_(captures) {
+  planner_.set_answer([this] { answer(); });
+}
+
+bool Questions::unfinished(Context& context, std::chrono::nanoseconds most) {
+  if (!context.waiting.any()) return false;
+  if (captures_.any()) return true;
+  context.asked.fetch_or(kWaiting);
+  planner_.ask(most);
+  return context.waiting.any();
+}
+
+bool Questions::in_flight(Context& context, uint64_t call_ns, uint64_t& cost_ns) {
+  WaitingStreams& waiting = context.waiting;
+  if (!waiting.any()) return false;
+  const uint64_t began = monotonic_ns();
+  const auto state = context.state.load(std::memory_order_relaxed);
+  const bool due = state == Context::State::kDue || state == Context::State::kDueHere;
+  if (!waiting.may_ask(began, call_ns, due)) return true;
+  const uint64_t most =
+      call_ns == 0 ? kMostWaitNs : std::clamp(call_ns / 10, kMostWaitNs, kMostWaitInCallNs);
+  waiting.call_waited(call_ns);
+  const bool some = unfinished(context, std::chrono::nanoseconds(most));
+  waiting.call_waited(0);
+  const uint64_t took = monotonic_ns() - began;
+  waiting.was_asked(began + took, took, call_ns, some);
+  cost_ns += took;
+  return some;
+}
+
+std::optional<size_t> Questions::free_memory(Context& context, std::chrono::nanoseconds most) {
+  context.asked.fetch_or(kMemory);
+  if (!planner_.ask(most)) return std::nullopt;
+  return context.free_bytes.load();
+}
+
+bool Questions::close(Context& context, std::chrono::nanoseconds most) {
+  const NoCancellation whole;
+  const auto give_up = std::chrono::steady_clock::now() + most;
+  context.asked.fetch_or(kClose);
+  while ((context.asked.load() & kClose) != 0 && !context.gone.load()) {
+    const auto left = give_up - std::chrono::steady_clock::now();
+    if (left <= 0ns) return (context.asked.fetch_and(~kClose) & kClose) == 0;
+    if (!planner_.ask(left) || (context.asked.load() & kClose) != 0)
+      std::this_thread::sleep_for(kCloseAgainAfter);
+  }
+  return true;
+}
+
+void Questions::let_questions_end(Context& context) {
+  if (context.asking.try_lock_for(kMostHeldUp)) const HeldLock lock(context.asking);
+}
+
+void Questions::capture_beginning() {
+  for (Context* const context : contexts_.all()) let_questions_end(*context);
+}
+
+void Questions::stream_destroying(CUstream stream) {
+  for (Context* const context : contexts_.all()) {
+    if (!context->waiting.holds(stream)) continue;
+    unfinished(*context, std::chrono::nanoseconds(kMostWaitNs));
+    context->waiting.stream_destroying(stream);
+    let_questions_end(*context);
+  }
+}
+
+void Questions::context_destroying(Context& context) {
+  context.gone.store(true);
+  let_questions_end(context);
+}
+
+bool Questions::ask(Context& context) {
+  if (!context.waiting.any()) return false;
+  if (!context.asking.try_lock_for(kMostHeldUp)) return true;
+  const HeldLock lock(context.asking);
+  // capture_beginning() comes behind the raised count: it is seen here, or waits for the lock.
+  if (context.gone.load() || captures_.any()) return true;
+  const RelaxedCapture relaxed(edge_.cuda);
+  const WithContext current(edge_.cuda, context.handle);  // default streams are the context's
+  return !current || context.waiting.ask(edge_.cuda);
+}
+
+size_t Questions::ask_free_memory(Context& context) {
+  if (!context.asking.try_lock_for(kMostHeldUp)) return 0;
+  const HeldLock lock(context.asking);
+  if (context.gone.load() || edge_.cuda.MemGetInfo == nullptr) return 0;
+  const WithContext current(edge_.cuda, context.handle);
+  size_t free = 0, total = 0;
+  return current && edge_.cuda.MemGetInfo(&free, &total) == CUDA_SUCCESS ? free : 0;
+}
+
+void Questions::answer(Context& context) {
+  const uint32_t asked = context.asked.fetch_and(kClose);  // which is asked until it is done
+  if ((asked & kWaiting) != 0) ask(context);
+  if ((asked & kMemory) != 0) context.free_bytes.store(ask_free_memory(context));
+  if ((asked & kClose) != 0 && close_(context)) context.asked.fetch_and(~kClose);
+}
+
+void Questions::answer() noexcept {
+  try {
+    for (Context* const context : contexts_.all()) answer(*context);
+  } catch (const std::exception&) {  // no memory: who waits goes on without an answer
+  }
+}
+
+}  // namespace flopinj
