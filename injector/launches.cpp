@@ -33,12 +33,10 @@ void Launches::enter(ThreadContext& thread, CallFrame& frame, const LaunchFuncti
   if (function.read != nullptr) {
     function.read(data.functionParams, launch.asked);
     launch.asked.per_thread_stream = function.per_thread_stream;
-    // First: what function() asks of the driver may wait.
-    launch.captured = captures_.any() && captures_.holds(edge_.cuda, launch.asked.stream,
-                                                         launch.asked.per_thread_stream);
+    launch.beside_capture = beside_capture(launch);
     if (function.kind == LaunchKind::kKernel) {
       kernel = this->function(thread, launch.asked, data.symbolName);
-      if (choice_.any() && !launch.captured) launch.turn = turn_of(thread, kernel);
+      if (choice_.any() && !launch.beside_capture) launch.turn = turn_of(thread, kernel);
     }
   }
   if (is_recorded(launch.turn)) {
@@ -48,17 +46,38 @@ void Launches::enter(ThreadContext& thread, CallFrame& frame, const LaunchFuncti
   }
   launch.waits = function.kind == LaunchKind::kGraph ? graphs_.may_wait(thread, launch.asked.graph)
                                                      : kernel != nullptr && kernel->never_measure;
-  if (launch.context != nullptr && !launch.captured) {
+  if (launch.context != nullptr) {
     if (launch.waits) launch.context->waiting.begin(frame);
-    const bool green = function.read != nullptr &&
-                       streams_.on_green_context(thread, *launch.context, launch.asked.stream,
-                                                 launch.asked.per_thread_stream);
-    if (green) {
-      launch.record.flags |= LaunchRecord::kGreenContext;
-      windows_.entering_green(*launch.context, thread.calls);
-    }
-    windows_.enter(*launch.context, thread, green ? nullptr : launch.signature);
+    const bool green =
+        function.read != nullptr && !launch.beside_capture && on_green_context(thread);
+    if (green) windows_.entering_green(*launch.context, thread.calls);
+    const bool may_be_measured = !green && !launch.beside_capture;
+    windows_.enter(*launch.context, thread, may_be_measured ? launch.signature : nullptr);
   }
+}
+
+bool Launches::beside_capture(const LaunchInProgress& launch) {
+  if (!captures_.any()) return false;
+  if (launch.context != nullptr && captures_.asks_first() &&
+      !questions_.capturing(*launch.context, launch.asked.stream, launch.asked.per_thread_stream))
+    captures_.seen(false);
+  return captures_.any();
+}
+
+bool Launches::made_node(const LaunchInProgress& launch, const CallFrame& frame) {
+  // Of a kernel wherever it is reported: a capture may be from before the recording.
+  const bool made = frame.made_node && (launch.beside_capture || launch.node != nullptr);
+  if (launch.beside_capture || made) captures_.seen(made);
+  return made;
+}
+
+bool Launches::on_green_context(ThreadContext& thread) {
+  LaunchInProgress& launch = thread.launch;
+  if (!streams_.on_green_context(thread, *launch.context, launch.asked.stream,
+                                 launch.asked.per_thread_stream))
+    return false;
+  launch.record.flags |= LaunchRecord::kGreenContext;
+  return true;
 }
 
 const KernelFunction* Launches::function(ThreadContext& thread, const LaunchCall& call,
@@ -94,7 +113,9 @@ void Launches::exit(ThreadContext& thread, const CallFrame& frame, const LaunchF
                     const CUpti_CallbackData& data) {
   if (!frame.outermost) return;
   LaunchInProgress& launch = thread.launch;
-  const bool made = succeeded(data) && !launch.captured;
+  const bool made = succeeded(data) && !made_node(launch, frame);
+  if (made && launch.beside_capture && choice_.any() && function.kind == LaunchKind::kKernel)
+    launch.turn = turn_of(thread, this->function(thread, launch.asked, data.symbolName));
   if (frame.raised != nullptr && made)
     windows_.wait_made(*launch.context, launch.asked.stream, launch.asked.per_thread_stream);
   // The driver loaded the kernel's module only now: what it is follows from its code too.
@@ -126,6 +147,7 @@ void Launches::exit(ThreadContext& thread, const CallFrame& frame, const LaunchF
   if (launch.context != nullptr)
     record.stream =
         streams_.find(thread, *launch.context, launch.asked.stream, launch.asked.per_thread_stream);
+  if (launch.context != nullptr && launch.beside_capture) on_green_context(thread);
   if (function.kind == LaunchKind::kGraph) return record_graph(thread, record, device);
   if (launch.signature != nullptr) {
     record.signature = launch.signature->id;

@@ -62,11 +62,11 @@ struct Tracer::State {
   Planner planner{edge};
   Questions questions{edge, planner, contexts, captures};
   Windows windows{edge, planner, contexts, captures, questions};
-  Launches launches{edge, contexts, functions, streams, captures, graphs, windows};
+  Launches launches{edge, contexts, functions, streams, captures, questions, graphs, windows};
 
   void finalize_here(CUpti_CallbackDomain, const void* data);
   void api(const RecursionGuard&, CUpti_CallbackId, const CUpti_CallbackData&);
-  void wait_ended(Context&, const WaitFunction&, const CUpti_CallbackData&);
+  void wait_ended(Context&, const CallFrame&, const WaitFunction&, const CUpti_CallbackData&);
   void resource(const RecursionGuard&, CUpti_CallbackIdResource, const CUpti_ResourceData&);
   void failed(const CUpti_StateData&);
 
@@ -191,7 +191,7 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
     else if (entering)
       windows.wait_beginning(*on, thread.calls, *frame);
     else
-      wait_ended(*on, *wait, data);
+      wait_ended(*on, *frame, *wait, data);
   } else if (const auto* const end = std::get_if<StreamEndFunction>(&call->function)) {
     if (entering) windows.stream_destroying(end->stream(data.functionParams));
   } else if (const auto* const module = std::get_if<ModuleFunction>(&call->function)) {
@@ -208,11 +208,12 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
   if (entering && frame->outermost) thread.launch.timed_call_began_ns = edge.cuda.clock_ns();
 }
 
-void Tracer::State::wait_ended(Context& context, const WaitFunction& call,
+void Tracer::State::wait_ended(Context& context, const CallFrame& frame, const WaitFunction& call,
                                const CUpti_CallbackData& data) {
-  const CUstream stream = call.stream(data.functionParams);
-  if (succeeded(data) && !captures.holds(edge.cuda, stream, call.per_thread_stream))
-    windows.wait_made(context, stream, call.per_thread_stream);
+  if (!succeeded(data)) return;
+  if (captures.any()) captures.seen(frame.made_node);
+  if (!frame.made_node)
+    windows.wait_made(context, call.stream(data.functionParams), call.per_thread_stream);
 }
 
 void Tracer::State::resource(const RecursionGuard& guard, CUpti_CallbackIdResource id,

@@ -320,6 +320,7 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
   const bool kernel = data.nodeType == CU_GRAPH_NODE_TYPE_KERNEL;
   switch (id) {
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
+      thread.calls.made_node();
       if (data.nodeType == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         report("graph.conditional",
                "a graph has conditional nodes: how often their bodies run is decided on the GPU; "
@@ -339,7 +340,6 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
                  "a graph holds a kernel node that kernels may change, switch off or on: it is "
                  "counted as it was captured");
         }
-        thread.launch.captured = true;
         NodeKernel captured{{}, launch.record.path, launch.record.sequence_plus_1};
         captured.handle = launch.asked.function;
         captured.passed_over = !edge_.settings.kernel_name.empty();
@@ -368,6 +368,7 @@ void Graphs::resource(ThreadContext& thread, CUpti_CallbackIdResource id,
     }
     case CUPTI_CBID_RESOURCE_GRAPH_CLONED:
       if (thread.calls.inside(CallKind::kGraph)) call.graphs.push_back(data.graph);
+      if (captures_.any()) thread.calls.made_node();  // a graph that is launched under capture
       return;
     case CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING: {
       const MutexLock lock(mutex_);

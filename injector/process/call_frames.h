@@ -29,7 +29,8 @@ enum class CallKind : uint8_t { kLaunch, kGraph, kModule, kWait, kStreamEnd, kSy
 struct CallFrame {
   uint32_t function = 0, correlation = 0;  // CUPTI's ids: of the driver's function, of this call
   CallKind kind = CallKind::kLaunch;
-  bool outermost = true;  // of its kind: the program's own call, and not one that the driver makes
+  bool outermost = true;   // of its kind: the program's own call, and not one that the driver makes
+  bool made_node = false;  // of a graph under capture, where it else does or starts something
   std::atomic<uint32_t>* raised = nullptr;  // a count, lowered when the frame ends
 
   void raise(std::atomic<uint32_t>& count) noexcept {
@@ -52,7 +53,7 @@ class CallFrames {
   CallFrame* enter(CallKind kind, uint32_t function, uint32_t correlation) noexcept {
     if (depth_ == kMost) return nullptr;
     const bool outermost = !inside(kind);
-    frames_[depth_] = {function, correlation, kind, outermost, nullptr};
+    frames_[depth_] = {function, correlation, kind, outermost, false, nullptr};
     return &frames_[depth_++];
   }
   CallFrame* find(uint32_t function, uint32_t correlation) noexcept {
@@ -65,6 +66,13 @@ class CallFrames {
   void end(const CallFrame& frame) noexcept { end_from(static_cast<size_t>(&frame - &frames_[0])); }
   void end_all() noexcept { end_from(0); }  // the thread ends
 
+  // CUPTI reports a node of a graph, made by the call that the thread is in.
+  void made_node() noexcept {
+    for (size_t i = depth_; i-- > 0;) {
+      CallFrame& frame = frames_[i];
+      if (frame.kind == CallKind::kLaunch || frame.kind == CallKind::kWait) frame.made_node = true;
+    }
+  }
   bool inside(CallKind kind) const noexcept {
     return std::any_of(frames_.begin(), frames_.begin() + depth_,
                        [kind](const CallFrame& frame) { return frame.kind == kind; });

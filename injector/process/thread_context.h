@@ -74,7 +74,7 @@ struct LaunchInProgress {
     node = nullptr;
     record = {};
     turn = LaunchTurn::kFree;
-    captured = waits = chosen = false;
+    waits = chosen = beside_capture = false;
     window_call_began_ns = window_entered_ns = timed_call_began_ns = 0;
   }
 
@@ -84,9 +84,10 @@ struct LaunchInProgress {
   CUgraphNode node = nullptr;  // that it made instead, under capture
   LaunchRecord record;         // path, sequence and correlation as of ENTER
   LaunchTurn turn = LaunchTurn::kFree;
-  bool captured = false;
-  bool waits = false;                 // it may wait for work that the program makes later
-  bool chosen = false;                // of a window: it becomes a sample
+  bool waits = false;   // it may wait for work that the program makes later
+  bool chosen = false;  // of a window: it becomes a sample
+  // Some stream is under capture: perhaps its own, so that the call makes a node in place of it.
+  bool beside_capture = false;
   uint64_t window_call_began_ns = 0;  // in a window
   uint64_t window_entered_ns = 0;     // the same by the clock of kernels' times; 0: without these
   uint64_t timed_call_began_ns = 0;   // where the call is timed; else 0

@@ -14,28 +14,19 @@ constexpr uint64_t kUnknownForNs = 2'000'000'000, kUnknownAtMostNs = 60'000'000'
 Captures::Captures(bool late, bool from_inside)
     : count_(late ? 1 : 0),
       unknown_until_ns_(late ? monotonic_ns() + (from_inside ? 0 : kUnknownForNs) : 0),
+      believes_(late && from_inside),
       unknown_at_most_until_ns_(monotonic_ns() + kUnknownAtMostNs) {}
 
-void Captures::look_for_unknown(bool capturing) {
+void Captures::seen(bool made_node) {
   uint64_t until = unknown_until_ns_.load(std::memory_order_relaxed);
   if (until == 0) return;
   const uint64_t now = monotonic_ns();
-  if (capturing) {
+  if (made_node) {
     const uint64_t longer = std::min(now + kUnknownForNs, unknown_at_most_until_ns_);
     unknown_until_ns_.compare_exchange_strong(until, std::max(until, longer));
   } else if (now >= until && unknown_until_ns_.compare_exchange_strong(until, 0)) {
     count_.fetch_sub(1, std::memory_order_seq_cst);
   }
-}
-
-bool Captures::holds(const CudaApi& cuda, CUstream stream, bool per_thread) {
-  if (!any() || cuda.StreamIsCapturing == nullptr) return false;
-  if (stream == nullptr && per_thread) stream = CU_STREAM_PER_THREAD;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const bool capturing = cuda.StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-                         status != CU_STREAM_CAPTURE_STATUS_NONE;
-  look_for_unknown(capturing);
-  return capturing;
 }
 
 void Captures::beginning(CallFrame& frame) { frame.raise(count_); }

@@ -7,17 +7,20 @@
 // A capture counts from the ENTER of the call that begins it until it has ended, or its stream or
 // context is gone.
 //
+// A call under capture makes a node, which CUPTI reports inside of the call (graphs.h): so it is
+// known at its EXIT. Were the report of work that waits missing, its stream would be asked about
+// once no capture goes on any more (questions.h).
+//
 // Captures that began before the recording did are not known. So for a while after a late start
-// any() is true, every launch's stream is asked, and each one found under capture prolongs the
-// while. A program that starts the recording itself knows what it captures: the first launch whose
-// stream is under no capture ends the while.
+// any() is true, and each call that makes a node prolongs the while. A program that starts the
+// recording itself knows what it captures: its first call that makes no node ends the while, and so
+// that this call is measured, too, the planner's thread asks of its stream (questions.h).
 //
 // Threads: any. any() is one load; the rest locks.
 #pragma once
 #include <collector/identity/mutex.h>
 #include <cuda.h>
 #include <injector/process/call_frames.h>
-#include <injector/vendor/cuda_api.h>
 
 #include <array>
 #include <atomic>
@@ -31,9 +34,11 @@ class Captures {
   explicit Captures(bool late = false, bool from_inside = false);
   bool any() const { return count_.load(std::memory_order_seq_cst) != 0; }
   bool known() const { return count_ > (unknown_until_ns_ != 0 ? 1U : 0U); }  // any, for certain
-  // Asks the driver, and only while any stream is. `per_thread`: the null stream is the calling
-  // thread's own.
-  bool holds(const CudaApi&, CUstream, bool per_thread);
+  // At EXIT of a call that put work into a stream, or made a node, while any(). Before it, where
+  // the driver says of the stream that it is under no capture.
+  void seen(bool made_node);
+  // Whether the driver is to be asked of the stream of this launch. True once.
+  bool asks_first() { return believes_.load() && believes_.exchange(false); }
 
   void beginning(CallFrame&);  // at ENTER of a call that begins one
   // At EXIT of one that did. False where there is no room: then it is taken to go on for good.
@@ -53,11 +58,11 @@ class Captures {
   };
   template <class Matches>
   void drop(Matches);
-  void look_for_unknown(bool capturing);
 
   // Beginning, in `streams_`, without room there, and one while there may be unknown ones.
   std::atomic<uint32_t> count_{0};
   std::atomic<uint64_t> unknown_until_ns_{0};  // 0: there are none
+  std::atomic<bool> believes_;                 // the driver's word of the first launch's stream
   const uint64_t unknown_at_most_until_ns_;
   Mutex mutex_;
   std::array<Captured, kMost> streams_ FLOPINJ_GUARDED_BY(mutex_);

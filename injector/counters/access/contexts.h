@@ -80,6 +80,8 @@ struct Context {
   // asks the driver. The context is gone, or going: the driver is not asked about it any more.
   std::atomic<uint32_t> asked{0};
   std::atomic<size_t> free_bytes{0};
+  std::atomic<CUstream> stream_asked{nullptr};
+  std::atomic<bool> stream_captures{false};
   TimedMutex asking;
   std::atomic<bool> gone{false};
   std::atomic<uint32_t> modules_loaded{0};

@@ -15,10 +15,12 @@ namespace {
 using namespace std::chrono_literals;
 
 // Of Context::asked.
-constexpr uint32_t kWaiting = 1, kMemory = 2, kClose = 4;
+constexpr uint32_t kWaiting = 1, kMemory = 2, kClose = 4, kCapturing = 8;
 // How long a launch waits for an answer that it may do without, and a call that waited for the GPU,
 // which has a tenth of its own time.
 constexpr uint64_t kMostWaitNs = 1'000'000, kMostWaitInCallNs = 5'000'000;
+constexpr uint64_t kMostWaitForEachNs = 1'000'000'000;  // where every launch is to be measured
+constexpr auto kMostWaitForCapture = 20ms;              // once in a recording
 constexpr auto kCloseAgainAfter = 1ms;
 
 }  // namespace
@@ -42,9 +44,11 @@ bool Questions::in_flight(Context& context, uint64_t call_ns, uint64_t& cost_ns)
   const uint64_t began = monotonic_ns();
   const auto state = context.state.load(std::memory_order_relaxed);
   const bool due = state == Context::State::kDue || state == Context::State::kDueHere;
-  if (!waiting.may_ask(began, call_ns, due)) return true;
-  const uint64_t most =
-      call_ns == 0 ? kMostWaitNs : std::clamp(call_ns / 10, kMostWaitNs, kMostWaitInCallNs);
+  const bool every_launch = edge_.settings.mode == Mode::kFull;  // whatever it costs
+  if (!every_launch && !waiting.may_ask(began, call_ns, due)) return true;
+  const uint64_t most = every_launch   ? kMostWaitForEachNs
+                        : call_ns == 0 ? kMostWaitNs
+                                       : std::clamp(call_ns / 10, kMostWaitNs, kMostWaitInCallNs);
   waiting.call_waited(call_ns);
   const bool some = unfinished(context, std::chrono::nanoseconds(most));
   waiting.call_waited(0);
@@ -58,6 +62,13 @@ std::optional<size_t> Questions::free_memory(Context& context, std::chrono::nano
   context.asked.fetch_or(kMemory);
   if (!planner_.ask(most)) return std::nullopt;
   return context.free_bytes.load();
+}
+
+bool Questions::capturing(Context& context, CUstream stream, bool per_thread) {
+  if (stream == CU_STREAM_PER_THREAD || (stream == nullptr && per_thread)) return true;
+  context.stream_asked.store(stream);
+  context.asked.fetch_or(kCapturing);
+  return !planner_.ask(kMostWaitForCapture) || context.stream_captures.load();
 }
 
 bool Questions::close(Context& context, std::chrono::nanoseconds most) {
@@ -115,10 +126,22 @@ size_t Questions::ask_free_memory(Context& context) {
   return current && edge_.cuda.MemGetInfo(&free, &total) == CUDA_SUCCESS ? free : 0;
 }
 
+bool Questions::ask_capturing(Context& context) {
+  if (edge_.cuda.StreamIsCapturing == nullptr || !context.asking.try_lock_for(kMostHeldUp))
+    return true;
+  const HeldLock lock(context.asking);
+  const WithContext current(edge_.cuda, context.handle);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return context.gone.load() || !current ||
+         edge_.cuda.StreamIsCapturing(context.stream_asked.load(), &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 void Questions::answer(Context& context) {
   const uint32_t asked = context.asked.fetch_and(kClose);  // which is asked until it is done
   if ((asked & kWaiting) != 0) ask(context);
   if ((asked & kMemory) != 0) context.free_bytes.store(ask_free_memory(context));
+  if ((asked & kCapturing) != 0) context.stream_captures.store(ask_capturing(context));
   if ((asked & kClose) != 0 && close_(context)) context.asked.fetch_and(~kClose);
 }
 

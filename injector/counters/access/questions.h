@@ -1,18 +1,19 @@
-// What launching threads want to know of the driver. Inside a callback of CUPTI NVIDIA's guide allows
-// only the driver's functions that synchronise, so the planner's thread asks. Whoever wants the
-// answer waits for it, so long at most as he says.
+// What launching threads want to know of the driver. Inside a callback of CUPTI NVIDIA's guide
+// allows only the driver's functions that synchronise, so the planner's thread asks. Who wants the
+// answer waits for it, for a bounded time.
 //
 //   has the work that waits ended?     from then on Context::waiting says so, until there is more
 //   how much memory is free?           Context::free_bytes
+//   is the stream under capture?       of one launch (captures.h)
 //   close another context's window     by Windows: a context is current on the thread of its launch
 //
 // An answer that comes late is no wrong one: the next launch has it. Work that is added meanwhile
 // has a number of its own (waiting_streams.h).
 //
-// The driver is asked of streams that are there, and of none under capture, whose capture that would
-// end. So a question holds up calls that destroy a stream or a context, or begin a capture, at their
-// ENTER (RESOURCE callbacks, inside which the driver may hold locks, wait no longer than kMostHeldUp
-// says). While any stream is under capture none is asked: no window opens then either.
+// Only streams that are there may be asked about, and none under capture, which the question would
+// end. So calls that destroy a stream or a context, or begin a capture, wait at their beginning
+// until the driver has answered, kMostHeldUp at most: what destroys a context may hold locks of the
+// driver. While any stream is under capture none is asked about; no window opens then either.
 //
 // Threads: functions say whose they are.
 #pragma once
@@ -43,6 +44,9 @@ class Questions {
   bool in_flight(Context&, uint64_t call_ns, uint64_t& cost_ns);
   // None: no answer came. 0 where the driver does not say.
   std::optional<size_t> free_memory(Context&, std::chrono::nanoseconds most);
+  // Whether it is, or nobody knows. `per_thread`: the null stream is the calling thread's own, of
+  // which nobody else can ask.
+  bool capturing(Context&, CUstream, bool per_thread);
   // The window of a context that is not the calling thread's. False: it may be open still.
   bool close(Context&, std::chrono::nanoseconds most);
 
@@ -62,6 +66,7 @@ class Questions {
   static constexpr auto kMostHeldUp = std::chrono::milliseconds(500);
   void answer() noexcept;
   void answer(Context&);
+  bool ask_capturing(Context&);
   static void let_questions_end(Context&);
 
   Edge& edge_;

@@ -201,18 +201,47 @@ TEST_CASE("a launch into a stream under capture is a node, and no launch") {
   Program program;
   const cuStreamBeginCapture_v2_params begin{kStream, CU_STREAM_CAPTURE_MODE_GLOBAL};
   program.make(program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, begin));
-  program.gpu.edge.cuda.StreamIsCapturing = [](CUstream, CUstreamCaptureStatus* status) {
-    return *status = CU_STREAM_CAPTURE_STATUS_ACTIVE, CUDA_SUCCESS;
-  };
+  CUpti_GraphData node{};
+  node.graph = kGraph;
+  node.node = reinterpret_cast<CUgraphNode>(uintptr_t{0x5000});
+  node.nodeType = GENERATE(CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_GRAPH);
+  const cuGraphLaunch_params graph{kExec, kStream};
+  const bool kernel = node.nodeType == CU_GRAPH_NODE_TYPE_KERNEL;
   program.gpu.prepare(program.kernel, kStream);
-  program.make(program.kernel.call);
+  const PlayedGpu::Call call =
+      kernel ? program.kernel.call : program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, graph);
+  program.gpu.enter(call);
+  program.gpu.reports(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node);
+  program.gpu.exit(call);
   CHECK(program.recorded() == 0);
-  program.gpu.edge.cuda.StreamIsCapturing = [](CUstream, CUstreamCaptureStatus* status) {
-    return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
-  };
   program.gpu.prepare(program.kernel);
   program.make(program.kernel.call);
   CHECK(program.recorded() == 1);
+  CHECK_FALSE(program.said("graph.unknown"));
+}
+
+TEST_CASE("work that waits and is captured holds no window up") {
+  Program program;
+  const bool reported = GENERATE(false, true);
+  const cuStreamBeginCapture_v2_params begin{kStream, CU_STREAM_CAPTURE_MODE_GLOBAL};
+  program.make(program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, begin));
+  const cuLaunchHostFunc_params host{kStream, nullptr, nullptr};
+  const auto call = program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc, host);
+  program.gpu.enter(call);
+  CUpti_GraphData node{};
+  node.graph = kGraph;
+  node.node = reinterpret_cast<CUgraphNode>(uintptr_t{0x5000});
+  node.nodeType = CU_GRAPH_NODE_TYPE_HOST;
+  if (reported) program.gpu.reports(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, node);
+  program.gpu.exit(call);
+  for (int i = 0; i < 4; ++i) program.make(program.launch());
+  CHECK(program.gpu.streams_asked == 0);  // that would end the capture
+  CUgraph graph = kGraph;
+  const cuStreamEndCapture_params end{kStream, &graph};
+  program.make(program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, end));
+  program.gpu.busy = reported;
+  CHECK(program.gpu.measures_soon());
+  program.gpu.busy = false;
 }
 
 TEST_CASE("launches of a graph from before the recording are said to be unknown") {

@@ -211,3 +211,35 @@ TEST_CASE("the thread ends when it is told to, and makes no plan afterwards") {
   scene.planner.device_seen(1);
   CHECK(scene.planner.plan(1) == nullptr);
 }
+
+TEST_CASE("the thread answers as soon as it is asked, and nobody waits for it too long") {
+  Scene scene;
+  std::atomic<uint32_t> answered{0};
+  std::atomic<std::thread::id> by;
+  scene.planner.set_answer([&] {
+    by = std::this_thread::get_id();
+    ++answered;
+  });
+  CHECK_FALSE(scene.planner.ask(20s));  // there is no thread yet
+  scene.planner.device_seen(0);
+  scene.planner.wait(0, 20'000);
+  for (uint32_t i = 1; i <= 3; ++i) {
+    CHECK(scene.planner.ask(20s));
+    CHECK(answered == i);
+  }
+  CHECK(by.load() != std::this_thread::get_id());
+  g_held_up = true;
+  scene.gpu.edge.cupti.DeviceGetChipName = [](CUpti_Device_GetChipName_Params* p) {
+    return p->pChipName = "GA100", CUPTI_SUCCESS;  // another plan, which takes long
+  };
+  scene.planner.device_seen(1);
+  const uint32_t made = g_host_objects;
+  while (g_host_objects == made) std::this_thread::sleep_for(1ms);
+  CHECK_FALSE(scene.planner.ask(5ms));
+  CHECK(answered == 3);
+  g_held_up = false;
+  scene.planner.wait(1, 20'000);
+  CHECK(scene.planner.ask(20s));
+  scene.stopped = scene.planner.stop();
+  CHECK_FALSE(scene.planner.ask(20s));
+}

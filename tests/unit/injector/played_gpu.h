@@ -9,6 +9,7 @@
 #include <injector/tracer.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -182,6 +183,14 @@ class PlayedGpu {
       }
     }).join();
     return measured > before;
+  }
+
+  // Where the planner's thread is slow to answer, launches ask again a tenth of a second later.
+  bool measures_soon() {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!measures())
+      if (std::chrono::steady_clock::now() > give_up) return false;
+    return true;
   }
 
   static CUcontext the_context() { return reinterpret_cast<CUcontext>(uintptr_t{0x1000}); }

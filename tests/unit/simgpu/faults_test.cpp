@@ -64,7 +64,8 @@ TEST_CASE("the table in docs/safety.md has the left-overs of the list, in its or
 
 TEST_CASE("in a callback functions that synchronise and left-overs are allowed, and no others") {
   CHECK(simgpu::allowed_in_callback("cuCtxSynchronize_v2"));
-  CHECK(simgpu::allowed_in_callback("cuStreamIsCapturing_ptsz"));
+  CHECK(simgpu::allowed_in_callback("cuStreamGetGreenCtx"));
+  CHECK_FALSE(simgpu::allowed_in_callback("cuStreamIsCapturing_ptsz"));
   CHECK_FALSE(simgpu::allowed_in_callback("cuMemGetInfo_v2"));
   CHECK_FALSE(simgpu::allowed_in_callback("cuFuncGetAttribute"));
   CHECK_FALSE(simgpu::allowed_in_callback("cuEvent"));
