@@ -15,7 +15,7 @@ LostParts::LostParts(const std::vector<Segment>& segments, std::vector<bool> in_
 void LostParts::join(Devices& all, Devices next) {
   while (!next.empty()) {
     auto part = next.extract(next.begin());
-    const auto before = all.try_emplace(part.key(), part.mapped().kept(), true).first;
+    const auto before = all.try_emplace(part.key(), part.mapped().kept(), true, &spare_).first;
     if (before->second.take(part.mapped())) continue;
     all.erase(before);
     all.insert(std::move(part));

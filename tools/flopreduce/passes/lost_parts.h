@@ -26,6 +26,7 @@ class LostParts {
   bool is_first(size_t segment) const { return first_[segments_[segment].trace] == segment; }
   // The devices of a segment that was read. Any thread.
   void add(size_t segment, Devices devices);
+  SpareLaunches& spare() { return spare_; }  // of all devices
   // False: the parts of a trace do not fit, and it has to be read by one thread.
   bool clean() const { return clean_; }
 
@@ -35,7 +36,7 @@ class LostParts {
     Devices devices;
     std::map<size_t, Devices> waiting;  // for the segments before them
   };
-  static void join(Devices& all, Devices next);
+  void join(Devices& all, Devices next);
   void end(uint32_t trace, Devices& devices);
   bool is_of(size_t segment, uint32_t trace) const {
     return segment < segments_.size() && segments_[segment].trace == trace;
@@ -45,6 +46,7 @@ class LostParts {
   const std::vector<bool> in_parts_;
   std::vector<size_t> first_;  // segment of each trace
   const Ended ended_;
+  SpareLaunches spare_;  // outlives the devices below
   std::mutex lock_;
   std::map<uint32_t, Trace> traces_;  // begun, and not ended
   bool clean_ = true;

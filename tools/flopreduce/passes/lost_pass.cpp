@@ -18,8 +18,8 @@ uint64_t held(u128 value) { return static_cast<uint64_t>(std::min<u128>(value, U
 DeviceSplit& LostPass::device_at(uint32_t number) {
   const uint32_t trace = tables_.devices[number].trace;
   const bool first = !parts_.in_parts(trace) || parts_.is_first(segment_);
-  const auto [entry, fresh] =
-      devices_[trace].try_emplace(number, most_open_intervals(tables_, trace), first);
+  const auto [entry, fresh] = devices_[trace].try_emplace(
+      number, most_open_intervals(tables_, trace), first, &parts_.spare());
   if (!fresh) return entry->second;
   TimeSplit& split = entry->second.split;
   split.clock_error(totals_.devices[number].clock_error_ns);

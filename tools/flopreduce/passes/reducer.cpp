@@ -172,7 +172,7 @@ void Reducer::first_pass(TraceTables& tables) {
   definitions.end_steps();
   for (TraceState& trace : tables.traces) trace.function_facts = {};  // signatures have them
   copies_ = router.copies();
-  segments_.sort_by_trace();
+  segments_.end();
 }
 
 void Reducer::choose_copies() {

@@ -88,6 +88,36 @@ const StepPass::OfRow& StepPass::row_of(const RowTable& rows, uint32_t row, cons
   return of;
 }
 
+void StepPass::add(StepWork& to, const RowTable& rows, uint32_t row, uint64_t launches) {
+  const StepLaunch& one = each_.of(rows.info(row).signature, rows.info(row).device);
+  to.add_launches(launches, one);
+  const OfRow& model = row_of(rows, row, one);
+  add_saturating(to.model_fs, model.model_fs * launches);
+  add_saturating(to.model_most_fs, model.model_most_fs * launches);
+  if (model.open) add_saturating(to.model_open, launches);
+  add_saturating(to.saved_fs, model.saved_fs * launches);
+}
+
+void StepPass::add_counted(const RowTable& rows) {
+  if (touched_.empty()) return;
+  StepWork& step = work_[rows.trace()][step_];
+  for (const uint32_t row : touched_) {
+    const Counted& of = counted_[row];
+    add(step, rows, row, of.launches);
+    step.gpu_ns += of.ns;
+    if (of.untimed > 0)
+      step.add_untimed(of.untimed, each_.of(rows.info(row).signature, rows.info(row).device));
+    counted_[row] = {};
+  }
+  touched_.clear();
+}
+
+void StepPass::end(const RowTable& rows) {
+  add_counted(rows);
+  rows_.clear();
+  counted_.clear();
+}
+
 void StepPass::launches(const RowTable& rows, const LaunchPiece& piece) {
   const StepTable& steps = tables_.traces[rows.trace()].steps;
   if (rows.trace() != trace_ && !times_.empty()) {
@@ -97,20 +127,16 @@ void StepPass::launches(const RowTable& rows, const LaunchPiece& piece) {
   trace_ = rows.trace();
   // Steps that did not end are not counted.
   if (piece.step == 0 || !steps.steps().contains(piece.step)) return;
-  StepWork& step = work_[trace_][piece.step];
+  if (step_ != piece.step) add_counted(rows);
+  step_ = piece.step;
+  if (counted_.size() < rows.size()) counted_.resize(rows.size());
   for (size_t i = 0; i < piece.size; ++i) {
-    const RowTable::Info& row = rows.info(piece.row[i]);
-    const StepLaunch& one = each_.of(row.signature, row.device);
-    step.add_launches(1, one);
-    const OfRow& model = row_of(rows, piece.row[i], one);
-    add_saturating(step.model_fs, model.model_fs);
-    add_saturating(step.model_most_fs, model.model_most_fs);
-    if (model.open) ++step.model_open;
-    add_saturating(step.saved_fs, model.saved_fs);
+    Counted& of = counted_[piece.row[i]];
+    if (of.launches++ == 0) touched_.push_back(piece.row[i]);
     if (piece.duration_ns[i] != LaunchPiece::kNoTime && !piece.windowed)
-      step.gpu_ns += piece.duration_ns[i];
+      of.ns += piece.duration_ns[i];
     else
-      step.add_untimed(1, one);
+      ++of.untimed;
   }
   add_kernels(rows, piece, kernels_[trace_]);
   if (single_) single_->launches(tables_, rows, piece);
@@ -122,12 +148,7 @@ void StepPass::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) 
   if (!tally.in_step || tally.launches == 0) return;
   const StepLaunch& one = each_.of(rows.info(row).signature, rows.info(row).device);
   StepWork& all = work_[rows.trace()][0];
-  all.add_launches(tally.launches, one);
-  const OfRow& model = row_of(rows, row, one);
-  add_saturating(all.model_fs, model.model_fs * tally.launches);
-  add_saturating(all.model_most_fs, model.model_most_fs * tally.launches);
-  if (model.open) add_saturating(all.model_open, tally.launches);
-  add_saturating(all.saved_fs, model.saved_fs * tally.launches);
+  add(all, rows, row, tally.launches);
   const uint64_t timed = tally.windowed ? 0 : std::min(tally.timed, tally.launches);
   if (timed > 0) add_saturating(all.gpu_ns, tally.gpu_time_ns);
   all.add_untimed(tally.launches - timed, one);

@@ -53,7 +53,7 @@ class StepPass final : public LaunchConsumer {
            bool single_steps);
   void launches(const RowTable& rows, const LaunchPiece& piece) override;
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
-  void end(const RowTable&) override { rows_.clear(); }
+  void end(const RowTable& rows) override;
   void add(const StepPass& o);
   // By trace; within one by step, 0 for steps that are only summed up.
   const std::vector<std::map<uint32_t, StepWork>>& work() const { return work_; }
@@ -73,8 +73,18 @@ class StepPass final : public LaunchConsumer {
     u128 model_fs = 0, model_most_fs = 0, saved_fs = 0;
     bool open = false;  // StepWork::model_open
   };
+  // Launches of a row in the step at hand: what these are worth is added when another step comes.
+  struct Counted {
+    uint64_t launches = 0, untimed = 0;
+    u128 ns = 0;  // of the timed ones
+  };
   const OfRow& row_of(const RowTable& rows, uint32_t row, const StepLaunch& one);
+  void add(StepWork& to, const RowTable& rows, uint32_t row, uint64_t launches);
+  void add_counted(const RowTable& rows);
   std::vector<OfRow> rows_;
+  std::vector<Counted> counted_;   // by row
+  std::vector<uint32_t> touched_;  // rows of counted_ that have launches
+  uint32_t step_ = 0;              // of these
   std::vector<std::map<uint32_t, StepWork>> work_;
   std::vector<StepKernels> kernels_;
   std::vector<std::map<uint32_t, StepGpuTime>> times_;

@@ -187,7 +187,13 @@ void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visi
   SequenceSteps steps(fields_.number(Field::sequence_base));
   size_t alike = 0;  // launches at hand that are all from graphs, or none of them is
   bool graph = false;
-  LaunchCall call;
+  // The call at hand, member by member: a structure written in parts and read at once is waited for
+  uint64_t its_sequence = 0;
+  uint32_t its_path = 0, launches = 0, calls = 0;
+  bool its_graph = false;
+  const auto give = [&] {
+    if (launches > 0) visit(LaunchCall{its_sequence, its_path, launches, calls, its_graph});
+  };
   const auto launch = [&](uint32_t path, uint64_t sequence, bool begins) {
     if (alike == 0) {
       graph = graphs.peek() != 0;
@@ -195,12 +201,15 @@ void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visi
       graphs.skip(alike);
     }
     --alike;
-    if (path != call.path || sequence != call.sequence || graph != call.graph) {
-      if (call.launches > 0) visit(static_cast<const LaunchCall&>(call));
-      call = {sequence, path, 0, 0, graph};
+    if (path != its_path || sequence != its_sequence || graph != its_graph) {
+      give();
+      its_sequence = sequence;
+      its_path = path;
+      its_graph = graph;
+      launches = calls = 0;
     }
-    ++call.launches;
-    call.calls += begins ? 1 : 0;
+    ++launches;
+    calls += begins ? 1 : 0;
   };
   LaunchOrder order = this->order();
   for (auto run = order.next_run(); run.launches > 0; run = order.next_run()) {
@@ -215,7 +224,7 @@ void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visi
         launch(PatternTable::Row::kUndefined, 0, false);
       }
   }
-  if (call.launches > 0) visit(static_cast<const LaunchCall&>(call));
+  give();
 }
 
 }  // namespace flopinj::reduce

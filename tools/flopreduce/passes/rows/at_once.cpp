@@ -56,6 +56,25 @@ void AtOnce::launch(const Launch& launch) {
   if (!next(launch)) add_saturating(spread(launch.row).launches, kLaunch);
 }
 
+// Of key_; null where there is no room.
+AtOnce::Set* AtOnce::set_of_key() {
+  auto found = sets_.find(key_);
+  if (found == sets_.end()) {
+    if (sets_.size() >= kMostSets) return nullptr;
+    found = sets_.try_emplace(key_).first;
+    found->second.launches.resize(key_.size());
+  }
+  return &found->second;
+}
+
+AtOnce::Set* AtOnce::set_of(uint32_t row, uint32_t higher_row) {
+  const uint64_t rows = uint64_t{row} << 32 | higher_row;
+  Pair& pair = pairs_[(rows * 0x9E3779B97F4A7C15ULL) >> 56];
+  if (std::exchange(pair.rows, rows) == rows) return pair.set;
+  key_ = {row, higher_row};
+  return pair.set = set_of_key();
+}
+
 AtOnce::Set* AtOnce::set_of_running() {
   if (running().size() > kMostRows) return nullptr;
   const auto row_of = [this](uint32_t i) { return running()[i].launch.row; };
@@ -65,33 +84,36 @@ AtOnce::Set* AtOnce::set_of_running() {
     while (at != order_.begin() && row_of(*(at - 1)) > row_of(i)) --at;
     order_.insert(at, i);
   }
-  Pair* pair = nullptr;
-  if (order_.size() == 2) {
-    const uint64_t rows = uint64_t{row_of(order_[0])} << 32 | row_of(order_[1]);
-    pair = &pairs_[(rows * 0x9E3779B97F4A7C15ULL) >> 56];
-    if (std::exchange(pair->rows, rows) == rows) return pair->set;
-    pair->set = nullptr;
-  }
   key_.clear();
   for (const uint32_t i : order_) key_.push_back(row_of(i));
-  auto found = sets_.find(key_);
-  if (found == sets_.end() && sets_.size() < kMostSets) {
-    found = sets_.try_emplace(key_).first;
-    found->second.launches.resize(key_.size());
-  }
-  Set* const set = found == sets_.end() ? nullptr : &found->second;
-  if (pair != nullptr) pair->set = set;
-  return set;
+  return set_of_key();
 }
 
 void AtOnce::stretch(uint64_t to) {
-  Set* const set = running().size() == 1 ? nullptr : set_of_running();
+  if (running().size() == 1) return as_if_alone(to);
+  if (running().size() == 2) return stretch_of_two(to);
+  Set* const set = set_of_running();
   if (set == nullptr) return as_if_alone(to);
   add_saturating(set->ns, to - now());
   for (size_t i = 0; i < order_.size(); ++i) {
     Running& one = running()[order_[i]];
     const uint64_t until = launches_until(one.launch, to);
     add_saturating(set->launches[i], until - std::exchange(one.done, until));
+  }
+}
+
+// As most are where kernels run at once.
+void AtOnce::stretch_of_two(uint64_t to) {
+  Running* one = &running()[0];
+  Running* other = &running()[1];
+  if (one->launch.row > other->launch.row) std::swap(one, other);
+  Set* const set = set_of(one->launch.row, other->launch.row);
+  if (set == nullptr) return as_if_alone(to);
+  add_saturating(set->ns, to - now());
+  uint64_t* launches = set->launches.data();
+  for (Running* const running : {one, other}) {
+    const uint64_t until = launches_until(running->launch, to);
+    add_saturating(*launches++, until - std::exchange(running->done, until));
   }
 }
 

@@ -55,18 +55,21 @@ class AtOnce : public Timeline<AtOnce> {
     return spread_[row];
   }
   void stretch(uint64_t to);
+  void stretch_of_two(uint64_t to);
   void enter_step(uint32_t) {}
   bool counts() const { return true; }
   bool within(uint64_t) const { return true; }
   bool is_idle_beside(const Launch&) const { return false; }
   void ran_beside(const Launch&, uint64_t, uint64_t) {}
+  Set* set_of(uint32_t row, uint32_t higher_row);
   Set* set_of_running();
+  Set* set_of_key();
   std::vector<std::pair<Key, Set>> numbered_sets(std::span<const uint32_t> rows);
   void as_if_alone(uint64_t to);
 
   std::vector<Spread> spread_;  // by row
   std::unordered_map<Key, Set, Hash> sets_;
-  // The last sets of two rows, by these: kernels of two streams meet again and again.
+  // The last sets of two rows, by the rows: kernels of two streams meet again and again.
   struct Pair {
     uint64_t rows = UINT64_MAX;
     Set* set = nullptr;

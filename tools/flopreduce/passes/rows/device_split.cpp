@@ -24,7 +24,7 @@ void DeviceSplit::launches(std::span<const LaunchInTime> in_order) {
   if (seam >= in_order.size()) {
     constexpr size_t kMuch = 16;
     clean_ = clean_ && head_.size() < kMuch * kept_;
-    if (!clean_) head_.clear();
+    if (!clean_) drop_head();
     return;
   }
   begun_ = true;
@@ -55,11 +55,29 @@ LaunchInTime DeviceSplit::own(LaunchInTime launch, const DeviceSplit& next,
   return launch;
 }
 
+void DeviceSplit::add_own(std::span<const LaunchInTime> launches, const DeviceSplit& next,
+                          std::vector<uint32_t>& rows) {
+  constexpr size_t kAtOnce = 128;
+  while (!launches.empty()) {
+    const auto some = launches.first(std::min({kAtOnce, kept_, launches.size()}));
+    add(some.size(), [&](LaunchInTime* to) {
+      for (const LaunchInTime& launch : some) *to++ = own(launch, next, rows);
+      return some.size();
+    });
+    launches = launches.subspan(some.size());
+  }
+}
+
+void DeviceSplit::drop_head() {
+  if (spare_ != nullptr) spare_->give(std::move(head_));
+  head_ = {};
+}
+
 bool DeviceSplit::take(DeviceSplit& next) {
   std::vector<uint32_t> rows(next.rows_.size(), kNoIndex);
   split.clock_error(next.split.clock_error());
-  for (const LaunchInTime& launch : next.head_) add(own(launch, next, rows));
-  next.head_ = {};
+  add_own(next.head_, next, rows);
+  next.drop_head();
   if (!next.begun_) {
     next.in_order_.give([&](const LaunchInTime& launch) { add(own(launch, next, rows)); });
     next.split.enter_at_least(split.step());

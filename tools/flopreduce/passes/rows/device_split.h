@@ -22,7 +22,11 @@ namespace flopinj::reduce {
 class DeviceSplit {
  public:
   // Keeps `kept` launches until they are in order. `first`: no launch of the device comes before.
-  DeviceSplit(size_t kept, bool first) : in_order_(kept), kept_(kept), begun_(first) {}
+  // `spare`: as NearlyInOrder's.
+  DeviceSplit(size_t kept, bool first, SpareLaunches* spare = nullptr)
+      : in_order_(kept, spare), spare_(spare), kept_(kept), begun_(first) {
+    if (!first && spare != nullptr) head_ = spare->take();
+  }
   size_t kept() const { return kept_; }
 
   // By key() of the path and the rule. After take() the places of both parts are in one of them.
@@ -56,13 +60,17 @@ class DeviceSplit {
     LaunchWorth worth;
     uint64_t place = 0;
   };
-  // Of a launch of the part after this one.
+  // Of launches of the part after this one, and of one of them.
+  void add_own(std::span<const LaunchInTime> launches, const DeviceSplit& next,
+               std::vector<uint32_t>& rows);
   LaunchInTime own(LaunchInTime launch, const DeviceSplit& next, std::vector<uint32_t>& rows);
   void take_sums(DeviceSplit& other);
+  void drop_head();
 
   NearlyInOrder in_order_;
+  SpareLaunches* const spare_;
   const size_t kept_;
-  std::vector<LaunchInTime> head_;
+  SpareLaunches::Launches head_;
   std::vector<Row> rows_;
   bool begun_;  // its time line has
   LaunchInTime seam_{};

@@ -43,22 +43,22 @@ inline void SequenceGroups::call(Places::Lane& lane, const LaunchCall& call, Dam
     return;
   }
   lane.known = {call.sequence, false};
-  add(call.sequence, {number, call.launches, call.calls}, damage);
+  add(call.sequence, number, call.launches, call.calls, damage);
 }
 
 // Once behind each number.
 void SequenceGroups::without_number(Places::Lane& lane, DamageLog& damage) {
   if (lane.known.last == 0 || std::exchange(lane.known.without, true)) return;
   if (const uint32_t number = places_.number(lane, kWithout); number != places_.kNone)
-    add(lane.known.last, {number, 0, 0}, damage);
+    add(lane.known.last, number, 0, 0, damage);
 }
 
-void SequenceGroups::add(uint64_t number, const SequenceNumbers::Launches& launches,
-                         DamageLog& damage) {
+inline void SequenceGroups::add(uint64_t number, uint32_t place, uint32_t count, uint32_t calls,
+                                DamageLog& damage) {
   const auto added = window_.add(
-      number, launches, places_[launches.place].first, [](NothingElse&) {}, [](const auto&) {});
-  if (added == SequenceNumbers::Added::kLate && launches.count > 0)
-    count({launches}, 1, damage);
+      number, {place, count, calls}, places_[place].first, [](NothingElse&) {}, [](const auto&) {});
+  if (added == SequenceNumbers::Added::kLate && count > 0)
+    this->count(SequenceNumbers::Group{{place, count, calls}}, 1, damage);
   else if (added == SequenceNumbers::Added::kFull)
     damage.add(Damage::kTableFull);
 }

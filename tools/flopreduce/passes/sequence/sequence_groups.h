@@ -50,7 +50,8 @@ class SequenceGroups {
   using Places = LaunchPlaces<OnPlace, OfLane>;
   void call(Places::Lane& lane, const LaunchCall& call, DamageLog& damage);
   void without_number(Places::Lane& lane, DamageLog& damage);
-  void add(uint64_t number, const SequenceNumbers::Launches& launches, DamageLog& damage);
+  // Apart: a structure of three would be written in parts and read at once, for each launch.
+  void add(uint64_t number, uint32_t place, uint32_t count, uint32_t calls, DamageLog& damage);
   void count(const SequenceNumbers::Group& group, uint64_t times, DamageLog& damage);
   void count(SequenceGroup group, uint64_t times, DamageLog& damage);
 

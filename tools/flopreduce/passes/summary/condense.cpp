@@ -172,6 +172,7 @@ Recording Merge::condensed(std::span<const Found> parts, DamageLog& damage) {
     }
     if (input.read_failed()) damage.add(Damage::kTornTail);
   }
+  segments.end();
   if (!defined_ || defined_->bodies != definitions) {
     defined_.reset();
     operators_.make_room();

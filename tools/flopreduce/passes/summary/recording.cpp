@@ -55,30 +55,39 @@ void Condenser::launches(const RowTable& rows, const LaunchPiece& piece) {
   add_to_time_lines(rows, piece);
 }
 
+// All launches of a piece are of one device.
 void Condenser::add_to_time_lines(const RowTable& rows, const LaunchPiece& piece) {
-  uint32_t device = kNoIndex;
-  TimeLine* line = nullptr;
+  const auto has_place = [&](size_t i) {
+    return piece.row[i] != RowTable::kDiscard && piece.duration_ns[i] != LaunchPiece::kNoTime &&
+           BusyInterval::has_place(piece.start_ns[i], piece.duration_ns[i]);
+  };
+  size_t first = 0;
+  while (first < piece.size && !has_place(first)) ++first;
+  if (first == piece.size) return;
+  TimeLine& line =
+      time_lines_.try_emplace(rows.info(piece.row[first]).device, most_open_intervals(tables_, 0))
+          .first->second;
+  if (piece.calls) line.at_once.clock_error(piece.clock_error_ns);
   auto pause = piece.pauses.begin();
-  for (size_t i = 0; i < piece.size; ++i) {
-    while (pause != piece.pauses.end() && pause->at < i) ++pause;
-    const uint64_t took = piece.duration_ns[i];
-    if (piece.row[i] == RowTable::kDiscard || took == LaunchPiece::kNoTime ||
-        !BusyInterval::has_place(piece.start_ns[i], took))
-      continue;
-    if (const uint32_t its = rows.info(piece.row[i]).device; its != device) {
-      device = its;
-      line = &time_lines_.try_emplace(its, most_open_intervals(tables_, 0)).first->second;
+  line.add(piece.size - first, [&](LaunchInTime* const to) {
+    size_t written = 0;
+    for (size_t i = first; i < piece.size; ++i) {
+      if (!has_place(i)) continue;
+      const uint32_t called_before = piece.calls ? piece.called_before[i] : 0;
+      LaunchInTime& launch = to[written++];
+      launch = {piece.start_ns[i], piece.duration_ns[i],
+                piece.row[i],      piece.step,
+                called_before,     0,
+                piece.windowed,    0};
+      while (pause != piece.pauses.end() && pause->at < i) ++pause;
+      if (called_before == 0 || pause == piece.pauses.end() || pause->at != i ||
+          tables_.traces[0].path(pause->path) == kNoIndex)
+        continue;
+      launch.set_pause(
+          line.at_once.add_pause(launch, pause->path, pause->since_ns, pause->length_ns));
     }
-    LaunchInTime launch{piece.start_ns[i], took, piece.row[i], piece.step, 0, 0, piece.windowed, 0};
-    if (piece.calls && (launch.called_before = piece.called_before[i]) != 0) {
-      line->at_once.clock_error(piece.clock_error_ns);
-      if (pause != piece.pauses.end() && pause->at == i &&
-          tables_.traces[0].path(pause->path) != kNoIndex)
-        launch.set_pause(
-            line->at_once.add_pause(launch, pause->path, pause->since_ns, pause->length_ns));
-    }
-    line->add(launch);
-  }
+    return written;
+  });
 }
 
 void Condenser::batch(uint32_t trace, const LaunchBatchReader& batch) {

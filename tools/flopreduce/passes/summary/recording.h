@@ -71,6 +71,10 @@ class Condenser final : public LaunchConsumer {
     NearlyInOrder in_order;
     AtOnce at_once;
     void add(const LaunchInTime& launch) { in_order.add(launch, *this); }
+    template <typename Write>
+    void add(size_t most, Write&& write) {
+      in_order.add(most, std::forward<Write>(write), *this);
+    }
     // Of NearlyInOrder.
     void launches(std::span<const LaunchInTime> some) { at_once.launches(some); }
     void late(const LaunchInTime& launch) {
