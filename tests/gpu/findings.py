@@ -42,6 +42,7 @@ QUESTIONS = {
     "decode_without_stop": "Can a window be read without Stop?",
     "beside_capture": "What becomes of a capture while a window opens and closes beside it?",
     "capture_first_launch": "May the driver be asked about a kernel whose launch is captured?",
+    "captured_nodes": "Does CUPTI report the node that a call makes under capture, inside of it?",
     "handles_given": "Do callbacks show the call that gave the handle which a launch has?",
     "library_kernel": "What do driver queries answer for a CUkernel passed as a CUfunction?",
     "module_in_window": "Are kernels counted whose module is loaded inside a window?",
@@ -60,8 +61,9 @@ QUESTIONS = {
 }
 FIRST = ("counters", "in_callback", *OPEN, "launch_limits")
 # These read no counters.
-WITHOUT_COUNTERS = {"sixteen_threads", "capture_first_launch", "handles_given", "library_kernel",
-                    "large_graph", "callback", "tensor_map", "registers", BESIDE_TORCH}
+WITHOUT_COUNTERS = {"sixteen_threads", "capture_first_launch", "captured_nodes", "handles_given",
+                    "library_kernel", "large_graph", "callback", "tensor_map", "registers",
+                    BESIDE_TORCH}
 
 
 def overhead(results):

@@ -102,7 +102,7 @@ class OnSimulatedGpu(TestCase):
         self.assertRegex(lost, r"^kernel records are whole beside ranges: no; keep both")
         switched, stopped = self.answers_to("other_thread")
         self.assertRegex(switched, r"may enable and disable: yes; delete .*kDueHere$")
-        self.assertRegex(stopped, r"may stop a window: yes; delete .*kLeftOpen$")
+        self.assertRegex(stopped, r"may stop a window: yes; delete .*Closer$")
         switched, stopped = self.answers_to("other_thread",
                                             SIMGPU_FAULT="switch_elsewhere,stop_elsewhere")
         self.assertRegex(switched, r"may enable and disable: no; delete .* launches enables$")

@@ -55,6 +55,7 @@ int main(int count, char** arguments) {
       {"beside_capture", beside_capture},
       {"callback", callback},
       {"capture_first_launch", capture_first_launch},
+      {"captured_nodes", captured_nodes},
       {"close_at_enter", close_at_enter},
       {"cost", cost},
       {"counters", counters},

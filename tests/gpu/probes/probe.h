@@ -26,6 +26,7 @@ double microseconds_per_launch(int launches, int steps);
 void beside_capture();
 void callback();
 void capture_first_launch();
+void captured_nodes();
 void close_at_enter();
 void cost();
 void counters();
