@@ -162,15 +162,16 @@ void LostPass::packet(uint32_t trace, const Packet& packet) {
   });
   if (packet.body_field != static_cast<uint32_t>(trace_fields::TracePacketField::at_once)) return;
   trace::AtOnce message;
-  if (parse_message(message, packet.body)) at_once_.push_back(std::move(message));
+  if (!parse_message(message, packet.body)) return;
+  if (auto sums = AtOnce::of(message)) at_once_.push_back(std::move(*sums));
 }
 
 // Launches that ran alike in all of their stretches, or that are all faster than the roofs allow or
 // none of which is, have the same lines together as one by one.
-bool LostPass::is_even(KernelClass of, std::span<const AtOnceSums::Part> parts) const {
+bool LostPass::is_even(KernelClass of, std::span<const AtOnce::Part> parts) const {
   bool alike = true;
   double work = 0, most = 0, least = 0;  // of the time, at the shortest; at the longest
-  for (const AtOnceSums::Part& part : parts) {
+  for (const AtOnce::Part& part : parts) {
     const SummaryRow& row = summary_rows_[part.row];
     ShortestLongest times = row.tally.times;
     if (!times.any()) return false;
@@ -189,11 +190,11 @@ bool LostPass::is_even(KernelClass of, std::span<const AtOnceSums::Part> parts) 
 
 // Kernels of a row that were slowed by measuring, as those are that ran alone, take what they would
 // have taken, and the profiler the rest.
-void LostPass::add_set(std::span<const AtOnceSums::Part> parts, uint64_t ns, TimeSplit& split) {
+void LostPass::add_set(std::span<const AtOnce::Part> parts, uint64_t ns, TimeSplit& split) {
   std::vector<TimeSplit::Part> running;
   KernelClass of = KernelClass::kCommunication;
   bool slowed = false;
-  for (const AtOnceSums::Part& part : parts) {
+  for (const AtOnce::Part& part : parts) {
     SummaryRow& row = summary_rows_[part.row];
     running.push_back({row.of->in_split, row.done, row.done + part.launches});
     row.done += part.launches;
@@ -215,23 +216,22 @@ void LostPass::add_set(std::span<const AtOnceSums::Part> parts, uint64_t ns, Tim
 }
 
 // What does not fit its rows is damaged: the device is not summed then, and has no ledger.
-void LostPass::add_at_once(uint32_t trace, const trace::AtOnce& message) {
-  const std::optional<AtOnceSums> sums = read_at_once(message);
-  if (!sums || message.rows() != summary_rows_.size()) return;
-  const OfRow* const first = summary_rows_[sums->parts.front().row].of;
+void LostPass::add_at_once(uint32_t trace, const AtOnce& sums) {
+  if (sums.all_rows != summary_rows_.size()) return;
+  const OfRow* const first = summary_rows_[sums.parts.front().row].of;
   if (first == nullptr || first->device->summed) return;
   DeviceSplit* const device = first->device;
   const auto is_its_row = [&](uint32_t row) {
     return summary_rows_[row].of != nullptr && summary_rows_[row].of->device == device;
   };
-  for (const AtOnceSums::Set& set : sums->sets)
+  for (const AtOnce::Set& set : sums.sets)
     for (size_t i = set.begin; i < set.end; ++i) {
-      if (!is_its_row(sums->parts[i].row)) return;
-      SummaryRow& row = summary_rows_[sums->parts[i].row];
+      if (!is_its_row(sums.parts[i].row)) return;
+      SummaryRow& row = summary_rows_[sums.parts[i].row];
       add_saturating(row.placed_ns, set.ns);
-      add_saturating(row.parts, sums->parts[i].launches);
+      add_saturating(row.parts, sums.parts[i].launches);
     }
-  for (const AtOnceSums::Gap& gap : sums->gaps)
+  for (const AtOnce::Gap& gap : sums.gaps)
     if (!is_its_row(gap.row)) return;
   for (SummaryRow& row : summary_rows_) {
     if (row.of == nullptr || row.of->device != device) continue;
@@ -250,16 +250,16 @@ void LostPass::add_at_once(uint32_t trace, const trace::AtOnce& message) {
   }
   TimeSplit& split = device->split;
   device->summed = true;
-  split.summed(sums->ns, sums->edge_copies_ns);
-  if (message.copies_lost()) split.lose_copies();
-  for (const AtOnceSums::Set& set : sums->sets)
-    add_set(std::span(sums->parts).subspan(set.begin, set.end - set.begin), set.ns, split);
-  for (const AtOnceSums::Gap& gap : sums->gaps)
+  split.summed(sums.ns(), sums.edge_copies_ns);
+  if (sums.lost_copies) split.lose_copies();
+  for (const AtOnce::Set& set : sums.sets)
+    add_set(std::span(sums.parts).subspan(set.begin, set.end - set.begin), set.ns, split);
+  for (const AtOnce::Gap& gap : sums.gaps)
     split.summed_gap(summary_rows_[gap.row].of->in_split, gap.line, gap.ns, gap.beside_ns);
-  for (int i = 0; i < message.host_size(); i += 2)
-    if (const uint32_t path = tables_.traces[trace].path(message.host(i)); path != kNoIndex)
-      split.add_host_ns(path, message.host(i + 1));
-  uneven_.spread = uneven_.spread || message.spread_ns() > 0;
+  for (const auto& [id, ns] : sums.host_ns)
+    if (const uint32_t path = tables_.traces[trace].path(id); path != kNoIndex)
+      split.add_host_ns(path, ns);
+  uneven_.spread = uneven_.spread || sums.spread_ns > 0;
   for (SummaryRow& row : summary_rows_) {
     if (row.of == nullptr || row.of->device != device) continue;
     const uint64_t placed = row.parts / AtOnce::kLaunch;
@@ -290,7 +290,7 @@ void LostPass::end_segment(const RowTable& rows) {
 }
 
 void LostPass::end(const RowTable& rows) {
-  for (const trace::AtOnce& message : at_once_) add_at_once(rows.trace(), message);
+  for (const AtOnce& sums : at_once_) add_at_once(rows.trace(), sums);
   const auto found = devices_.find(rows.trace());
   if (found != devices_.end())
     for (auto& [number, device] : found->second) device.end();

@@ -88,9 +88,9 @@ class LostPass final : public LaunchConsumer {
     uint64_t done = 0;                  // of parts, so far
   };
   void add_tally(OfRow& row, const TallyRow& tally);
-  void add_at_once(uint32_t trace, const trace::AtOnce& message);
-  void add_set(std::span<const AtOnceSums::Part> parts, uint64_t ns, TimeSplit& split);
-  bool is_even(KernelClass of, std::span<const AtOnceSums::Part> parts) const;
+  void add_at_once(uint32_t trace, const AtOnce& sums);
+  void add_set(std::span<const AtOnce::Part> parts, uint64_t ns, TimeSplit& split);
+  bool is_even(KernelClass of, std::span<const AtOnce::Part> parts) const;
 
   void forget_rows();
 
@@ -110,7 +110,7 @@ class LostPass final : public LaunchConsumer {
   std::vector<std::unique_ptr<OfRow>> rows_;  // null: not looked up yet
   std::vector<Quick> quick_;                  // by row, too
   std::vector<SummaryRow> summary_rows_;
-  std::vector<trace::AtOnce> at_once_;
+  std::vector<AtOnce> at_once_;
   Uneven uneven_;
 };
 

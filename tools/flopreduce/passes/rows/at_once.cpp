@@ -8,6 +8,11 @@
 namespace flopinj::reduce {
 namespace {
 
+// The causes of gaps as the format numbers them.
+constexpr std::array kGapLines{LostLine::kIdleHostLate,     LostLine::kIdleQueued,
+                               LostLine::kIdleBetweenSteps, LostLine::kIdleLongGaps,
+                               LostLine::kIdleShortGaps,    LostLine::kIdleCopies};
+
 // Of a launch, what has run by then.
 uint64_t launches_until(const LaunchInTime& launch, uint64_t to) {
   const uint64_t ran = to - launch.begin_ns;
@@ -43,13 +48,13 @@ class Numbers {
 
 }  // namespace
 
-size_t AtOnce::Hash::operator()(const Key& key) const {
+size_t AtOnceLine::Hash::operator()(const Key& key) const {
   uint64_t hash = key.size();
   for (const uint32_t row : key) hash = (hash ^ row) * 0x9E3779B97F4A7C15ULL;
   return hash ^ (hash >> 29);
 }
 
-void AtOnce::launch(const Launch& launch) {
+void AtOnceLine::launch(const Launch& launch) {
   if (launch.row == Launch::kCopy)
     return add_copy(launch.begin_ns, launch.begin_ns + launch.length_ns);
   touch(launch.row);
@@ -57,7 +62,7 @@ void AtOnce::launch(const Launch& launch) {
 }
 
 // Of key_; null where there is no room.
-AtOnce::Set* AtOnce::set_of_key() {
+AtOnceLine::Set* AtOnceLine::set_of_key() {
   auto found = sets_.find(key_);
   if (found == sets_.end()) {
     if (sets_.size() >= kMostSets) return nullptr;
@@ -67,7 +72,7 @@ AtOnce::Set* AtOnce::set_of_key() {
   return &found->second;
 }
 
-AtOnce::Set* AtOnce::set_of(uint32_t row, uint32_t higher_row) {
+AtOnceLine::Set* AtOnceLine::set_of(uint32_t row, uint32_t higher_row) {
   const uint64_t rows = uint64_t{row} << 32 | higher_row;
   Pair& pair = pairs_[(rows * 0x9E3779B97F4A7C15ULL) >> 56];
   if (std::exchange(pair.rows, rows) == rows) return pair.set;
@@ -75,8 +80,8 @@ AtOnce::Set* AtOnce::set_of(uint32_t row, uint32_t higher_row) {
   return pair.set = set_of_key();
 }
 
-AtOnce::Set* AtOnce::set_of_running() {
-  if (running().size() > kMostRows) return nullptr;
+AtOnceLine::Set* AtOnceLine::set_of_running() {
+  if (running().size() > AtOnce::kMostRows) return nullptr;
   const auto row_of = [this](uint32_t i) { return running()[i].launch.row; };
   order_.clear();
   for (uint32_t i = 0; i < running().size(); ++i) {
@@ -89,7 +94,7 @@ AtOnce::Set* AtOnce::set_of_running() {
   return set_of_key();
 }
 
-void AtOnce::stretch(uint64_t to) {
+void AtOnceLine::stretch(uint64_t to) {
   if (running().size() == 1) return as_if_alone(to);
   if (running().size() == 2) return stretch_of_two(to);
   Set* const set = set_of_running();
@@ -103,7 +108,7 @@ void AtOnce::stretch(uint64_t to) {
 }
 
 // As most are where kernels run at once.
-void AtOnce::stretch_of_two(uint64_t to) {
+void AtOnceLine::stretch_of_two(uint64_t to) {
   Running* one = &running()[0];
   Running* other = &running()[1];
   if (one->launch.row > other->launch.row) std::swap(one, other);
@@ -117,7 +122,7 @@ void AtOnce::stretch_of_two(uint64_t to) {
   }
 }
 
-void AtOnce::as_if_alone(uint64_t to) {
+void AtOnceLine::as_if_alone(uint64_t to) {
   const uint64_t ns = to - now(), kernels = running().size();
   if (kernels > 1) add_saturating(spread_ns_, ns);
   uint64_t number = 0;
@@ -130,7 +135,7 @@ void AtOnce::as_if_alone(uint64_t to) {
 }
 
 // By the rows' numbers in the summary, of which some may have one.
-std::vector<std::pair<AtOnce::Key, AtOnce::Set>> AtOnce::numbered_sets(
+std::vector<std::pair<AtOnceLine::Key, AtOnceLine::Set>> AtOnceLine::numbered_sets(
     std::span<const uint32_t> rows) {
   std::vector<std::pair<Key, Set>> out;
   for (auto& [key, set] : sets_) {
@@ -159,8 +164,7 @@ std::vector<std::pair<AtOnce::Key, AtOnce::Set>> AtOnce::numbered_sets(
   return out;
 }
 
-std::optional<trace::AtOnce> AtOnce::take(uint32_t device, std::span<const uint32_t> rows,
-                                          uint32_t all_rows) {
+std::optional<AtOnce> AtOnceLine::take(std::span<const uint32_t> rows, uint32_t all_rows) {
   if (!any()) return std::nullopt;
   run_until(UINT64_MAX);
   end_copies();
@@ -184,60 +188,83 @@ std::optional<trace::AtOnce> AtOnce::take(uint32_t device, std::span<const uint3
       if (is_beside(line)) add_saturating(to.beside_ns[i], from.beside_ns[place_beside(line)]);
     }
   }
+  AtOnce sums;
+  sums.all_rows = all_rows;
+  const auto sets = numbered_sets(rows);
+  auto set = sets.begin();
+  for (uint32_t row = 0; row < all_rows; ++row) {
+    const Sums& of = numbered[row];
+    if (of.launches > 0) {
+      sums.parts.push_back({row, of.launches});
+      sums.sets.push_back({of.ns, sums.parts.size() - 1, sums.parts.size()});
+    }
+    for (; set != sets.end() && set->first.front() == row; ++set) {
+      const auto& [key, its] = *set;
+      const size_t begin = sums.parts.size();
+      for (size_t i = 0; i < key.size(); ++i) sums.parts.push_back({key[i], its.launches[i]});
+      sums.sets.push_back({its.ns, begin, sums.parts.size()});
+    }
+    for (size_t i = 0; i < kGapLines.size(); ++i)
+      if (of.gap_ns[i] > 0) sums.gaps.push_back({row, kGapLines[i], of.gap_ns[i], of.beside_ns[i]});
+  }
+  sums.spread_ns = spread_ns_;
+  sums.edge_copies_ns = edge_copies_ns();
+  sums.lost_copies = lost_copies();
+  sums.host_ns = {host_ns().begin(), host_ns().end()};
+  return sums;
+}
+
+uint64_t AtOnce::ns() const {
+  uint64_t all = 0;
+  for (const Set& set : sets) all += set.ns;
+  for (const Gap& gap : gaps) all += gap.ns;
+  return all;
+}
+
+trace::AtOnce AtOnce::message(uint32_t device) const {
   trace::AtOnce message;
   message.set_device(device);
   message.set_rows(all_rows);
-  uint32_t before = 0, before_gap = 0;
-  const auto add_part = [&](uint32_t number, uint32_t last, uint64_t launches) {
-    message.add_set(number - last);
-    message.add_set(packed(launches));
-  };
-  const auto sets = numbered_sets(rows);
-  auto set = sets.begin();
-  for (uint32_t number = 0; number < all_rows; ++number) {
-    const Sums& of = numbered[number];
-    if (of.launches > 0) {
-      message.add_set(1);
-      message.add_set(of.ns);
-      add_part(number, std::exchange(before, number), of.launches);
-    }
-    for (; set != sets.end() && set->first.front() == number; ++set) {
-      const auto& [key, its] = *set;
-      message.add_set(key.size());
-      message.add_set(its.ns);
-      uint32_t last = std::exchange(before, number);
-      for (size_t i = 0; i < key.size(); ++i)
-        add_part(key[i], std::exchange(last, key[i]), its.launches[i]);
-    }
-    for (size_t line = 0; line < kGapLines.size(); ++line) {
-      if (of.gap_ns[line] == 0) continue;
-      message.add_gap(number - std::exchange(before_gap, number));
-      for (const uint64_t value : {uint64_t{line}, of.gap_ns[line], of.beside_ns[line]})
-        message.add_gap(value);
+  uint32_t before = 0;
+  for (const Set& set : sets) {
+    message.add_set(set.end - set.begin);
+    message.add_set(set.ns);
+    uint32_t last = std::exchange(before, parts[set.begin].row);
+    for (size_t i = set.begin; i < set.end; ++i) {
+      message.add_set(parts[i].row - std::exchange(last, parts[i].row));
+      message.add_set(packed(parts[i].launches));
     }
   }
-  message.set_spread_ns(spread_ns_);
-  message.set_edge_copies_ns(edge_copies_ns());
-  message.set_copies_lost(lost_copies());
-  for (const auto& [path, ns] : host_ns()) {
+  before = 0;
+  for (const Gap& gap : gaps) {
+    message.add_gap(gap.row - std::exchange(before, gap.row));
+    message.add_gap(
+        static_cast<uint64_t>(std::ranges::find(kGapLines, gap.line) - kGapLines.begin()));
+    message.add_gap(gap.ns);
+    message.add_gap(gap.beside_ns);
+  }
+  message.set_spread_ns(spread_ns);
+  message.set_edge_copies_ns(edge_copies_ns);
+  message.set_copies_lost(lost_copies);
+  for (const auto& [path, ns] : host_ns) {
     message.add_host(path);
     message.add_host(ns);
   }
   return message;
 }
 
-std::optional<AtOnceSums> read_at_once(const trace::AtOnce& message) {
+std::optional<AtOnce> AtOnce::of(const trace::AtOnce& message) {
   constexpr uint64_t kMostNs = uint64_t{1} << 62;
-  if (message.rows() == 0) return std::nullopt;
-  const uint64_t most_row = std::min<uint64_t>(message.rows(), UINT32_MAX);
-  AtOnceSums sums;
+  if (message.rows() == 0 || message.rows() > UINT32_MAX) return std::nullopt;
+  AtOnce sums;
+  sums.all_rows = static_cast<uint32_t>(message.rows());
   u128 all = 0;
   uint64_t before = 0;
   const auto next_row = [&](Numbers& numbers, uint64_t last) {
-    return last + numbers.next(most_row - std::min(most_row, last + 1));
+    return last + numbers.next(sums.all_rows - std::min<uint64_t>(sums.all_rows, last + 1));
   };
   for (Numbers numbers(message.set()); numbers.any();) {
-    const uint64_t size = numbers.next(AtOnce::kMostRows);
+    const uint64_t size = numbers.next(kMostRows);
     const size_t begin = sums.parts.size();
     const uint64_t ns = numbers.next(kMostNs);
     all += ns;
@@ -246,8 +273,8 @@ std::optional<AtOnceSums> read_at_once(const trace::AtOnce& message) {
       if (i == 0) before = last;
       const uint64_t coded = numbers.next();
       if (numbers.bad() || (coded % 2 == 0 && coded >> 33 != 0)) return std::nullopt;
-      sums.parts.push_back({static_cast<uint32_t>(last),
-                            coded % 2 != 0 ? coded >> 1 : (coded >> 1) * AtOnce::kLaunch});
+      sums.parts.push_back(
+          {static_cast<uint32_t>(last), coded % 2 != 0 ? coded >> 1 : (coded >> 1) * kLaunch});
     }
     if (numbers.bad() || size == 0) return std::nullopt;
     sums.sets.push_back({ns, begin, sums.parts.size()});
@@ -263,8 +290,11 @@ std::optional<AtOnceSums> read_at_once(const trace::AtOnce& message) {
     all += ns;
   }
   if (sums.sets.empty() || all > kMostNs || message.host_size() % 2 != 0) return std::nullopt;
-  sums.ns = static_cast<uint64_t>(all);
+  for (int i = 0; i < message.host_size(); i += 2)
+    add_saturating(sums.host_ns[message.host(i)], message.host(i + 1));
+  sums.spread_ns = message.spread_ns();
   sums.edge_copies_ns = std::min(message.edge_copies_ns(), kMostNs);
+  sums.lost_copies = message.copies_lost();
   return sums;
 }
 

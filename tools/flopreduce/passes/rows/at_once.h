@@ -1,9 +1,11 @@
-// What a summary keeps of a device's time line, from which "where the peak went" is made: for each
-// set of rows of which kernels ran at once how long they did, and gaps by the row of the kernel
-// after them. A set of one row holds nearly all launches of most recordings.
+// A device's time line as sums, from which "where the peak went" is made: for each set of rows of
+// which kernels ran at once how long they did, and gaps by the row of the kernel after them. A set
+// of one row holds nearly all launches of most recordings. AtOnceLine makes it of launches; a
+// summary keeps it as a message.
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -15,26 +17,57 @@
 
 namespace flopinj::reduce {
 
-// The causes of gaps as the format numbers them.
-inline constexpr std::array kGapLines{LostLine::kIdleHostLate,     LostLine::kIdleQueued,
-                                      LostLine::kIdleBetweenSteps, LostLine::kIdleLongGaps,
-                                      LostLine::kIdleShortGaps,    LostLine::kIdleCopies};
-
-class AtOnce : public Timeline<AtOnce> {
- public:
+struct AtOnce {
   static constexpr uint64_t kLaunch = uint64_t{1} << 32;  // parts of a launch are counted in it
-  // Of several rows: kernels of more, or in more sets, are counted as if each had run alone.
-  static constexpr size_t kMostSets = 4096, kMostRows = 16;
+  static constexpr size_t kMostRows = 16;                 // of a set
+
+  struct Part {
+    uint32_t row = 0;
+    uint64_t launches = 0;  // in kLaunch
+    bool operator==(const Part&) const = default;
+  };
+  struct Set {
+    uint64_t ns = 0;
+    size_t begin = 0, end = 0;  // of `parts`, by rising rows
+    bool operator==(const Set&) const = default;
+  };
+  struct Gap {
+    uint32_t row = 0;
+    LostLine line{};
+    uint64_t ns = 0, beside_ns = 0;
+    bool operator==(const Gap&) const = default;
+  };
+  uint32_t all_rows = 0;  // of the recording
+  std::vector<Set> sets;  // by their first rows
+  std::vector<Part> parts;
+  std::vector<Gap> gaps;   // by row
+  uint64_t spread_ns = 0;  // in which more kernels ran than sets have: each counts as if alone
+  uint64_t edge_copies_ns = 0;
+  bool lost_copies = false;
+  std::map<uint64_t, uint64_t> host_ns;  // Timeline::host_ns(), by the recording's ids
+  bool operator==(const AtOnce&) const = default;
+
+  uint64_t ns() const;  // of sets and gaps, which of() and a time line keep below 2^64
+  // Nothing where the message has figures that cannot be.
+  static std::optional<AtOnce> of(const trace::AtOnce& message);
+  trace::AtOnce message(uint32_t device) const;
+};
+
+class AtOnceLine : public Timeline<AtOnceLine> {
+ public:
+  static constexpr uint64_t kLaunch = AtOnce::kLaunch;
+  // Of several rows: kernels of more rows than a set has, or in more sets, are counted as if each
+  // had run alone.
+  static constexpr size_t kMostSets = 4096;
 
   // In the order of their beginnings.
   void launch(const Launch& launch);
   // After the last launch. `rows`: numbers in the summary, by Launch::row. Nothing without
   // launches.
-  std::optional<trace::AtOnce> take(uint32_t device, std::span<const uint32_t> rows,
-                                    uint32_t all_rows);
+  std::optional<AtOnce> take(std::span<const uint32_t> rows, uint32_t all_rows);
 
  private:
-  friend class Timeline<AtOnce>;
+  friend class Timeline<AtOnceLine>;
   using Key = std::vector<uint32_t>;  // rows in order
   struct Hash {
     size_t operator()(const Key& key) const;
@@ -44,7 +77,7 @@ class AtOnce : public Timeline<AtOnce> {
     std::vector<uint64_t> launches;  // in kLaunch, by row
   };
   using Done = uint64_t;  // of a launch's kLaunch
-  // Of launches that are counted as if each had run alone: past kMostSets or kMostRows, and those
+  // Of launches that are counted as if each had run alone: past the most sets or rows, and those
   // that take no time.
   struct Spread {
     uint64_t ns = 0, launches = 0;  // the latter in kLaunch
@@ -79,29 +112,5 @@ class AtOnce : public Timeline<AtOnce> {
   Key key_;                      // of the stretch at hand, and the places of its launches
   std::vector<uint32_t> order_;  // in running()
 };
-
-// As a summary has it.
-struct AtOnceSums {
-  struct Part {
-    uint32_t row = 0;
-    uint64_t launches = 0;  // in AtOnce::kLaunch
-  };
-  struct Set {
-    uint64_t ns = 0;
-    size_t begin = 0, end = 0;  // of `parts`
-  };
-  struct Gap {
-    uint32_t row = 0;
-    LostLine line{};
-    uint64_t ns = 0, beside_ns = 0;
-  };
-  std::vector<Set> sets;
-  std::vector<Part> parts;
-  std::vector<Gap> gaps;
-  uint64_t ns = 0;  // of all
-  uint64_t edge_copies_ns = 0;
-};
-// Nothing where the message has figures that cannot be.
-std::optional<AtOnceSums> read_at_once(const trace::AtOnce& message);
 
 }  // namespace flopinj::reduce

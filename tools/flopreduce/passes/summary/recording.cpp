@@ -292,10 +292,10 @@ void Condenser::take_device_times() {
   for (auto& [device, line] : time_lines_) {
     line.in_order.end(line);
     const uint32_t id = tables_.devices[device].id;
-    auto message = line.at_once.take(id, row_numbers_, static_cast<uint32_t>(rows_.size()));
-    if (!message || !times_.contains(id)) continue;
+    const auto sums = line.at_once.take(row_numbers_, static_cast<uint32_t>(rows_.size()));
+    if (!sums || !times_.contains(id)) continue;
     times_[id].set_at_once(true);
-    at_once_[id] = std::move(*message);
+    at_once_[id] = sums->message(id);
   }
 }
 

@@ -69,7 +69,7 @@ class Condenser final : public LaunchConsumer {
   struct TimeLine {
     explicit TimeLine(size_t kept) : in_order(kept) {}
     NearlyInOrder in_order;
-    AtOnce at_once;
+    AtOnceLine at_once;
     void add(const LaunchInTime& launch) { in_order.add(launch, *this); }
     template <typename Write>
     void add(size_t most, Write&& write) {
