@@ -23,6 +23,15 @@ namespace flopinj {
 
 struct Context;
 
+// What a launch holds while it is in a window: a lock, from its ENTER to its EXIT.
+struct WindowSeat {
+  TimedMutex lock;
+  virtual void left() noexcept = 0;  // gives the lock back
+
+ protected:
+  ~WindowSeat() = default;
+};
+
 // In the order of DriverCall::function.
 enum class CallKind : uint8_t { kLaunch, kGraph, kModule, kWait, kStreamEnd, kSync, kGreen };
 
@@ -81,22 +90,14 @@ class CallFrames {
   // Of the outermost launch: the context on which it is made outside of any window; read by the
   // thread that wants to open one.
   std::atomic<const Context*> launching{nullptr};
-  // It is in its context's window, whose lock the thread holds from now on. `began_ns` is 0 when it
-  // is not any more.
-  void hold_window(TimedMutex& lock, std::atomic<uint64_t>& began_ns) noexcept {
-    window_ = &lock;
-    window_began_ns_ = &began_ns;
-  }
+  // It is in its context's window, whose lock the thread holds from now on.
+  void hold_window(WindowSeat& seat) noexcept { window_ = &seat; }
   bool in_window() const noexcept { return window_ != nullptr; }
   // Then the thread must not wait for it.
-  bool holds(const TimedMutex& lock) const noexcept { return window_ == &lock; }
+  bool holds(const WindowSeat& seat) const noexcept { return window_ == &seat; }
   void leave_window() noexcept {
     launching.store(nullptr, std::memory_order_release);
-    if (window_ == nullptr) return;
-    window_began_ns_->store(0, std::memory_order_relaxed);
-    TimedMutex& lock = *std::exchange(window_, nullptr);
-    lock.kept();
-    lock.unlock();
+    if (window_ != nullptr) std::exchange(window_, nullptr)->left();
   }
 
  private:
@@ -110,8 +111,7 @@ class CallFrames {
 
   std::array<CallFrame, kMost> frames_;
   size_t depth_ = 0;
-  TimedMutex* window_ = nullptr;
-  std::atomic<uint64_t>* window_began_ns_ = nullptr;
+  WindowSeat* window_ = nullptr;
 };
 
 }  // namespace flopinj

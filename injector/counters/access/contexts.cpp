@@ -1,4 +1,5 @@
 #include <injector/counters/access/contexts.h>
+#include <injector/counters/access/leases.h>
 #include <injector/counters/access/open_window.h>
 #include <injector/counters/profiler/range_profiler.h>
 #include <injector/process/thread_context.h>
@@ -10,6 +11,13 @@ namespace flopinj {
 
 Context::Context() = default;
 Context::~Context() = default;
+
+void Context::left() noexcept {
+  lock.kept();
+  window_call_began_ns.store(0, std::memory_order_relaxed);
+  leases->step(*this, WindowMachine::Event::kLeft, leaving, inside);
+  lock.unlock();
+}
 
 Context* Contexts::find(ThreadContext& thread, CUcontext handle) {
   if (handle == nullptr) return nullptr;

@@ -1,23 +1,11 @@
 // CUDA contexts we have seen: created after us, or adopted at their first launch.
-//
-// What becomes of a context's counters and of its window (leases.h, windows.h):
-//
-//                        idle for 2 s            nothing that waits is in flight
-//      .-----> kHeld ----------------> kDue ------ (kSwitching) ---------> kReleased
-//      |        ^ |  a launch wants     | a window is opened all the same    | once the pause
-//      |        | v  a window           v                                    v is over
-//      |       kShut <------------------'                                 kUntaken
-//      |        ^ |  ^                                                       |
-//      | closed | |  '-------------------------------------------------------'
-//      '---- kOpen <-' opened            a launch wants a window, and takes the counters
-//
-// A context begins as kUntaken, and becomes so again where CUPTI has refused. Where CUPTI wants the
-// profiler disabled by a thread that launches, kDueHere comes in place of kDue.
 #pragma once
 #include <collector/identity/ids.h>
 #include <collector/identity/mutex.h>
+#include <collector/schedule/window_machine.h>
 #include <cuda.h>
 #include <injector/counters/access/waiting_streams.h>
+#include <injector/process/call_frames.h>
 #include <injector/process/edge.h>
 
 #include <atomic>
@@ -33,11 +21,32 @@ namespace flopinj {
 struct OpenWindow;
 struct Signature;
 struct ThreadContext;
+class Leases;
 class RangeProfiler;
+
+// What other threads see of a context's windows (collector/schedule/window_machine.h): one byte,
+// whose stores and loads are sequentially consistent.
+class Gate {
+ public:
+  using Level = WindowMachine::Gate;
+  void show(const WindowMachine& machine, size_t seat) noexcept {
+    const auto level = static_cast<unsigned>(machine.gate(seat));
+    const unsigned seen =
+        level | (machine.may_open(seat) ? kMayOpen : 0U) | (machine.owes(seat) ? kOwes : 0U);
+    if (seen != seen_.load(std::memory_order_relaxed)) seen_.store(static_cast<uint8_t>(seen));
+  }
+  Level level() const noexcept { return static_cast<Level>(seen_.load() & kLevel); }
+  bool may_open() const noexcept { return (seen_.load() & kMayOpen) != 0; }
+  bool owes() const noexcept { return (seen_.load() & kOwes) != 0; }
+
+ private:
+  static constexpr unsigned kLevel = 15, kMayOpen = 16, kOwes = 32;
+  std::atomic<uint8_t> seen_{kMayOpen};
+};
 
 // One CUDA context. Never freed: a thread may still hold a pointer when the context goes away; the
 // object then serves the next one of the same device, so that the planner's thread may read which.
-struct Context {
+struct Context final : WindowSeat {
   Context();
   ~Context();
 
@@ -46,31 +55,13 @@ struct Context {
   uint32_t ordinal = 0;  // of its device, as is the next
   DeviceId device;
 
-  enum class State : uint8_t {
-    kUntaken,   // the profiler is not enabled; the launch that opens a window does it
-    kHeld,      // it is enabled, no window is open
-    kDue,       // the same, and it is to be disabled once nothing that waits is in flight
-    kReleased,  // it is not enabled, and is not to be just yet
-    // From here on captures, and launches of work that waits, come through the lock.
-    kSwitching,  // the thread that has the lock enables or disables
-    kTrying,     // the planner's thread tries out a window: so do launches that must not be patched
-    // From here on all launches do: the gate is shut.
-    kDueHere,  // as kDue; by the next launch
-    kShut,     // the thread that has the lock opens or closes a window
-    kOpen      // a window is open
-  };
-  // Changed under the lock, but for kReleased -> kUntaken, and kHeld or kDue -> kDueHere.
-  std::atomic<State> state{State::kUntaken};
-  bool shut() const noexcept { return state.load(std::memory_order_seq_cst) >= State::kDueHere; }
-  bool busy() const noexcept { return state.load(std::memory_order_seq_cst) >= State::kSwitching; }
+  Gate gate;
+  size_t seat = WindowMachine::kNone;  // in its device's machine (leases.h), under its lock
 
   // The measurement window; windows.h has which thread may touch what.
-  TimedMutex lock;
   std::atomic<bool> plan_awaited{false};  // the first launch has waited for the device's plan
   std::unique_ptr<OpenWindow> window FLOPINJ_GUARDED_BY(lock);
   std::unique_ptr<RangeProfiler> profiler FLOPINJ_GUARDED_BY(lock);  // made at the first window
-  // Since the window was opened a launch has waited too long, and went on beside it.
-  std::atomic<bool> spoiled{false};
   // A launch wanted a window since the last one was opened, and work that waits was in flight. For
   // the next one counters that are due are kept for a moment: since when.
   std::atomic<bool> wanted{false};
@@ -91,26 +82,14 @@ struct Context {
   std::atomic<Trial> trial{Trial::kNone};
   std::atomic<uint32_t> trial_group{0};
   std::atomic<uint64_t> trial_ns{0};
-  // The launch that is in the window: when it entered, 0 between launches.
+  // The launch that is in the window: who made it, and how it is to leave.
+  void left() noexcept override;
+  Leases* leases FLOPINJ_GUARDED_BY(lock) = nullptr;
+  uintptr_t inside FLOPINJ_GUARDED_BY(lock) = 0;
+  WindowMachine::Facts leaving FLOPINJ_GUARDED_BY(lock);
+  // When it entered, 0 between launches.
   std::atomic<uint64_t> window_call_began_ns{0};
   std::atomic<const Signature*> window_call{nullptr};
-};
-
-// A state for a scope: the gate is shut. At its end the state is as before, whatever happens, or as
-// `becomes` says.
-class Shut {
- public:
-  explicit Shut(Context& context, Context::State meanwhile = Context::State::kShut)
-      FLOPINJ_REQUIRES(context.lock)
-      : becomes(context.state.exchange(meanwhile)), state_(context.state) {}
-  ~Shut() { state_.store(becomes); }
-  Shut(const Shut&) = delete;
-  Shut& operator=(const Shut&) = delete;
-
-  Context::State becomes;
-
- private:
-  std::atomic<Context::State>& state_;
 };
 
 class Contexts {

@@ -42,8 +42,7 @@ bool Questions::in_flight(Context& context, uint64_t call_ns, uint64_t& cost_ns)
   WaitingStreams& waiting = context.waiting;
   if (!waiting.any()) return false;
   const uint64_t began = monotonic_ns();
-  const auto state = context.state.load(std::memory_order_relaxed);
-  const bool due = state == Context::State::kDue || state == Context::State::kDueHere;
+  const bool due = context.gate.owes();
   const bool every_launch = edge_.settings.mode == Mode::kFull;  // whatever it costs
   if (!every_launch && !waiting.may_ask(began, call_ns, due)) return true;
   const uint64_t most = every_launch   ? kMostWaitForEachNs

@@ -125,42 +125,6 @@ void Windows::launch_failed(const Context& context, const OpenWindow& window,
   log::warn(line);
 }
 
-void Windows::close(Context& context, Closer by) {
-  const uint64_t began = edge_.cuda.clock_ns();
-  Shut shut(context);
-  shut.becomes = Context::State::kHeld;
-  auto window = std::move(context.window);
-  MeasurementWindow& measured = window->measured;
-  Problem problem;
-  auto outcome = RangeProfiler::Outcome::kFailed;
-  std::vector<uint8_t> image;
-  try {
-    outcome = context.profiler->close(measured.rows.size(), problem);
-    if (outcome == RangeProfiler::Outcome::kRead)
-      image = context.profiler->take_image(unread_.spare());
-  } catch (const std::exception&) {  // the window is closed, its counters are not read
-    edge_.collector->diagnostic(Severity::kWarning, "counters.memory",
-                                "no memory for a window's counters: it was discarded");
-    return;
-  }
-  measured.cost.open_ns = began - measured.opened_ns;
-  measured.cost.overhead_ns += edge_.cuda.clock_ns() - began;
-  leases_.used(context);
-  log_closed(context, *window);
-  const bool counted =
-      outcome == RangeProfiler::Outcome::kRead || outcome == RangeProfiler::Outcome::kMismatch;
-  if (counted && context.spoiled.load(std::memory_order_relaxed))  // CUPTI has no part in it
-    return edge_.collector->diagnostic(Severity::kWarning, "counters.spoiled",
-                                       "a window was discarded, since a launch did not wait any "
-                                       "longer for another thread's launch "
-                                       "in it, or could not be told from others");
-  if (outcome == RangeProfiler::Outcome::kRead) {
-    if (!measured.rows.empty()) size_.agreed();
-    return hand_over(std::move(window), std::move(image));
-  }
-  shut.becomes = discard(context, std::move(window), outcome, by, problem);
-}
-
 void Windows::hand_over(std::unique_ptr<OpenWindow> window, std::vector<uint8_t> image) {
   UnreadWindow unread{std::move(window), std::move(image)};
   if (unread_.push(unread)) return planner_.visit_now();
@@ -222,29 +186,6 @@ void Windows::leave_out_unpatched(OpenWindow& window, std::span<const double> va
     }
     column += group.metrics.size();
   }
-}
-
-// The counters of a window could not be had. The context's state is then as it returns: the window
-// may be open still.
-Context::State Windows::discard(Context& context, std::unique_ptr<OpenWindow> window,
-                                RangeProfiler::Outcome outcome, Closer by, Problem& problem) {
-  if (outcome == RangeProfiler::Outcome::kMismatch) {
-    return disagreed(context, *window, problem) ? Context::State::kHeld : leases_.drop(context);
-  }
-  if (outcome == RangeProfiler::Outcome::kNotClosed && by == Closer::kOutside && !problem.passing) {
-    if (closes_outside_.exchange(false, std::memory_order_relaxed))
-      edge_.collector->diagnostic(
-          Severity::kWarning, "counters.windows",
-          problem.line +
-              ". That was on another thread than the program's: from now on windows are "
-              "closed only by threads that launch");
-    window->finished = true;
-    context.window = std::move(window);
-    return Context::State::kOpen;
-  }
-  const Context::State dropped = leases_.drop(context);
-  refused(context.device, *window->plan, window->measured.group, problem);
-  return dropped;
 }
 
 // False: nothing can be measured.

@@ -13,7 +13,6 @@
 
 namespace flopinj {
 
-using State = Context::State;
 using Trial = Context::Trial;
 
 namespace {
@@ -32,22 +31,6 @@ bool Windows::is_to_be_tried(const Context& context, const DevicePlan& plan,
   return context.trial.load(std::memory_order_relaxed) != Trial::kDone &&
          !plan.instrumented(groups).empty() && !scheduler_.config().every_launch &&
          scheduler_.config().budget != MeasuringBudget::kUnlimited;
-}
-
-void Windows::ask_for_trial(Context& context, const DevicePlan& plan, uint32_t group) {
-  if (leases_.holder(context.ordinal) != &context) {
-    const uint64_t began = edge_.cuda.clock_ns();
-    Shut shut(context, State::kSwitching);
-    if (captures_.any() || context.waiting.any()) return;
-    Problem problem;
-    shut.becomes = leases_.enable(context, problem);
-    scheduler_.add_cost(edge_.cuda.clock_ns() - began);
-    if (shut.becomes == State::kUntaken) return refused(context.device, plan, group, problem);
-    if (shut.becomes != State::kHeld) return;
-  }
-  context.trial_group.store(group, std::memory_order_relaxed);
-  context.trial.store(Trial::kAsked, std::memory_order_release);
-  planner_.visit_now();
 }
 
 // Without a lock of ours. True: there is an answer.
@@ -85,7 +68,7 @@ void Windows::try_out(Context& context) {
   {
     if (!context.lock.try_lock()) return;
     const HeldLock lock(context.lock);
-    if (context.window != nullptr || !open_for_trial(context, plan, group)) return;
+    if (!open_for_trial(context, plan, group)) return;
   }
   read_closed();  // its cost is known now
   judge_trial(context, plan, group);
@@ -102,32 +85,18 @@ bool Windows::open_for_trial(Context& context, const DevicePlan& plan, uint32_t 
     context.trial.store(Trial::kNone, std::memory_order_release);
     return false;
   }
-  const uint64_t began = edge_.cuda.clock_ns();
+  Run run{.context = context, .who = reinterpret_cast<uintptr_t>(&current)};
+  run.facts = Fact::kOutside;
+  run.plan = &plan;
+  run.group = group;
+  run.decision.open = group;
+  run.began_ns = edge_.cuda.clock_ns();
   questions_.ask(context);
-  {
-    Shut shut(context, State::kTrying);
-    if (captures_.any() || context.waiting.any() || !none_launching(nullptr, context)) return false;
-    const size_t most = scheduler_.config().max_ranges;
-    auto window = make_window(context, plan, nullptr, {false, group, false, false}, most);
-    shut.becomes = State::kHeld;
-    Problem problem;
-    if (!context.profiler->open(window->reads(), most, problem)) {
-      shut.becomes = leases_.drop(context);
-      log::debug(problem.line + " in a trial: the launch that wants the window hears it, too");
-      context.trial.store(Trial::kDone, std::memory_order_release);
-      return false;
-    }
-    leases_.used(context);
-    window->measured.trial = true;
-    window->finished = true;  // by a launching thread, where it cannot be closed here
-    window->measured.opened_ns = edge_.cuda.clock_ns();
-    window->measured.cost.overhead_ns = window->measured.opened_ns - began;
-    context.window = std::move(window);
-    shut.becomes = State::kOpen;
-  }
-  close(context, Closer::kOutside);
-  context.trial_ns.store(edge_.cuda.clock_ns() - began, std::memory_order_relaxed);
-  return true;
+  drive(run, Event::kTrial);
+  if (run.refused) context.trial.store(Trial::kDone, std::memory_order_release);
+  if (run.tried)
+    context.trial_ns.store(edge_.cuda.clock_ns() - run.began_ns, std::memory_order_relaxed);
+  return run.tried;
 }
 
 void Windows::judge_trial(const Context& context, const DevicePlan& plan, uint32_t group) {

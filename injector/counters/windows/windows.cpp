@@ -24,6 +24,11 @@ constexpr uint64_t kLongLaunchNs = 10'000'000'000;
 // Windows are wanted, and none is opened for so long, or in a short recording.
 constexpr uint64_t kNoneOpenedNs = 5'000'000'000, kNoneOpenedAtEndNs = 1'000'000'000;
 constexpr auto kLookEvery = 50us;  // while a launch waits
+// Counters that are due are kept so long for a launch that wanted them.
+constexpr uint64_t kKeptForLaunchNs = 200'000'000;
+constexpr uint64_t kMostWaitForAvailabilityNs = 1'000'000'000;
+constexpr auto kLookForMoment = 10ms;
+constexpr int kMostSteps = 4;  // of a launch, each of which ends something
 
 // How long a launch waits for another one in a window, a window for launches that are being made,
 // and the end for a thread that reads windows. Where every launch is to be measured, one that waits
@@ -53,14 +58,14 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Capture
       contexts_(contexts),
       captures_(captures),
       questions_(questions),
-      leases_(edge, planner, contexts, captures, backoff_, questions),
+      leases_(edge, backoff_),
       scheduler_(edge.collector->scheduler()),
       patience_(edge.settings.mode == Mode::kFull ? kEveryLaunch : kSampling),
       size_(scheduler_.config().max_ranges),
       on_(edge.measures && edge.cupti.range_profiler) {
   planner_.set_visit([this] { return visit(); });
   questions_.set_close([this](Context& context) { return close_asked(context); });
-  planner_.set_availability([this](uint32_t ordinal) { return leases_.availability(ordinal); });
+  planner_.set_availability([this](uint32_t ordinal) { return availability(ordinal); });
 }
 
 void Windows::await_plan(Context& context) {
@@ -75,19 +80,20 @@ void Windows::enter(Context& context, ThreadContext& thread, const Signature* si
   // Nothing is measured, or not any more: launches are only counted, but for the last window, and
   // where counters are just being given back.
   const bool measures = on_.load(std::memory_order_relaxed) && !scheduler_.stopped();
-  if (!measures && !context.busy()) return;
+  if (!measures && context.gate.level() < Gate::Level::kCalls) return;
   const bool wants = measures && signature != nullptr &&
                      signature->wanted_groups.load(std::memory_order_relaxed) != 0 &&
                      planner_.plan(context.ordinal) != nullptr &&
                      scheduler_.may_want(context.device, *signature) && !captures_.any() &&
-                     leases_.available(context) && quiet(context, thread, *signature);
+                     context.gate.may_open() && quiet(context, thread, *signature);
   if (!wants && goes_outside(context, thread, signature, false)) return;
   thread.slow_callback = true;
   enter_slowly(context, thread, signature);
 }
 
-// The store and the load of the state, and in open() the store of the state and the loads of
-// `launching`, are sequentially consistent: at least one of the two threads sees the other.
+// The store of `launching` and the load of the gate, and in a step the store of the gate and
+// thereafter the loads of `launching`, are sequentially consistent: at least one of the two
+// threads sees the other.
 bool Windows::goes_outside(Context& context, ThreadContext& thread, const Signature* signature,
                            bool came) const {
   thread.calls.launching.store(&context, std::memory_order_seq_cst);
@@ -99,12 +105,12 @@ bool Windows::goes_outside(Context& context, ThreadContext& thread, const Signat
 // Through the lock, where it wants no window itself. `came`: not for the first time.
 bool Windows::must_come(const Context& context, const ThreadContext& thread,
                         const Signature* signature, bool came) const {
-  const Context::State state = context.state.load(std::memory_order_seq_cst);
-  if (state < Context::State::kSwitching) return false;
-  if (state == Context::State::kDueHere && came) return false;
-  if (thread.launch.waits || state >= Context::State::kDueHere) return true;
+  const Gate::Level level = context.gate.level();
+  if (level < Gate::Level::kCalls) return false;
+  if (level == Gate::Level::kOnce) return !came;
+  if (thread.launch.waits || level == Gate::Level::kShut) return true;
   const DevicePlan* const plan = planner_.plan(context.ordinal);
-  return state == Context::State::kTrying &&
+  return level == Gate::Level::kUnpatched &&
          (signature == nullptr || plan == nullptr || !may_patch(*plan, thread, *signature));
 }
 
@@ -147,16 +153,14 @@ bool Windows::wait_for_end(Context& context, const Signature& signature) {
 }
 
 void Windows::synchronizing(Context& context, ThreadContext& thread) {
-  close_full(context, thread.calls);
+  const Gate::Level level = context.gate.level();
+  if (level == Gate::Level::kShut && !thread.calls.holds(context) && context.lock.try_lock()) {
+    const HeldLock lock(context.lock);
+    Run run{.context = context, .who = token(thread)};
+    drive(run, Event::kWaits);  // before a copy or a pause that would lie in a full window
+  }
   thread.synchronizing_since_ns = context.waiting.any() ? monotonic_ns() : 0;
   thread.synchronizing_work = context.waiting.added();
-}
-
-// Before a copy or a pause that would lie in it.
-void Windows::close_full(Context& context, const CallFrames& calls) {
-  if (!context.shut() || calls.holds(context.lock) || !context.lock.try_lock()) return;
-  const HeldLock lock(context.lock);
-  if (context.window != nullptr && context.window->finished) close(context);
 }
 
 void Windows::synchronized(Context& context, ThreadContext& thread, const SyncFunction& call,
@@ -165,7 +169,16 @@ void Windows::synchronized(Context& context, ThreadContext& thread, const SyncFu
   const uint64_t took = since != 0 ? monotonic_ns() - since : 0;
   if (took != 0) note_end(context, call, parameters, thread.synchronizing_work, took);
   if (context.waiting.any() && in_flight(context, took)) return;
-  leases_.synchronized(context);
+  if (!context.gate.owes() || !context.lock.try_lock()) return;
+  const HeldLock lock(context.lock);
+  const uint64_t now = monotonic_ns(), began = edge_.cuda.clock_ns();
+  if (context.wanted.load(std::memory_order_relaxed) && !leases_.ended()) {
+    if (context.kept_since_ns == 0) context.kept_since_ns = now;
+    if (now < context.kept_since_ns + kKeptForLaunchNs) return;
+  }
+  Run run{.context = context, .who = token(thread), .facts = Fact::kPauses};
+  drive(run, Event::kWaited);
+  scheduler_.add_cost(edge_.cuda.clock_ns() - began);
 }
 
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
@@ -177,7 +190,7 @@ void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signat
   // Another thread may have shut the gate since, and not have seen this one.
   while (!goes_outside(context, thread, signature, true)) {
     if (std::chrono::steady_clock::now() > give_up) {
-      context.spoiled.store(true, std::memory_order_relaxed);
+      leases_.spoil(context);
       return thread.calls.launching.store(&context, std::memory_order_seq_cst);
     }
     if (enter_with_lock(context, thread, signature)) return;
@@ -195,30 +208,36 @@ bool Windows::enter_with_lock(Context& context, ThreadContext& thread, const Sig
 
 // True: the launch is in a window.
 bool Windows::enter_locked(Context& context, ThreadContext& thread, const Signature* signature) {
-  leases_.release_here(context);
-  if (context.window != nullptr && due(context, thread, signature)) close(context);
-  LaunchDecision decision;
-  if (signature != nullptr && on_.load(std::memory_order_relaxed)) {
-    const auto* const window = context.window != nullptr ? &context.window->measured : nullptr;
-    decision = scheduler_.decide(context.device, *signature, window, edge_.cuda.clock_ns());
-    if (decision.close) {
-      close(context);
-      if (!decision.open)
-        decision = scheduler_.decide(context.device, *signature, nullptr, edge_.cuda.clock_ns());
-    }
-    // A window that could not be read may have ended all measuring of this device.
-    if (decision.open && scheduler_.may_want(context.device, *signature))
-      open(context, thread, decision);
+  Run run{.context = context, .who = token(thread), .facts = Fact::kFirst};
+  run.thread = &thread;
+  run.signature = signature;
+  // Counters are to be given back here, at the cost of the budget, and not beside waiting work.
+  const bool once = context.gate.level() == Gate::Level::kOnce;
+  const uint64_t began = edge_.cuda.clock_ns();
+  if (once && context.waiting.any() && in_flight(context, 0)) run.facts = {};
+  Command command = drive(run, Event::kEnter);
+  if (once && !run.decided) scheduler_.add_cost(edge_.cuda.clock_ns() - began);
+  // A window was closed, or counters were given back.
+  for (int again = 0; again < kMostSteps && command == Command::kPass && !run.decided; ++again) {
+    run.facts = {};
+    command = drive(run, Event::kEnter);
   }
-  if (context.window == nullptr) return false;
-  thread.launch.chosen = decision.chosen;
+  if (command == Command::kAskTrial) {
+    context.trial_group.store(*run.decision.open, std::memory_order_relaxed);
+    context.trial.store(Trial::kAsked, std::memory_order_release);
+    planner_.visit_now();
+  }
+  if (command != Command::kAdmit) return false;
+  thread.launch.chosen = run.decision.chosen;
   enter_window(context, thread, signature);
   return true;
 }
 
-void Windows::enter_window(Context& context, ThreadContext& thread,
-                           const Signature* signature) const {
-  thread.calls.hold_window(context.lock, context.window_call_began_ns);
+void Windows::enter_window(Context& context, ThreadContext& thread, const Signature* signature) {
+  context.leases = &leases_;
+  context.inside = token(thread);
+  context.leaving = Fact::kUntold;  // unless exit() knows better
+  thread.calls.hold_window(context);
   // A simulated GPU's times are not comparable where the driver does not show its clock.
   const bool timed = edge_.kernel_records_off == 0 && (!edge_.cuda.simulated || edge_.own_clock);
   thread.launch.window_entered_ns = timed ? edge_.now_ns() : 0;
@@ -247,49 +266,6 @@ std::optional<const JointGroup*> Windows::joint_for(Context& context, const Thre
   if (patched.empty() || plan.unpatched == nullptr || failed(false).load(std::memory_order_relaxed))
     return std::nullopt;
   return plan.unpatched;
-}
-
-void Windows::open(Context& context, const ThreadContext& thread, const LaunchDecision& decision) {
-  DevicePlan* const plan = planner_.plan(context.ordinal);
-  if (plan == nullptr || *decision.open >= plan->groups.size()) return;
-  const auto joint = joint_for(context, thread, *plan, *decision.open);
-  if (!joint) return;
-  if (is_to_be_tried(context, *plan, GroupSet(*decision.open)))
-    return ask_for_trial(context, *plan, *decision.open);
-
-  const uint64_t began = edge_.cuda.clock_ns();
-  context.spoiled.store(false, std::memory_order_relaxed);
-  Shut shut(context);
-  // capture_beginning() reads the state after it has counted itself: one of the two sees the other.
-  if (captures_.any() || context.waiting.any()) return;
-  if (!none_launching(&thread, context))  // the next launch tries again
-    return scheduler_.add_cost(edge_.cuda.clock_ns() - began);
-
-  // Before the counters are taken: there may be no memory.
-  if (context.profiler == nullptr)
-    context.profiler = std::make_unique<RangeProfiler>(edge_, context.handle);
-  const size_t most = scheduler_.config().max_ranges;
-  auto window = make_window(context, *plan, *joint, decision, most);
-  if (!leases_.take(context)) {
-    shut.becomes = Context::State::kReleased;
-    return;
-  }
-  shut.becomes = Context::State::kHeld;
-  Problem problem;
-  if (!context.profiler->open(window->reads(), most, problem)) {
-    scheduler_.add_cost(edge_.cuda.clock_ns() - began);
-    shut.becomes = leases_.drop(context);
-    return refused(context.device, *plan, *decision.open, problem);
-  }
-  leases_.used(context);
-  context.wanted.store(false, std::memory_order_relaxed);
-  context.kept_since_ns = 0;
-  window->measured.opened_ns = edge_.cuda.clock_ns();
-  window->measured.cost.overhead_ns = window->measured.opened_ns - began;
-  context.window = std::move(window);
-  shut.becomes = Context::State::kOpen;
-  opened_.fetch_add(1, std::memory_order_relaxed);
-  planner_.visit_soon();
 }
 
 bool Windows::none_launching(const ThreadContext* self, const Context& context) const {
@@ -345,13 +321,13 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUr
   if (!thread.calls.in_window()) return false;
   thread.slow_callback = true;
   context.lock.kept();  // by enter_slowly()
-  if (context.window == nullptr) return false;
+  context.leaving = {};
   if (result != CUDA_SUCCESS) {
     launch_failed(context, *context.window, row.signature, result);
     return false;
   }
   if (row.signature == nullptr) {  // there is a range, and no row
-    context.spoiled.store(true, std::memory_order_relaxed);
+    context.leaving = Fact::kUntold;
     return false;
   }
   const uint64_t now = edge_.cuda.clock_ns();
@@ -362,16 +338,21 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUr
   window.finished = scheduler_.row_added(window.measured, row, now) ||
                     window.measured.rows.size() >= size_.most_rows();
   // Copies and other work have become ranges before: here none can have come yet.
-  if (window.finished && size_.most_rows() == 1) close(context);
+  if (window.finished && size_.most_rows() == 1) {
+    Run run{.context = context, .who = token(thread)};
+    drive(run, Event::kEndsWindow);
+  }
+  if (window.finished) context.leaving = Fact::kLast;
   return true;
 }
 
 void Windows::wait_beginning(Context& context, const CallFrames& calls, CallFrame& frame) {
   context.waiting.begin(frame);
-  if (!context.busy() || calls.holds(context.lock)) return;
-  if (!context.lock.try_lock_for(patience_.for_lock)) return;
+  if (context.gate.level() < Gate::Level::kCalls || calls.holds(context)) return;
+  if (!context.lock.try_lock_for(patience_.for_lock)) return leases_.spoil(context);
   const HeldLock lock(context.lock);
-  if (context.window != nullptr) close(context);
+  Run run{.context = context, .who = reinterpret_cast<uintptr_t>(&calls)};
+  drive(run, Event::kComes);
 }
 
 void Windows::wait_made(Context& context, CUstream stream, bool per_thread) {
@@ -401,18 +382,13 @@ bool Windows::context_destroying(Context& context) {
   questions_.context_destroying(context);
   if (!context.lock.try_lock_for(kMostWaitAtEnd)) return false;
   const HeldLock lock(context.lock);
-  if (context.window != nullptr) close(context);
+  Run run{.context = context, .who = reinterpret_cast<uintptr_t>(&context), .facts = Fact::kDue};
+  drive(run, Event::kEnds);  // its window
+  drive(run, Event::kEnds);  // the counters
+  context.profiler.reset();
   leases_.forget(context);
   context.waiting.clear();
   return true;
-}
-
-// On a thread that may have another context, or none.
-void Windows::close_from_outside(Context& context) {
-  const WithContext current(edge_.cuda, context.handle);
-  if (current) return close(context, Closer::kOutside);
-  context.window.reset();  // the driver is already gone, and the counters with it
-  context.state.store(Context::State::kHeld);
 }
 
 void Windows::capture_beginning(const Context* own, const CallFrames& calls) {
@@ -420,34 +396,36 @@ void Windows::capture_beginning(const Context* own, const CallFrames& calls) {
   questions_.capture_beginning();
 }
 
-// Closes the window of a context. Of another one than the thread's the planner's thread does.
+// Closes the window of a context. Of another one than the thread's the planner's thread does. Left
+// open, its closing would disturb a capture.
 void Windows::shut(Context& context, const Context* own, const CallFrames& calls) {
-  if (!context.busy() || calls.holds(context.lock)) return;
+  if (context.gate.level() < Gate::Level::kCalls || calls.holds(context)) return;
   if (&context != own) {
     questions_.close(context, patience_.for_lock);
     return;
   }
-  if (!context.lock.try_lock_for(patience_.for_lock)) return;
+  if (!context.lock.try_lock_for(patience_.for_lock)) return leases_.spoil(context);
   const HeldLock lock(context.lock);
-  if (context.window != nullptr) close(context);
-  drop_window(context);
+  Run run{.context = context, .who = reinterpret_cast<uintptr_t>(&calls)};
+  drive(run, Event::kComes);
 }
 
 // False: a launch is in it.
 bool Windows::close_asked(Context& context) {
   if (!context.lock.try_lock()) return false;
   const HeldLock lock(context.lock);
-  if (context.window != nullptr) close_from_outside(context);
-  drop_window(context);
+  from_outside(context, Event::kComes, Fact::kOutside);
   return true;
 }
 
-// One that could not be closed. Left open, its closing would disturb a capture.
-void Windows::drop_window(Context& context) {
-  if (context.window == nullptr) return;
-  const Context::State dropped = leases_.drop(context);
-  context.window.reset();
-  context.state.store(dropped);
+// On a thread that may have another context, or none.
+void Windows::from_outside(Context& context, Event event, Facts facts) {
+  const WithContext current(edge_.cuda, context.handle);
+  Run run{.context = context, .who = reinterpret_cast<uintptr_t>(&current), .facts = facts};
+  run.gone = !current;
+  run.must_close = event == Event::kComes;
+  run.ends = event == Event::kEnds;
+  drive(run, event);
 }
 
 // On the planner's thread. True while there is a reason to come again.
@@ -456,7 +434,7 @@ bool Windows::visit() noexcept {
     const bool unread = read_closed();
     const bool open = close_old();
     const bool launching = watch_launches();
-    const bool leased = leases_.visit();
+    const bool leased = give_back_due();
     const bool wanted = say_turned_away(false);
     const bool tried = try_asked(), costly = resume_costly();
     return resume_paused() || open || launching || leased || unread || wanted || tried || costly;
@@ -469,23 +447,86 @@ bool Windows::visit() noexcept {
 // again.
 bool Windows::close_old() {
   bool open = false;
-  if (!closes_outside_.load(std::memory_order_relaxed)) return false;
   for (Context* const context : contexts_.all()) {
-    if (!context->shut()) continue;
-    if (!context->lock.try_lock()) {
-      open = true;  // a launch in the window closes it itself, if it is the last one for long
-      continue;
-    }
+    if (context->gate.level() != Gate::Level::kShut) continue;
+    open = true;
+    if (!context->lock.try_lock()) continue;  // a launch in the window closes it, if it is the last
     const HeldLock lock(context->lock);
     if (context->window == nullptr) continue;
-    const OpenWindow& window = *context->window;
-    if (window.finished ||
-        edge_.cuda.clock_ns() - window.measured.opened_ns >= scheduler_.config().max_open_ns)
-      close_from_outside(*context);
-    else
-      open = true;
+    const uint64_t opened_ns = context->window->measured.opened_ns;
+    const bool old = edge_.cuda.clock_ns() - opened_ns >= scheduler_.config().max_open_ns;
+    if (old || context->window->finished)
+      from_outside(*context, Event::kVisit, {Fact::kOutside, Fact::kOld});
   }
   return open;
+}
+
+// Counters that are due. True while a context has them, or will have.
+bool Windows::give_back_due() {
+  for (Context* const context : contexts_.all()) {
+    if (leases_.holder(context->ordinal) != context) continue;
+    if (context->gate.level() == Gate::Level::kShut || !leases_.due(*context)) {
+      leases_.not_due(*context);
+      continue;
+    }
+    questions_.ask(*context);
+    if (!context->lock.try_lock()) continue;
+    {
+      const HeldLock lock(context->lock);
+      from_outside(*context, Event::kVisit, {Fact::kOutside, Fact::kDue, Fact::kPauses});
+    }
+    if (leases_.holder(context->ordinal) == context && leases_.kept_for_long(*context))
+      say_kept(*context);
+  }
+  return leases_.resume();
+}
+
+bool Windows::keeps_counters() {
+  return std::ranges::any_of(contexts_.all(), [&](Context* context) {
+    return leases_.holder(context->ordinal) == context && questions_.ask(*context);
+  });
+}
+
+void Windows::say_kept(const Context& context) {
+  if (kept_said_.exchange(true)) return;
+  const std::string line =
+      "no window was opened for a while, and the counters of device " +
+      std::to_string(context.ordinal) +
+      " are kept all the same: giving them back waits for all work in flight, and collectives or "
+      "other work that waits has been in flight since. A call that waits for the GPU "
+      "(cuCtxSynchronize, loss.item()) lets them be given back";
+  edge_.collector->diagnostic(Severity::kWarning, "counters.kept", line);
+  log::info(line);
+}
+
+// The counter availability image of a device, before the profiler is enabled on any context of it:
+// CUPTI may refuse it while a session is active there (cupti_profiler_target.h). Empty where it
+// does, where the last context of the device is gone, and where there was no moment for it within a
+// second. A context that is still being created cannot be made current. One that is being destroyed
+// waits for the lock, but not for long (context_destroying()).
+std::vector<uint8_t> Windows::availability(uint32_t ordinal) {
+  std::vector<uint8_t> image;
+  if (edge_.cupti.ProfilerGetCounterAvailability == nullptr) return image;
+  const uint64_t began = monotonic_ns();
+  while (!leases_.ended()) {
+    bool any = false;
+    for (Context* const context : contexts_.all()) {
+      if (context->ordinal != ordinal) continue;
+      any = true;
+      questions_.ask(*context);
+      if (!context->lock.try_lock()) continue;
+      const HeldLock lock(context->lock);
+      const WithContext current(edge_.cuda, context->handle);
+      if (!current) continue;
+      Run run{.context = *context, .who = reinterpret_cast<uintptr_t>(&current)};
+      run.facts = Fact::kOutside;
+      drive(run, Event::kInquiry);
+      if (run.asked) return std::move(run.image);
+    }
+    if (!any || monotonic_ns() - began > kMostWaitForAvailabilityNs) break;
+    std::this_thread::sleep_for(kLookForMoment);
+  }
+  return image;
 }
 
 // Reports a launch that stays in its window. True while one is in a window.
@@ -546,6 +587,7 @@ bool Windows::say_turned_away(bool last) {
 void Windows::end_measuring() noexcept {
   on_.store(false, std::memory_order_relaxed);
   leases_.end();
+  planner_.visit_soon();
 }
 
 void Windows::finish() {
@@ -554,8 +596,12 @@ void Windows::finish() {
     if (!context->lock.try_lock_for(kMostWaitAtEnd)) continue;
     const HeldLock lock(context->lock);
     if (context->profiler == nullptr) continue;
-    if (context->window != nullptr) close_from_outside(*context);
-    leases_.drop_at_end(*context);
+    if (context->window != nullptr) from_outside(*context, Event::kEnds, Fact::kOutside);
+    if (leases_.holder(context->ordinal) != context) continue;
+    if (questions_.ask(*context))
+      say_kept(*context);
+    else
+      from_outside(*context, Event::kEnds, {Fact::kOutside, Fact::kDue});
   }
   say_turned_away(true);
   read_closed();

@@ -32,11 +32,14 @@
 // Of the other launches only those wait that must not be instrumented. The launch has
 // enabled the profiler: only launching threads do. There is no trial where the budget has no end.
 //
-// Order of locks: context's window lock -> list of threads' contexts | the planner's, the
-// collector's and CUPTI's own; reading -> group's evaluation. No callback takes a window lock while
-// holding another of ours.
+// What decides is the machine (collector/schedule/window_machine.h), whose step takes the device's
+// lock alone; the thread that has the context's lock carries out its commands (commands.cpp).
+//
+// Order of locks: context's window lock -> device's | list of threads' contexts | the planner's,
+// the collector's and CUPTI's own; reading -> group's evaluation. No callback takes a window lock
+// while holding another of ours.
 // Waiting for a window lock is bounded everywhere: a launch that does not get it goes on, and the
-// window, which will have seen one range too many, is discarded.
+// window is spoiled, and will be discarded.
 #pragma once
 #include <collector/schedule/backoff.h>
 #include <collector/schedule/scheduler.h>
@@ -109,18 +112,60 @@ class Windows {
   // No new windows, and counters are due to be given back.
   void end_measuring() noexcept;
   // finish() could not give them back: work that waits is in flight where they are held.
-  bool keeps_counters() { return leases_.kept(); }
+  bool keeps_counters();
   // At exit: no new windows, open ones are closed. Any thread, with or without a context.
   void finish();
 
  private:
   void enter_slowly(Context&, ThreadContext&, const Signature*);
   bool enter_with_lock(Context&, ThreadContext&, const Signature*);
+  using Command = WindowMachine::Command;
+  using Event = WindowMachine::Event;
+  using Fact = WindowMachine::Fact;
+  using Facts = WindowMachine::Facts;
+  // A call's way through the machine.
+  struct Run {
+    Context& context;
+    uintptr_t who;
+    Facts facts = {};
+    ThreadContext* thread = nullptr;       // of a launch
+    const Signature* signature = nullptr;  // likewise
+    bool gone = false;                     // the driver is
+    bool must_close = false;               // the window must not stay open
+    bool ends = false;                     // the context, or measuring
+    bool decided = false, for_trial = false, tried = false, refused = false, asked = false;
+    LaunchDecision decision = {};
+    std::optional<LaunchDecision> next = {};  // once the window is closed
+    const DevicePlan* plan = nullptr;         // what is to be opened
+    const JointGroup* joint = nullptr;
+    uint32_t group = 0;
+    uint64_t began_ns = 0;
+    std::vector<uint8_t> image = {};  // of counters' availability
+  };
+  static uintptr_t token(const ThreadContext& thread) {
+    return reinterpret_cast<uintptr_t>(&thread);
+  }
+  // The caller of drive(), and so of all that it calls, has the lock of the context of the Run. It
+  // returns what the call that `event` is of is told in the end.
+  Command drive(Run& run, Event) FLOPINJ_UNCHECKED_LOCKS;
+  Event carry_out(Run& run, Command) FLOPINJ_UNCHECKED_LOCKS;
+  Event decide(Run& run) FLOPINJ_UNCHECKED_LOCKS;
+  static Event ends_window(Run& run) FLOPINJ_UNCHECKED_LOCKS;
+  Event wants_window(Run& run) FLOPINJ_UNCHECKED_LOCKS;
+  bool is_quiet(const Run& run) FLOPINJ_UNCHECKED_LOCKS;
+  Event scan(const Run& run) FLOPINJ_UNCHECKED_LOCKS;
+  Event enable(Run& run) FLOPINJ_UNCHECKED_LOCKS;
+  Event start(Run& run) FLOPINJ_UNCHECKED_LOCKS;
+  Event stop(Run& run) FLOPINJ_UNCHECKED_LOCKS;
+  Event discard(Run& run, std::unique_ptr<OpenWindow>, RangeProfiler::Outcome,
+                Problem&) FLOPINJ_UNCHECKED_LOCKS;
+  Event disable(Run& run) FLOPINJ_UNCHECKED_LOCKS;
+  Event inquire(Run& run) FLOPINJ_UNCHECKED_LOCKS;
+  void from_outside(Context& context, Event, Facts) FLOPINJ_REQUIRES(context.lock);
+
   bool enter_locked(Context& context, ThreadContext&, const Signature*)
       FLOPINJ_REQUIRES(context.lock);
-  void enter_window(Context& context, ThreadContext&, const Signature*) const
-      FLOPINJ_REQUIRES(context.lock);
-  void open(Context& context, const ThreadContext&, const LaunchDecision&)
+  void enter_window(Context& context, ThreadContext&, const Signature*)
       FLOPINJ_REQUIRES(context.lock);
   std::unique_ptr<OpenWindow> make_window(const Context&, const DevicePlan&, const JointGroup*,
                                           const LaunchDecision&, size_t most_rows);
@@ -130,8 +175,6 @@ class Windows {
   bool goes_outside(Context&, ThreadContext&, const Signature*, bool came) const;
   bool is_to_be_tried(const Context&, const DevicePlan&, GroupSet groups) const;
   bool wait_for_trial(const Context&, const Signature&);
-  void ask_for_trial(Context& context, const DevicePlan&, uint32_t group)
-      FLOPINJ_REQUIRES(context.lock);
   bool try_asked();
   void try_out(Context&);
   bool open_for_trial(Context& context, const DevicePlan&, uint32_t group)
@@ -143,18 +186,12 @@ class Windows {
   static bool modules_came(const Context& context) FLOPINJ_REQUIRES(context.lock);
   bool due(const Context& context, const ThreadContext&, const Signature* next) const
       FLOPINJ_REQUIRES(context.lock);
-  // Where a thread of ours is refused, a launching one is asked again.
-  enum class Closer : uint8_t { kLaunching, kOutside };
-  void close(Context& context, Closer = Closer::kLaunching) FLOPINJ_REQUIRES(context.lock);
-  void close_full(Context&, const CallFrames&);
   void hand_over(std::unique_ptr<OpenWindow>, std::vector<uint8_t> image);
   bool read_closed();
   void read(UnreadWindow&);
   void leave_out_unpatched(OpenWindow&, std::span<const double> values);
   void log_closed(const Context&, const OpenWindow&) const;
-  void close_from_outside(Context& context) FLOPINJ_REQUIRES(context.lock);
   void shut(Context&, const Context* own, const CallFrames&);
-  void drop_window(Context& context) FLOPINJ_REQUIRES(context.lock);
   bool close_asked(Context&);
   // No work that waits is in flight, perhaps after a wait for its end.
   bool quiet(Context&, ThreadContext&, const Signature&);
@@ -164,6 +201,9 @@ class Windows {
   void waiting_lost();
   bool visit() noexcept;
   bool close_old();
+  bool give_back_due();
+  void say_kept(const Context&);
+  std::vector<uint8_t> availability(uint32_t ordinal);
   bool watch_launches();
   std::atomic<bool>& failed(bool instrumented) { return failed_[instrumented ? 1 : 0]; }
   const std::atomic<bool>& failed(bool instrumented) const { return failed_[instrumented ? 1 : 0]; }
@@ -174,8 +214,6 @@ class Windows {
   bool may_patch(const DevicePlan&, const ThreadContext&, const Signature&) const;
   void launch_failed(const Context&, const OpenWindow&, const Signature*, CUresult);
   bool resume_paused();
-  Context::State discard(Context& context, std::unique_ptr<OpenWindow>, RangeProfiler::Outcome,
-                         Closer, Problem&) FLOPINJ_REQUIRES(context.lock);
   bool disagreed(const Context&, OpenWindow&, Problem&);
   void refused(DeviceId, const DevicePlan&, uint32_t group, const Problem&);
   void give_up(DeviceId, const Problem&);
@@ -190,7 +228,6 @@ class Windows {
   MeasurementScheduler& scheduler_;
   const WindowPatience patience_;
   WindowSize size_;
-  std::atomic<bool> closes_outside_{true};  // CUPTI has not refused that the planner's thread does
   UnreadWindows unread_;
   TimedMutex reading_;  // one after another, in the order in which they were closed
   std::set<uint32_t>
@@ -198,7 +235,7 @@ class Windows {
   std::set<const Signature*> long_said_;  // the planner's thread: kernels that it has named
   // A launch did, in a window that does not instrument kernels, and in one that does.
   std::atomic<bool> failed_[2]{};
-  std::atomic<bool> cooperative_said_{false}, green_said_{false};
+  std::atomic<bool> cooperative_said_{false}, green_said_{false}, kept_said_{false};
   std::atomic<bool> refusal_said_{false};  // on stderr, once in a process
   std::atomic<bool> on_;
   std::atomic<uint32_t> windows_{0};  // number of the last window
