@@ -4,9 +4,7 @@
 
 namespace flopinj {
 
-// Every list is taken after the lists that refer to it, and written before them: another thread may
-// define something between two of these lines, and its definition may refer to something just as
-// new.
+// What refers to others is taken before them (NewDefinitions::take()).
 void DefinitionFeed::write(TraceWriter& writer, std::span<ThreadState* const> threads) {
   const auto groups = state_.descriptions.take_groups();
   Definitions d;
@@ -17,17 +15,7 @@ void DefinitionFeed::write(TraceWriter& writer, std::span<ThreadState* const> th
 
   name_threads(threads);
   d.threads = std::exchange(new_threads_, {});
-  d.signatures = state_.signatures.signatures_after(last_signature_);
-  d.functions = state_.signatures.functions_after(last_function_);
-  for (const KernelFunction* function : d.functions)
-    d.function_names.push_back(state_.paths.intern_string(function->info.name));
-  d.paths = state_.paths.paths_after(last_path_);
-  d.strings = state_.paths.strings_after(last_string_);
-
-  if (!d.signatures.empty()) last_signature_ = d.signatures.back()->id;
-  if (!d.functions.empty()) last_function_ = d.functions.back()->id;
-  if (!d.paths.empty()) last_path_ = d.paths.back().id;
-  if (!d.strings.empty()) last_string_ = d.strings.back().id;
+  tables_.take(d);
   writer.definitions(d);
 }
 

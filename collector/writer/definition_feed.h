@@ -1,6 +1,7 @@
 // Definitions on their way into the trace: each before the first packet that uses it, and once.
 // Used by the writer thread.
 #pragma once
+#include <collector/trace/new_definitions.h>
 #include <collector/trace/trace_writer.h>
 #include <collector/writer/collector_state.h>
 
@@ -15,7 +16,8 @@ namespace flopinj {
 
 class DefinitionFeed {
  public:
-  explicit DefinitionFeed(CollectorState& state) : state_(state) {}
+  explicit DefinitionFeed(CollectorState& state)
+      : state_(state), tables_(state.signatures, state.paths) {}
 
   // Everything that is new. `threads`: those that may have launched.
   void write(TraceWriter&, std::span<ThreadState* const> threads);
@@ -32,10 +34,7 @@ class DefinitionFeed {
   void define_thread(ThreadId, uint32_t os_tid, const std::string& name);
 
   CollectorState& state_;
-  SignatureId last_signature_;
-  FunctionId last_function_;
-  PathId last_path_;
-  StringId last_string_;
+  NewDefinitions tables_;
   std::unordered_map<uint32_t, ThreadName> names_;  // by thread id, of threads that launched
   std::vector<ThreadDefinition> new_threads_;
   Clock::time_point next_naming_ = Clock::now();
