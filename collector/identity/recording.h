@@ -52,9 +52,11 @@ struct ProcessInfo {
   bool copies = false;  // of memory are recorded
   uint64_t clock_trace_ns = 0, clock_realtime_ns = 0, clock_monotonic_ns = 0;
   uint64_t session_id = 0;
-  std::string mode;           // as the user names it
-  bool measures = false;      // this process of the job reads counters
-  double budget_percent = 0;  // of wall time; 0: without limit
+  std::string mode;            // as the user names it
+  bool measures = false;       // this process of the job reads counters
+  double budget_percent = 0;   // of wall time; 0: without limit
+  std::string imported_from;   // another profiler, which recorded it; empty: we did
+  uint32_t clock_unit_ns = 0;  // nothing finer is known of its times; 0: they are whole ns
   // The options by which launches were chosen, as a user writes them; empty: all are recorded.
   std::string choice;
 };

@@ -115,7 +115,8 @@ void TraceWriter::header(const ProcessInfo& process, Level level) {
     pbf_builder<F> h(p, f::TracePacketField::header);
     h.add_uint32(F::format_major, kFormatMajor);
     h.add_uint32(F::format_minor, kFormatMinor);
-    h.add_string(F::producer, "libflopinj " FLOPINJ_VERSION);
+    h.add_string(F::producer, process.imported_from.empty() ? "libflopinj " FLOPINJ_VERSION
+                                                            : "flopimport " FLOPINJ_VERSION);
     h.add_uint32(F::pid, process.pid);
     add_text(h, F::hostname, process.hostname);
     size_t room = kMaxTextBytes;  // of all arguments together
@@ -149,6 +150,8 @@ void TraceWriter::header(const ProcessInfo& process, Level level) {
     if (process.ptx_counts) h.add_bool(F::ptx_counts, true);
     h.add_bool(F::calls, true);
     if (process.copies) h.add_bool(F::copies, true);
+    if (!process.imported_from.empty()) add_text(h, F::imported_from, process.imported_from);
+    if (process.clock_unit_ns > 1) h.add_uint32(F::clock_unit_ns, process.clock_unit_ns);
     if (process.requeues != 0) h.add_uint32(F::requeues, process.requeues);
     if (process.restarts != 0) h.add_uint32(F::restarts, process.restarts);
     if (process.run_id != 0) h.add_fixed64(F::run_id, process.run_id);
@@ -176,7 +179,8 @@ void TraceWriter::device(DeviceId id, const DeviceInfo& device) {
     d.add_uint32(F::clock_khz, device.clock_khz);
     d.add_uint32(F::memory_clock_khz, device.memory_clock_khz);
     d.add_uint32(F::memory_bus_bits, device.memory_bus_bits);
-    d.add_bytes(F::uuid, reinterpret_cast<const char*>(device.uuid.data()), device.uuid.size());
+    if (device.uuid != std::array<uint8_t, 16>{})
+      d.add_bytes(F::uuid, reinterpret_cast<const char*>(device.uuid.data()), device.uuid.size());
   });
 }
 

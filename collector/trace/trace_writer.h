@@ -32,7 +32,7 @@
 namespace flopinj {
 
 inline constexpr uint32_t kFormatMajor = 1;
-inline constexpr uint32_t kFormatMinor = 15;
+inline constexpr uint32_t kFormatMinor = 16;
 inline constexpr size_t kMaxPacketBytes = 4U << 20;
 inline constexpr size_t kMaxGroupBytes = 8U << 20;
 inline constexpr size_t kMaxTallyRows = 32'768;  // of about 90 bytes at most

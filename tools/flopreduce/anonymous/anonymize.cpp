@@ -45,6 +45,7 @@ const std::map<std::string_view, Treatment>& treatments() {
       {"Header.rank_source", {kNames}},
       {"Header.session_id", {kHash}},
       {"Header.mode", {kOurs}},
+      {"Header.imported_from", {kOurs}},
       {"Header.choice", {kLeftOut}},
       {"Header.job_id", {kPseudonym, "job"}},
       {"Header.job_id_source", {kNames}},

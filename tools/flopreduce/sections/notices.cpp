@@ -77,6 +77,11 @@ std::string remedy_of(const TraceReport& t) {
 void add_counters(const Report& report, std::vector<std::string>& lines) {
   if (report.total.launches == 0 || report.total.flop_complete()) return;
   if (const TraceReport* t = first_without(report)) {
+    if (t->counters.reading == CounterReading::kNotAsked && !t->header.imported_from().empty()) {
+      lines.push_back("No FLOP were measured: the recording is " + t->header.imported_from() +
+                      "'s, and has no counters. FLOP are known by formula alone.");
+      return;
+    }
     const std::string reason = reason_of_all(report, *t);
     lines.push_back("No FLOP were measured: " +
                     (reason.empty() ? text_of(t->counters.reading).cause + ("; " + remedy_of(*t))
@@ -179,6 +184,21 @@ void add_cupti_ended(const Report& report, std::vector<std::string>& lines) {
 }
 
 // Launches that the user chose not to record.
+// A time of so few units may be another by a fiftieth and more.
+constexpr uint64_t kFewUnits = 50;
+
+void add_clock_units(const Report& report, std::vector<std::string>& lines) {
+  uint64_t unit_ns = 1;
+  for (const TraceReport& t : report.traces)
+    unit_ns = std::max<uint64_t>(unit_ns, t.header.clock_unit_ns());
+  if (unit_ns > 1)
+    lines.push_back("Times were recorded in whole " +
+                    (unit_ns == 1'000 ? std::string("microseconds")
+                                      : "units of " + to_grouped(unit_ns) + " ns") +
+                    ": a time or a gap below " + to_human_time(kFewUnits * unit_ns) +
+                    " may be wrong by 2 % and more.");
+}
+
 void add_choice(const Report& report, std::vector<std::string>& lines) {
   std::set<std::string> choices;
   uint64_t passed_over = 0;
@@ -261,7 +281,10 @@ std::vector<std::string> notices(const Report& report) {
               " not closed (by a program that a signal ended, say)", lines);
   add_endings(report, Damage::kGoesOn, "program was", "programs were",
               " still running when it was read", lines);
-  if (report.total.launches > 0 && report.ranges.empty())
+  add_clock_units(report, lines);
+  const bool ours = std::ranges::any_of(
+      report.traces, [](const TraceReport& t) { return t.header.imported_from().empty(); });
+  if (ours && report.total.launches > 0 && report.ranges.empty())
     lines.push_back(
         "No NVTX range was seen: use `flopinj run`, and give it ranges (PyTorch: `flopinj run "
         "--torch`).");

@@ -54,6 +54,13 @@ TEST_CASE("the innermost range that decides wins") {
   CHECK(phase_of({"forward", "loss"}) == "loss");
 }
 
+TEST_CASE("torch.profiler names calls of modules") {
+  CHECK(phase_of({"nn.Module: Net_0", "nn.Module: Linear_3", "aten::linear"}) == "forward");
+  const std::string node = "autograd::engine::evaluate_function: CheckpointFunctionBackward";
+  CHECK(phase_of({node, "nn.Module: Linear_3", "aten::linear"}) == "recompute");
+  CHECK(phase_of({"(no call in the recording)"}) == "unknown");
+}
+
 TEST_CASE("a name that speaks for two phases decides nothing") {
   CHECK(phase_of({"forward-backward"}) == "other");
   CHECK(phase_of({"optimizer", "forward_backward_step"}) == "optimizer");

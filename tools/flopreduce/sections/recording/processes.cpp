@@ -14,7 +14,9 @@ auto of_overhead(auto get) { return through(&TraceReport::overhead, get); }
 auto of_recorder(auto get) { return through(&TraceReport::ledger, get); }
 
 auto traces_with_overhead(const Report& report) {
-  return only(report.traces, &TraceReport::has_overhead);
+  return only(report.traces, [](const TraceReport& t) {
+    return t.has_overhead && t.header.imported_from().empty();  // another profiler's is not known
+  });
 }
 
 Figure cost_share(const TraceReport& t) {
@@ -81,6 +83,8 @@ Columns<TraceReport> process_columns() {
   c.text(said::kSession, session_of);
   c.text("files", "files", [](const TraceReport& t) { return joined(t.files, " "); });
   c.text("producer", "producer", header(&Header::producer));
+  c.text("imported_from", "imported from", header(&Header::imported_from),
+         "the profiler that recorded it, where that was another one");
   c.flag("simulated", "simulated", from_header(&Header::simulated),
          "recorded on the simulated GPU; null where the header is lost");
   c.flag(said::kSimulatedClock, from_header(&Header::simulated_clock));

@@ -49,8 +49,9 @@ ScreenProgram screen_program(const Report& report) {
   if (report.traces.size() > 1) {
     std::set<std::string> hosts;
     for (const TraceReport& t : report.traces) hosts.insert(t.header.hostname());
-    who = to_grouped(report.traces.size()) + " processes on " +
-          (hosts.size() == 1 ? *hosts.begin() : to_grouped(hosts.size()) + " hosts") +
+    const std::string where =
+        hosts.size() == 1 ? *hosts.begin() : to_grouped(hosts.size()) + " hosts";
+    who = to_grouped(report.traces.size()) + " processes" + (where.empty() ? "" : " on " + where) +
           seconds_text(first);
   }
   who += jobs_text(report);
