@@ -41,6 +41,10 @@ struct Options {
   double every_s = 0;
   std::string file;   // written whole and renamed, again and again; empty: to stdout, once
   unsigned port = 0;  // of 127.0.0.1, for HTTP; 0: none
+  // Of import, with `file`.
+  std::vector<std::string> recordings;
+  std::string gpu;
+  bool force = false;
 
   pid_t pid() const { return processes.front(); }
 };
@@ -51,10 +55,11 @@ struct Options {
 // Absolute and free of symbolic links: CUDA and NVTX must be given the same path, or the library
 // is loaded twice.
 struct InstallTree {
-  std::filesystem::path library;  // lib/libflopinj.so, the path to inject
-  std::filesystem::path reducer;  // bin/flopreduce
-  std::filesystem::path simgpu;   // folder of the simulated libcuda.so.1 and libcupti.so.13
-  std::filesystem::path torch;    // folder for PYTHONPATH
+  std::filesystem::path library;   // lib/libflopinj.so, the path to inject
+  std::filesystem::path reducer;   // bin/flopreduce
+  std::filesystem::path importer;  // bin/flopimport
+  std::filesystem::path simgpu;    // folder of the simulated libcuda.so.1 and libcupti.so.13
+  std::filesystem::path torch;     // folder for PYTHONPATH
   std::filesystem::path known_kernels;
   std::filesystem::path trainer;  // a program to try flopinj with
 };
@@ -74,6 +79,9 @@ std::vector<std::pair<std::string, std::string>> recording_variables(const Optio
 // of ours if it cannot be started or if only the environment was to be printed. Throws CannotRecord
 // before anything is started, std::invalid_argument as above.
 int run(const Options&);
+
+// Becomes flopimport, which makes traces of what other profilers have recorded.
+int import(const Options&);
 
 // Trains the trainer's GPT on a simulated GPU, prints its report and writes it as a page, in the
 // current folder. The exit code of the first step that fails.

@@ -196,6 +196,21 @@ void add_doctor_options(CommandLine& doctor, Options& options) {
   add_simulator_options(doctor, options, "Look at the simulated GPU instead of this machine's");
 }
 
+void add_import_options(CommandLine& line, Options& options) {
+  line.add_option("FILE", options.recordings, "What another profiler has written")
+      ->type_name("")
+      ->required();
+  line.add_option("-o,--output", options.file,
+                  "The trace; \"-\" is standard output. Of several files: a folder, in which each "
+                  "has a trace of its name")
+      ->type_name("OUT")
+      ->required();
+  line.add_option("--gpu", options.gpu,
+                  "The GPU's name, where the file does not say it, as in flopinj peaks")
+      ->type_name("NAME");
+  line.add_flag("--force", options.force, "Overwrite traces that exist");
+}
+
 void add_no_options(CommandLine&, Options&) {}
 
 void add_fleet_options(CommandLine& fleet, Options&) {
@@ -285,6 +300,18 @@ const Command kCommands[] = {
      {{"flopinj doctor", "check driver, CUPTI and permission before a long job"},
       {"flopinj doctor --simulate", "the same of the simulated GPU, without one"},
       {"flopinj doctor --count", "check on this GPU whether counts are true"}}},
+    {"import",
+     "make traces of what other profilers have recorded",
+     "Makes a trace of a recording by torch.profiler (its JSON, .gz too) or by Nsight Systems (its "
+     "SQLite: nsys export --type sqlite). flopinj report and the other commands read such files "
+     "themselves; a trace is smaller, and read faster. They have no counters: FLOP are known by "
+     "the operators' formulas.",
+     add_import_options,
+     flopinj::import,
+     {{"flopinj import rank0.pt.trace.json.gz -o rank0.pb", "a trace of one file"},
+      {"flopinj import *.pt.trace.json.gz -o traces/", "a folder with a trace of each"},
+      {"flopinj import --gpu 'NVIDIA H100 80GB HBM3' report.sqlite -o report.pb",
+       "of an export without the GPU's name"}}},
     {"fleet",
      "many jobs at once (with the Python package)",
      "Puts the traces of many jobs into tables, which SQL can query. It is part of the Python "
@@ -347,6 +374,8 @@ flopinj::manual::Program about(CommandLine& line) {
            {"0", "attach, detach, status, top, metrics: it is done"},
            {"1", "doctor: something is missing; with --count also: a count is wrong or missing"},
            {"1", "attach, detach, status, top, metrics: it cannot be done; the line says why"},
+           {"0", "import: all files are traces now"},
+           {"1", "import: a file is none; a line says why"},
            {"2", "the options are wrong, or the trace could not be written: nothing was started"},
            {"4", "doctor: no permission to read the counters"},
            {"125", "run: files of flopinj are missing"},

@@ -13,13 +13,30 @@
 
 namespace flopinj {
 
-int become_reducer(const std::vector<std::string>& words) {
-  std::vector<std::string> all = {install_tree().reducer.string()};
+namespace {
+
+int become(const std::filesystem::path& program, const std::vector<std::string>& words) {
+  std::vector<std::string> all = {program.string()};
   all.insert(all.end(), words.begin(), words.end());
   ::execv(all.front().c_str(), exec_words(all).data());
   say("cannot run " + all.front() + ": " + std::strerror(errno) +
       "; build or install all of flopinj");
   return kExitCannotRun;
+}
+
+}  // namespace
+
+int become_reducer(const std::vector<std::string>& words) {
+  return become(install_tree().reducer, words);
+}
+
+int import(const Options& options) {
+  std::vector<std::string> words = {"-o", options.file};
+  if (!options.gpu.empty()) words.insert(words.end(), {"--gpu", options.gpu});
+  if (options.force) words.emplace_back("--force");
+  words.emplace_back("--");
+  words.insert(words.end(), options.recordings.begin(), options.recordings.end());
+  return become(install_tree().importer, words);
 }
 
 int reduce(const std::vector<std::string>& words) {

@@ -306,6 +306,7 @@ const InstallTree& install_tree() {
     return InstallTree{
         .library = fs::weakly_canonical(root / "lib" / "libflopinj.so"),
         .reducer = root / "bin" / "flopreduce",
+        .importer = root / "bin" / "flopimport",
         .simgpu = fs::weakly_canonical(root / "lib" / "flopinj" / "simgpu"),
         .torch = fs::weakly_canonical(root / "lib" / "flopinj" / "torch"),
         .known_kernels = root / "lib" / "flopinj" / "known_kernels" / "known_kernels",

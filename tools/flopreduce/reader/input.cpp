@@ -17,6 +17,7 @@
 
 #include "reader/columns.h"
 #include "reader/decompress.h"
+#include "reader/import_child.h"
 #include "reader/packet_reader.h"
 #include "support/text.h"
 
@@ -72,6 +73,15 @@ std::string first_bytes(int fd) {
   return first;
 }
 
+// The first bytes as they were before compression, and back to the file's beginning.
+std::string first_decompressed(int fd) {
+  DecompressedStream stream(fd);
+  std::array<char, 256> bytes;
+  const ssize_t count = stream.read(bytes.data(), bytes.size());
+  ::lseek(fd, 0, SEEK_SET);
+  return {bytes.data(), static_cast<size_t>(std::max<ssize_t>(count, 0))};
+}
+
 // A stream that may never end is looked at each time that so much of it has been copied.
 constexpr uint64_t kLookAfter = 32U << 20;
 static_assert(kLookAfter >= 4 * uint64_t{kMaxPacketBytes});
@@ -120,7 +130,8 @@ bool is_trace_name(const std::string& name) {
   const std::filesystem::path path = name;
   const bool packed = path.extension() == ".gz" || path.extension() == ".zst";
   const std::filesystem::path kind = packed ? path.stem().extension() : path.extension();
-  return kind == ".pb" || kind == ".sum";
+  return kind == ".pb" || kind == ".sum" || name.ends_with(".pt.trace.json") ||
+         name.ends_with(".pt.trace.json.gz");
 }
 
 std::string folders_with_traces(const std::string& folder) {
@@ -167,6 +178,9 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   std::string first;
   if (S_ISREG(info.st_mode)) first = first_bytes(input->fd_);
   input->compressed_ = is_compressed(reinterpret_cast<const uint8_t*>(first.data()), first.size());
+  const bool file = S_ISREG(info.st_mode) && !standard_input;
+  if (file && may_be_foreign(input->compressed_ ? first_decompressed(input->fd_) : first))
+    return import(std::move(input), path);
   if (!S_ISREG(info.st_mode) || standard_input || input->compressed_) {
     const int stream = input->fd_;
     auto error = input->spool(stream, false);
@@ -175,7 +189,7 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   } else {
     input->size_ = static_cast<uint64_t>(info.st_size);
   }
-  if (S_ISREG(info.st_mode) && !standard_input) {
+  if (file) {
     input->regular_ = true;
     input->device_ = info.st_dev;
     input->inode_ = info.st_ino;
@@ -184,6 +198,18 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   if (input->size_ == 0)
     return error_for(input->name_,
                      "is empty: the program was not recorded, or ended before its first packet", 0);
+  return input;
+}
+
+// What flopimport makes of a file stays in a temporary one.
+std::variant<std::unique_ptr<Input>, InputError> Input::import(std::unique_ptr<Input> input,
+                                                               const std::string& path) {
+  ::close(input->fd_.exchange(-1));
+  ImportChild child(path);
+  if (child.trace() < 0) return InputError{child.error()};
+  if (auto error = input->spool(child.trace(), false)) return std::move(*error);
+  if (!child.finish()) return InputError{child.error()};
+  input->compressed_ = false;
   return input;
 }
 
@@ -255,7 +281,7 @@ std::string Input::not_a_trace() {
   size_t at = 0;
   while (at < size && std::strchr(" \t\r\n", head[at]) != nullptr && head[at] != 0) ++at;
   if (at < size && (head[at] == '{' || head[at] == '['))
-    return "is JSON, not a trace: give the .pb file that libflopinj.so wrote";
+    return "is JSON, not a trace: a recording of another profiler's has to be a file";
   if (is_compressed(head.data(), size)) return "is compressed twice: decompress it once";
   return "is not a trace of libflopinj.so: no packet with a right check sum in it";
 }

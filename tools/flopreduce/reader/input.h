@@ -16,7 +16,7 @@ struct InputError {
   bool permission = false;
 };
 
-// *.pb and *.sum, compressed or not.
+// *.pb and *.sum, compressed or not, and *.pt.trace.json of torch.profiler.
 bool is_trace_name(const std::string& name);
 // For a line that says that a folder has no trace: which folders in it have some. "; 8 folders in
 // it have: runs/*"; empty where there is none.
@@ -29,7 +29,8 @@ std::string folders_with_traces(const std::string& folder);
 //
 // A regular file is open up to the end of its first reading, and later while something reads it: a
 // job may have more traces than a process may have open files. A compressed one (decompress.h) is
-// in a temporary file for so long. Small files are read once, as long as there is room for them.
+// in a temporary file for so long. What another profiler has recorded (import_child.h) is in one as
+// a trace. Small files are read once, as long as there is room for them.
 class Input {
  public:
   // Keeps an input open while it lives. Any thread.
@@ -69,6 +70,8 @@ class Input {
 
  private:
   Input() = default;
+  static std::variant<std::unique_ptr<Input>, InputError> import(std::unique_ptr<Input>,
+                                                                 const std::string& path);
   // Into fd_ and, at first, size_; later up to that size.
   std::optional<InputError> spool(int from, bool again);
   void keep(std::string bytes);

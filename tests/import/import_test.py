@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""Recordings of torch.profiler and Nsight Systems: what flopreduce says of them is what their
+events say, worked out by kineto_oracle.py.
+
+Usage: import_test.py BUILD [UNITTEST ARGUMENTS]
+
+FLOPINJ_RECORDINGS names a folder with files of real GPUs, which are checked likewise."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+import kineto_oracle  # noqa: E402
+import made_files  # noqa: E402
+
+PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
+
+
+class Files(unittest.TestCase):
+    build = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="flopinj-import-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_program(self, program, *arguments, code=0):
+        done = subprocess.run([self.build / "bin" / program, *map(str, arguments)],
+                              capture_output=True, check=False, timeout=120, cwd=self.folder)
+        self.assertEqual(done.returncode, code, done.stderr.decode(errors="replace"))
+        return done
+
+    def report(self, *arguments, code=0):
+        done = self.run_program("flopreduce", "--format", "json", *arguments, code=code)
+        return json.loads(done.stdout)
+
+    def file(self, name, text):
+        path = self.folder / name
+        data = text if isinstance(text, bytes) else text.encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    def check(self, report, recording, products=True):
+        """Every figure that the recording itself says."""
+        self.assertEqual(report["damage"], [])
+        for ordinal, expected in recording.devices().items():
+            device = next(d for d in report["device_time"] if d["ordinal"] == ordinal)
+            self.assertEqual(device["launches_placed"], expected["launches"])
+            self.assertEqual(device["kernel_sum_ns"], expected["kernel_sum_ns"])
+            self.assertEqual(device["busy_ns"], expected["busy_ns"])
+            told = [c for c in report["communication"] if c["ordinal"] == ordinal]
+            self.assertEqual(sum(c["exposed_ns"] for c in told), expected["alone_ns"])
+            self.assertEqual(sum(c["hidden_ns"] for c in told), expected["hidden_ns"])
+        copies = [sum(c[key] for c in report["copies"]) for key in ("copies", "ns", "bytes")]
+        self.assertEqual(copies, list(recording.copy_sums()))
+        without = sum(p["launches"] for p in report["phases"] if p["phase"] == "unknown")
+        self.assertEqual(without + recording.collectives_without_call(),
+                         recording.without_call())
+        steps = recording.steps()
+        summary = report["step_summary"]
+        self.assertEqual(summary[0]["count"] if summary else 0, len(steps))
+        if products:
+            places = [p for p in report["operator_places"]
+                      if p["range"].split(", ")[0] in PRODUCTS]
+            self.assertEqual(sum(p["formula_flop"] for p in places),
+                             recording.outermost_products())
+        self.check_ledger(report)
+
+    def check_ledger(self, report):
+        """The lines at the top of the ledger are all of the devices' time."""
+        top = [line for line in report["lost"] if line["parent"] is None]
+        known = sum(line["ns"] for line in top if line["ns"] is not None)
+        self.assertEqual(known, report["lost_capacity"][0]["capacity_ns"])
+
+
+class Made(Files):
+    def test_all_spellings_and_orders(self):
+        for seed in range(24):
+            digits, spelling = (0, 3, 3)[seed % 3], seed % 2
+            program = made_files.Program(seed, digits, spelling, devices=1 + seed % 2)
+            text = program.text(header_last=seed % 4 == 0, bare=seed % 5 == 4,
+                                indent=(None, 1)[seed // 2 % 2])
+            name = f"t{seed}.pt.trace.json" + (".gz" if seed % 3 == 1 else "")
+            with self.subTest(seed=seed, name=name):
+                path = self.file(name, text)
+                recording = kineto_oracle.Recording(path)
+                report = self.report(path)
+                self.check(report, recording)
+                process = report["processes"][0]
+                self.assertEqual(process["imported_from"], "torch.profiler")
+                self.assertEqual(process["pid"], program.pid)
+                if seed % 5 != 4:
+                    self.assertEqual({d["device"] for d in report["devices"]},
+                                     {"NVIDIA A100-SXM4-80GB"})
+                notices = " ".join(n["notice"] for n in report["notices"])
+                self.assertEqual("in whole microseconds" in notices, digits == 0, notices)
+
+    def test_the_same_program_by_nsight_systems(self):
+        for seed in range(8):
+            with self.subTest(seed=seed):
+                program = made_files.Program(seed, devices=1 + seed % 2)
+                path = self.file("p.json", program.text())
+                database = self.folder / f"p{seed}.sqlite"
+                program.database(database)
+                recording = kineto_oracle.Recording(path)
+                by_kineto, by_nsys = self.report(path), self.report(database)
+                self.check(by_nsys, recording)
+                for table in ("phases", "kernels", "layers", "copies", "steps", "device_time"):
+                    self.assertEqual(self.plain(by_nsys[table]), self.plain(by_kineto[table]),
+                                     table)
+
+    @staticmethod
+    def plain(table):
+        """Rows without the formula's precision, which Nsight Systems does not know."""
+        left_out = ("utilization", "of_peak", "byte", "bound", "why", "trace")
+        return [{key: value for key, value in row.items()
+                 if not any(word in key for word in left_out)} for row in table]
+
+    def test_ranks_are_one_job_and_a_file_given_twice_counts_once(self):
+        paths = [self.file(f"rank{rank}.json", made_files.Program(rank, ranks=(rank, 2)).text())
+                 for rank in range(2)]
+        both, twice = self.report(*paths), self.report(*paths, paths[0])
+        self.assertEqual([p["rank"] for p in both["processes"]], [0, 1])
+        self.assertEqual(len(both["runs"]), 1)
+        self.assertEqual(both["odd_ranks"], [])
+        self.assertEqual(len(twice["processes"]), 2)
+        launches = sum(len(kineto_oracle.Recording(path).kernels) for path in paths)
+        for report in (both, twice):
+            self.assertEqual(report["figures"]["launches"], launches)
+
+    def test_a_trace_and_its_summary_say_the_same(self):
+        path = self.file("t.json", made_files.Program(3).text())
+        self.run_program("flopinj", "import", path, "-o", "t.pb")
+        self.assertEqual(self.report("t.pb")["phases"], self.report(path)["phases"])
+        self.run_program("flopreduce", "merge", "-o", "t.sum", path)
+        summary, trace = self.report("t.sum"), self.report(path)
+        for table in ("phases", "kernels", "lost", "layers", "communication", "copies", "steps"):
+            self.assertEqual(summary[table], trace[table], table)
+
+    def test_import_writes_a_folder(self):
+        names = ("a.pt.trace.json.gz", "b.json")
+        for seed, name in enumerate(names):
+            self.file(name, made_files.Program(seed).text())
+        done = self.run_program("flopinj", "import", *names, "-o", "traces")
+        self.assertEqual(sorted(p.name for p in (self.folder / "traces").iterdir()),
+                         ["a.pb", "b.pb"])
+        self.assertEqual(len(done.stderr.decode().splitlines()), 2)
+        done = self.run_program("flopinj", "import", *names, "-o", "traces", code=1)
+        self.assertIn("--force", done.stderr.decode())
+
+    def test_the_gpu_that_the_file_does_not_name(self):
+        program = made_files.Program(1)
+        del program.members["deviceProperties"]
+        self.file("t.json", program.text())
+        self.run_program("flopinj", "import", "--gpu", "NVIDIA H100 80GB HBM3", "t.json", "-o",
+                         "t.pb")
+        self.assertEqual(self.report("t.pb")["peak_devices"][0]["device"],
+                         "NVIDIA H100 80GB HBM3")
+
+    def test_modules_are_layers_and_the_forward_pass(self):
+        program = made_files.Program(2, threads=1)
+        spans = [e for e in program.events if e["ph"] == "X" and e["cat"] in ("cpu_op",)]
+        begin, end = (min(e["ts"] for e in spans), max(e["ts"] + e["dur"] for e in spans))
+        for name, before in (("nn.Module: Net_0", 2), ("nn.Module: Linear_0", 1),
+                             ("torch/nn/modules/linear.py(114): forward", 1)):
+            program.events.append({"ph": "X", "cat": "python_function", "name": name,
+                                   "pid": program.pid, "tid": program.pid, "ts": begin - before,
+                                   "dur": end - begin + 2 * before, "args": {}})
+        report = self.report(self.file("t.json", program.text()))
+        self.assertIn("nn.Module: Linear_0", {layer["layer"].split("/")[0]
+                                              for layer in report["layers"]})
+        phases = {p["phase"]: p["launches"] for p in report["phases"]}
+        self.assertNotIn("other", phases)
+        self.assertGreater(phases["forward"], 0)
+
+    def test_a_file_that_is_cut_off_is_used_as_far_as_it_goes(self):
+        program = made_files.Program(4)
+        text = program.text(header_last=True, order="by time")
+        whole = self.report(self.file("whole.json", text))
+        cut = self.report(self.file("cut.json", text[:len(text) * 2 // 3]))
+        self.assertLess(cut["figures"]["launches"], whole["figures"]["launches"])
+        self.assertGreater(cut["figures"]["launches"], 0)
+        self.assertEqual([d["code"] for d in cut["diagnostics"]], ["import.cut"])
+
+    def test_events_that_cannot_be_read_are_counted(self):
+        program = made_files.Program(5)
+        launches = len([e for e in program.events if e.get("cat") == "kernel"])
+        text = program.text(bare=True)
+        bad = '{"ph": "X", "cat": "kernel", "name": "k", "ts": "soon", "dur": 1, "args": {}}'
+        report = self.report(self.file("t.json", text[:-1] + f", {bad}, {bad}]"))
+        self.assertEqual(report["figures"]["launches"], launches)
+        self.assertEqual([(d["code"], d["times"]) for d in report["diagnostics"]],
+                         [("import.unreadable", 2)])
+
+    def test_other_files_get_one_line(self):
+        program = made_files.Program(6)
+        cases = {
+            "no.json": ('{"a": 1}', "no list of trace events"),
+            "list.json": ("[1, 2, 3]", "no event of torch.profiler"),
+            "text.json": ("{ not json", "no list of trace events"),
+            "deep.json": ("[" * 100_000, "no event of torch.profiler"),
+            "empty.json": ("", "is empty"),
+            "other.sqlite": (None, "none of nsys export"),
+        }
+        for name, (text, said) in cases.items():
+            path = self.folder / name
+            if text is None:
+                import sqlite3
+                with sqlite3.connect(path) as database:
+                    database.execute("CREATE TABLE t (a)")
+                database.close()
+            else:
+                path.write_text(text)
+            with self.subTest(name):
+                done = self.run_program("flopinj", "import", name, "-o", "x.pb", code=1)
+                self.assertIn(said, done.stderr.decode())
+                self.assertEqual(len(done.stderr.decode().splitlines()), 1)
+                self.assertFalse((self.folder / "x.pb").exists())
+                if text != "":
+                    done = self.run_program("flopreduce", name, code=5)
+                    self.assertIn(said, done.stderr.decode())
+        for name, said in (("r.nsys-rep", "nsys export"), ("r.ncu-rep", "ncu --import")):
+            self.file(name, b"\x00\x01binary")
+            done = self.run_program("flopinj", "import", name, "-o", "x.pb", code=1)
+            self.assertIn(said, done.stderr.decode())
+        damaged = self.folder / "damaged.sqlite"
+        program.database(damaged)
+        data = bytearray(damaged.read_bytes())
+        data[4096:-4096] = bytes(len(data) - 8192)
+        damaged.write_bytes(data)
+        done = self.run_program("flopinj", "import", "damaged.sqlite", "-o", "x.pb", code=1)
+        self.assertEqual(len(done.stderr.decode().splitlines()), 1)
+
+
+class Recorded(Files):
+    """Files of real GPUs."""
+
+    def test_their_own_figures(self):
+        folder = os.environ.get("FLOPINJ_RECORDINGS")
+        if not folder:
+            self.skipTest("no recordings of real GPUs; FLOPINJ_RECORDINGS=FOLDER names them")
+        paths = sorted(Path(folder).glob("*.json*"))
+        self.assertNotEqual(paths, [])
+        for path in paths:
+            recording = kineto_oracle.Recording(path)
+            if recording.kernels:
+                with self.subTest(path.name):
+                    self.check(self.report(path), recording, products=False)
+
+
+if __name__ == "__main__":
+    Files.build = Path(sys.argv.pop(1)).resolve()
+    unittest.main()

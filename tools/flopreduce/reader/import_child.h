@@ -1,0 +1,34 @@
+// Recordings of other profilers, which flopimport makes traces of: a program of its own beside this
+// one, so that hostile files are read there.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+namespace flopinj::reduce {
+
+// Whether a file that begins so may be one: JSON, or an SQLite database.
+bool may_be_foreign(std::string_view first_bytes);
+
+// Runs flopimport on a file.
+class ImportChild {
+ public:
+  // error() says where it cannot be run.
+  explicit ImportChild(const std::string& file);
+  ~ImportChild();
+  ImportChild(const ImportChild&) = delete;
+  ImportChild& operator=(const ImportChild&) = delete;
+
+  int trace() const { return trace_; }  // a pipe, with the trace; -1: there is none
+  // Waits for its end, once the trace was read. Whether it is whole; error() says why not.
+  bool finish();
+  const std::string& error() const { return error_; }  // one line, with the file's name
+
+ private:
+  pid_t child_ = -1;
+  int trace_ = -1, words_ = -1;
+  std::string file_, error_;
+};
+
+}  // namespace flopinj::reduce

@@ -1,0 +1,180 @@
+#include <fcntl.h>
+#include <import/import.h>
+#include <import/json_events.h>
+#include <import/json_text.h>
+#include <import/nsight_systems.h>
+#include <import/play.h>
+#include <import/torch_profiler.h>
+#include <reader/decompress.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <new>
+#include <utility>
+
+namespace flopinj::import {
+namespace {
+
+// A file's bytes as they were before compression, and a hash of all that were read: a file that is
+// given twice is the same recording.
+class Bytes {
+ public:
+  explicit Bytes(int fd) : stream_(fd), hash_(XXH3_createState()) {
+    if (hash_ == nullptr) throw std::bad_alloc();
+    XXH3_64bits_reset(hash_);
+  }
+  ~Bytes() { XXH3_freeState(hash_); }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+
+  // The first bytes, which read() gives again.
+  std::string_view first() {
+    while (filled_ < first_.size()) {
+      const ssize_t count = stream_.read(first_.data() + filled_, first_.size() - filled_);
+      if (count <= 0) break;
+      filled_ += static_cast<size_t>(count);
+    }
+    return {first_.data(), filled_};
+  }
+  ssize_t read(char* to, size_t size) {
+    ssize_t count = 0;
+    if (at_ < filled_) {
+      count = static_cast<ssize_t>(std::min(size, filled_ - at_));
+      std::memcpy(to, first_.data() + at_, static_cast<size_t>(count));
+      at_ += static_cast<size_t>(count);
+    } else {
+      count = stream_.read(to, size);
+    }
+    if (count > 0) XXH3_64bits_update(hash_, to, static_cast<size_t>(count));
+    return count;
+  }
+  uint64_t hash_of_all() {
+    std::array<char, 1U << 16> rest;
+    while (read(rest.data(), rest.size()) > 0) {
+    }
+    return XXH3_64bits_digest(hash_);
+  }
+  bool damaged() const { return stream_.damaged(); }
+
+ private:
+  reduce::DecompressedStream stream_;
+  XXH3_state_t* hash_;
+  std::array<char, 64> first_{};
+  size_t filled_ = 0, at_ = 0;
+};
+
+struct OpenFile {
+  explicit OpenFile(const std::string& name)
+      : fd(name == "-" ? ::dup(STDIN_FILENO) : ::open(name.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~OpenFile() {
+    if (fd >= 0) ::close(fd);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int fd;
+};
+
+void warn(Timeline& timeline, std::string code, std::string message) {
+  Diagnostic d;
+  d.severity = Severity::kWarning;
+  d.code = std::move(code);
+  d.message = std::move(message);
+  timeline.diagnostics.push_back(std::move(d));
+}
+
+// What each reader makes of a file: time lines, or an error.
+std::string read_torch_profiler(Bytes& bytes, std::deque<Timeline>& processes) {
+  Timeline& timeline = processes.emplace_back();
+  TorchProfiler profiler(timeline);
+  JsonEventReader reader;
+  reader.read = [&](char* to, size_t size) { return bytes.read(to, size); };
+  reader.event = [&](std::string_view event) { profiler.event(event); };
+  reader.member = [&](std::string_view name, std::string_view value) {
+    profiler.member(name, value);
+  };
+  const JsonEventsResult result = read_json_events(reader);
+  if (!result.error.empty()) return result.error;
+  if (!profiler.finish()) return "it has no event of torch.profiler's";
+  if (result.cut || bytes.damaged())
+    warn(timeline, "import.cut",
+         "the file ends before its list of events does: what came before is used");
+  return {};
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Files that NVIDIA's own programs alone can read.
+struct OwnFormat {
+  std::string_view ending, remedy;
+};
+constexpr auto kOwnFormats = std::to_array<OwnFormat>({
+    {".nsys-rep", "a report of Nsight Systems: nsys export --type sqlite FILE makes one to import"},
+    {".qdrep", "a report of Nsight Systems: nsys export --type sqlite FILE makes one to import"},
+    {".ncu-rep", "a report of Nsight Compute: ncu --import FILE --csv --page raw prints it"},
+});
+
+std::string read_any(const std::string& file, Bytes& bytes, std::deque<Timeline>& processes,
+                     std::string& profiler) {
+  for (const OwnFormat& own : kOwnFormats)
+    if (file.ends_with(own.ending)) return std::string(own.remedy);
+  const std::string_view first = bytes.first();
+  if (first.empty()) return "it is empty";
+  if (first.starts_with("SQLite format 3")) {
+    profiler = "Nsight Systems";
+    return file == "-" ? "a database has to be a file" : read_nsight_systems(file, processes);
+  }
+  const char* const begin = skip_json_space(first.data(), first.data() + first.size());
+  if (begin != first.data() + first.size() && (*begin == '{' || *begin == '[')) {
+    profiler = "torch.profiler";
+    return read_torch_profiler(bytes, processes);
+  }
+  return "it is neither JSON of torch.profiler nor SQLite of nsys export";
+}
+
+}  // namespace
+
+Imported import_file(const std::string& file, const ImportOptions& options,
+                     const std::function<OpenedSink()>& open) {
+  Imported result;
+  const OpenFile input(file);
+  if (input.fd < 0) {
+    result.error = std::strerror(errno);
+    return result;
+  }
+  std::deque<Timeline> processes;
+  Bytes bytes(input.fd);
+  result.error = read_any(file, bytes, processes, result.profiler);
+  if (!result.error.empty()) return result;
+  const uint64_t hash = bytes.hash_of_all();
+  const OpenedSink opened = open();
+  if (!opened.sink) {
+    result.error = opened.error;
+    return result;
+  }
+  for (Timeline& timeline : processes) {
+    ProcessInfo& process = timeline.process;
+    process.session_id = hash + result.processes;
+    if (processes.size() > 1) process.run_id = hash;
+    process.command_line = {file == "-" ? "standard input" : base_name(file)};
+    process.mode = process.counters ? "multiplex" : "timing";
+    process.imported_from = result.profiler;
+    process.clock_unit_ns = static_cast<uint32_t>(timeline.unit_ns);
+    for (auto& [ordinal, device] : timeline.devices)
+      if (device.name.empty()) device.name = options.gpu;
+    const Played played = play(timeline, *opened.sink);
+    ++result.processes;
+    result.launches += played.launches;
+    result.without_call += played.without_call;
+    result.error = played.error;
+    if (!result.error.empty()) return result;
+  }
+  if (!opened.sink->close()) result.error = opened.sink->error();
+  return result;
+}
+
+}  // namespace flopinj::import
