@@ -16,6 +16,7 @@
 #include "reader/message.h"
 #include "reader/packet_reader.h"
 #include "report/build_report.h"
+#include "support/forget.h"
 #include "support/text.h"
 #include "support/wide.h"
 #include "tables/formulas.h"
@@ -153,6 +154,7 @@ void Reducer::first_pass(TraceTables& tables) {
   if (kind_) router.use_only(kind_->second);
   DefinitionPass definitions(tables);
   if (options_.facts) definitions.read_single_steps();
+  uint32_t at_hand = kNoIndex;
   for (uint32_t i = 0; i < files_.size(); ++i) {
     TraceFile& file = files_[i];
     const auto note = [&](uint32_t trace, Packet& packet) {
@@ -160,6 +162,8 @@ void Reducer::first_pass(TraceTables& tables) {
         file.damage.add(Damage::kTableFull);
       if (trace == kNoIndex || packet.is_batch()) return;
       if (!revisions_.newest_so_far(trace, i, packet, file.damage)) return;
+      if (at_hand != trace && at_hand != kNoIndex) tables.end_trace(at_hand);
+      at_hand = trace;
       TraceState& state = tables.traces[trace];
       definitions.packet(trace, packet, state.has_summary ? state.damage : file.damage);
     };
@@ -170,7 +174,7 @@ void Reducer::first_pass(TraceTables& tables) {
                 !kind_->second);
   }
   definitions.end_steps();
-  for (TraceState& trace : tables.traces) trace.function_facts = {};  // signatures have them
+  for (TraceState& trace : tables.traces) forget(trace.function_facts);  // signatures have them
   copies_ = router.copies();
   segments_.end();
 }
@@ -232,22 +236,14 @@ std::pair<OperatorCalls, ForwardNumbers> Reducer::sequence_pass(const TraceTable
 void Reducer::finish_steps(const ReportSources& sources, const StepLaunches& each, StepPass& steps,
                            Totals& totals, Report& report) {
   const TraceTables& tables = sources.tables;
-  std::vector<StepKernels> kernels = steps.kernels();
+  StepsRead read = steps.take();
   for (uint32_t i = 0; i < tables.devices.size(); ++i)
     if (const SkippedLaunches& skipped = totals.devices[i].skipped; skipped.launches > 0)
-      kernels[tables.devices[i].trace].skipped(i, skipped.end_ns);
-  const std::vector<StepSpans> spans = step_spans(tables, kernels, report);
+      read.kernels[tables.devices[i].trace].skipped(i, skipped.end_ns);
   const auto launch = [&](size_t trace, uint32_t device, uint32_t signature) -> const StepLaunch& {
     return each.of(trace, device, signature);
   };
-  add_step_work(tables, options_.utilization, steps.work(), spans, launch, report);
-  for (auto& [trace, window] : report.steps.windows)
-    window.skipped_until_ns = kernels[trace].skipped_until();
-  if (options_.facts && report.steps.processes > 0) {
-    totals.step_times = steps.take_times();
-    list_single_steps(tables, totals, options_.utilization.skip_steps, steps.work(), spans, launch,
-                      report);
-  }
+  add_step_work(tables, options_.utilization, std::move(read), launch, options_.facts, report);
   add_step_numbers(report);
 }
 
@@ -431,8 +427,9 @@ Report Reducer::run() {
   Report report = build_report(sources);
   // The report has these: a job may have very many ranks.
   totals.facts.clear();
-  totals.device_rules = {};
-  totals.untimed_rows = {};
+  for (DeviceTime& device : totals.devices) forget(device.flop);
+  forget(totals.device_rules);
+  forget(totals.untimed_rows);
   for (TraceState& state : tables.traces) trace::Energy().Swap(&state.energy);
   report.with_facts = options_.facts;
   worth_pass(shared, sources, totals, report);

@@ -62,12 +62,13 @@ StepPass::StepPass(const TraceTables& tables, const StepLaunches& each, const Mo
     : tables_(tables),
       each_(each),
       model_(model),
-      work_(tables.traces.size()),
-      kernels_(tables.traces.size()),
-      times_(single_steps ? tables.traces.size() : 0) {}
+      read_{std::vector<std::map<uint32_t, StepWork>>(tables.traces.size()),
+            std::vector<StepKernels>(tables.traces.size()),
+            std::vector<std::map<uint32_t, StepGpuTime>>(single_steps ? tables.traces.size() : 0)} {
+}
 
 void StepPass::end_single_steps() {
-  if (single_) times_[trace_] = single_->take_times();
+  if (single_) read_.times[trace_] = single_->take_times();
   single_.reset();
 }
 
@@ -100,7 +101,7 @@ void StepPass::add(StepWork& to, const RowTable& rows, uint32_t row, uint64_t la
 
 void StepPass::add_counted(const RowTable& rows) {
   if (touched_.empty()) return;
-  StepWork& step = work_[rows.trace()][step_];
+  StepWork& step = read_.work[rows.trace()][step_];
   for (const uint32_t row : touched_) {
     const Counted& of = counted_[row];
     add(step, rows, row, of.launches);
@@ -120,7 +121,7 @@ void StepPass::end(const RowTable& rows) {
 
 void StepPass::launches(const RowTable& rows, const LaunchPiece& piece) {
   const StepTable& steps = tables_.traces[rows.trace()].steps;
-  if (rows.trace() != trace_ && !times_.empty()) {
+  if (rows.trace() != trace_ && !read_.times.empty()) {
     end_single_steps();
     single_.emplace(steps, SIZE_MAX);
   }
@@ -138,7 +139,7 @@ void StepPass::launches(const RowTable& rows, const LaunchPiece& piece) {
     else
       ++of.untimed;
   }
-  add_kernels(rows, piece, kernels_[trace_]);
+  add_kernels(rows, piece, read_.kernels[trace_]);
   if (single_) single_->launches(tables_, rows, piece);
 }
 
@@ -147,7 +148,7 @@ void StepPass::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) 
   if (!steps.any() || !steps.steps().empty()) return;  // the latter: times that came late
   if (!tally.in_step || tally.launches == 0) return;
   const StepLaunch& one = each_.of(rows.info(row).signature, rows.info(row).device);
-  StepWork& all = work_[rows.trace()][0];
+  StepWork& all = read_.work[rows.trace()][0];
   add(all, rows, row, tally.launches);
   const uint64_t timed = tally.windowed ? 0 : std::min(tally.timed, tally.launches);
   if (timed > 0) add_saturating(all.gpu_ns, tally.gpu_time_ns);
@@ -155,15 +156,15 @@ void StepPass::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) 
 }
 
 void StepPass::add(const StepPass& o) {
-  for (size_t trace = 0; trace < work_.size(); ++trace) {
-    for (const auto& [number, work] : o.work_[trace]) work_[trace][number].add(work);
-    kernels_[trace].add(o.kernels_[trace]);
+  for (size_t trace = 0; trace < read_.work.size(); ++trace) {
+    for (const auto& [number, work] : o.read_.work[trace]) read_.work[trace][number].add(work);
+    read_.kernels[trace].add(o.read_.kernels[trace]);
   }
 }
 
-std::vector<std::map<uint32_t, StepGpuTime>> StepPass::take_times() {
+StepsRead StepPass::take() {
   end_single_steps();
-  return std::move(times_);
+  return std::move(read_);
 }
 
 }  // namespace flopinj::reduce

@@ -55,11 +55,8 @@ class StepPass final : public LaunchConsumer {
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
   void end(const RowTable& rows) override;
   void add(const StepPass& o);
-  // By trace; within one by step, 0 for steps that are only summed up.
-  const std::vector<std::map<uint32_t, StepWork>>& work() const { return work_; }
-  const std::vector<StepKernels>& kernels() const { return kernels_; }  // by trace
-  // Likewise; nothing without single steps. Ends the launches.
-  std::vector<std::map<uint32_t, StepGpuTime>> take_times();
+  // With times where single steps are asked for. Ends the launches.
+  StepsRead take();
 
  private:
   void end_single_steps();
@@ -85,9 +82,7 @@ class StepPass final : public LaunchConsumer {
   std::vector<Counted> counted_;   // by row
   std::vector<uint32_t> touched_;  // rows of counted_ that have launches
   uint32_t step_ = 0;              // of these
-  std::vector<std::map<uint32_t, StepWork>> work_;
-  std::vector<StepKernels> kernels_;
-  std::vector<std::map<uint32_t, StepGpuTime>> times_;
+  StepsRead read_;
   std::optional<SingleSteps> single_;  // of the trace at hand
   uint32_t trace_ = kNoIndex;
 };

@@ -49,7 +49,8 @@ TotalsPass::TotalsPass(SharedTables& shared, LaunchConsumer* consumer, bool tota
 
 DeviceTime& TotalsPass::time_of(uint32_t device) {
   DeviceTime& time = devices_[totals_wanted_ ? device : kNoIndex];
-  if (time.flop.empty()) time.flop.resize(shared_.phases().size());
+  if (time.flop.empty())
+    time.flop.resize(shared_.phases().size(), FlopSeries(shared_.most_flop_bins()));
   return time;
 }
 
@@ -240,7 +241,7 @@ void TotalsPass::add(TotalsPass& other) {
     overflow_ = !device_rules_[key].add(counts) || overflow_;
   for (auto& [index, from] : other.devices_) {
     DeviceTime& to = devices_[index];
-    to.flop.resize(std::max(to.flop.size(), from.flop.size()));
+    if (to.flop.empty()) to.flop.swap(from.flop);
     add_saturating(to.placed, from.placed);
     add_saturating(to.unplaced, from.unplaced);
     to.skipped.add(from.skipped);

@@ -59,7 +59,7 @@ bool write_all(int fd, const char* data, size_t size) {
 
 // To open a file again takes longer than to read so few bytes of it.
 constexpr uint64_t kSmallFile = 16U << 10;
-constexpr uint64_t kMostKept = 64U << 20;  // of all small files
+constexpr uint64_t kMostKept = 16U << 20;  // of all small files
 std::atomic<uint64_t> kept_bytes{0};
 
 // All of a small file, with room for kReadAhead bytes more.

@@ -232,7 +232,7 @@ struct Report {
   OperatorsReport operators;
   std::vector<RangeReport> ranges;  // in tree order
   WorkRows work;
-  bool with_facts = false;        // facts and StepsReport::listed were asked for
+  bool with_facts = false;        // facts and each step were asked for
   std::vector<PathReport> paths;  // of facts, in tree order
   PackedRows<FactReport> facts;   // by trace, device, thread, stream
   uint64_t fact_launches_left_out = 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "report/utilization.h"
+#include "support/packed_rows.h"
 #include "support/wide.h"
 #include "tables/step_times.h"
 #include "tables/totals.h"
@@ -76,31 +77,30 @@ struct StepsReport {
     bool about = false;                  // wall_ns: not all kernels have times
     bool skipped = false;
     StepWork work;
-    Figure wall() const { return {u128{wall_ns}, mark_if(about, Mark::kEstimate)}; }
-  };
-  // For the table of single steps, which traces and summaries have.
-  struct Listed : Step {
+    bool work_known = true;            // which launches it made, and it is not skipped
     std::optional<uint64_t> begin_ns;  // CLOCK_REALTIME
+    uint32_t every = 1;                // so many steps this one was kept of
+    // Only where each step is asked for.
     StepGpuTime gpu;
     std::optional<uint64_t> millijoules;
-    uint32_t every = 1;      // so many steps this one was kept of
-    bool work_known = true;  // which launches it made
 
+    Figure wall() const { return {u128{wall_ns}, mark_if(about, Mark::kEstimate)}; }
     template <typename Self>
     static auto packed(Self& of) {
       return std::tie(of.trace, of.number, of.start_ns, of.wall_ns, of.about, of.skipped, of.work,
-                      of.begin_ns, of.gpu, of.millijoules, of.every, of.work_known);
+                      of.work_known, of.begin_ns, of.every, of.gpu, of.millijoules);
     }
   };
-  std::string range;          // its name: "step"
-  uint64_t count = 0;         // steps that ended, of all processes, without those that are skipped
-  uint64_t skipped = 0;       // likewise
-  bool marked = false;        // some range has a step's name
-  size_t processes = 0;       // that have steps
-  uint64_t per_process = 0;   // of the process that has most
-  bool single = false;        // each step is known by itself; else sums only
-  std::vector<Step> steps;    // those; in the order of processes and steps
-  PackedRows<Listed> listed;  // likewise; only where they were asked for
+  std::string range;         // its name: "step"
+  uint64_t count = 0;        // steps that ended, of all processes, without those that are skipped
+  uint64_t skipped = 0;      // likewise
+  bool marked = false;       // some range has a step's name
+  size_t processes = 0;      // that have steps
+  uint64_t per_process = 0;  // of the process that has most
+  bool single = false;       // each step is known by itself; else sums only
+  // In the order of processes and steps: `single`, all of them; else those that are known by
+  // themselves, where they were asked for.
+  PackedRows<Step> steps;
   // Where some are skipped: when those are that count, by trace.
   struct Window {
     uint64_t from_ns = 0, to_ns = 0;  // by the trace's clock
@@ -112,7 +112,8 @@ struct StepsReport {
     }
   };
   std::map<size_t, Window> windows;
-  std::vector<std::string> ranges;  // likewise, by trace: the names of their ranges
+  // The names of their ranges, by trace; only where each step is asked for.
+  std::vector<std::string> ranges;
   // Of those that are not skipped. Absent where nothing says it.
   std::optional<Spread> wall_ns;
   std::optional<Spread> gpu_ns, flop, launches;  // `single` only
@@ -122,7 +123,7 @@ struct StepsReport {
   std::optional<double> job_flop;
   std::optional<u128> exact_flop;  // of each step, where all of them have the same
   bool flop_estimated = false;
-  std::vector<size_t> outliers;  // of `steps`: slower than kOutlier medians, the slowest first
+  std::vector<Step> outliers;  // slower than kOutlier medians: at most 1,000, the slowest first
   // From the start of the first to the end of the last step that is not skipped, of all processes.
   double window_ns = 0;         // the longest
   double device_window_ns = 0;  // times the process's devices, summed
@@ -152,20 +153,18 @@ uint64_t skipped_steps(const TraceTables& tables, uint64_t wanted);
 // What is known of steps without their launches. Where utilization by 6ND is asked for, it needs
 // their number.
 void count_steps(const TraceTables& tables, const UtilizationOptions& options, Report& report);
-// When steps ran, by trace. `kernels`: by trace, of their launches.
-std::vector<StepSpans> step_spans(const TraceTables& tables,
-                                  const std::vector<StepKernels>& kernels, const Report& report);
-// `work`: by trace, then by step (passes/step_pass.h); of a summary, whose steps say themselves
-// which launches they made, all of them under 0. `each`: of a launch, by trace and the trace's ids.
+// What a reading of all launches says of steps, by trace.
+struct StepsRead {
+  // By the step's number; under 0 steps that are only summed up, as in a summary, whose steps say
+  // themselves which launches they made.
+  std::vector<std::map<uint32_t, StepWork>> work;
+  std::vector<StepKernels> kernels;
+  std::vector<std::map<uint32_t, StepGpuTime>> times;  // likewise; only where they are asked for
+};
+// `each`: of a launch, by trace and the trace's ids. `list_all`: each step that is known by itself.
 using StepLaunchOf =
     std::function<const StepLaunch&(size_t trace, uint32_t device, uint32_t signature)>;
-void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
-                   const std::vector<std::map<uint32_t, StepWork>>& work,
-                   const std::vector<StepSpans>& spans, const StepLaunchOf& each, Report& report);
-// Fills StepsReport::listed.
-void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t skip,
-                       const std::vector<std::map<uint32_t, StepWork>>& work,
-                       const std::vector<StepSpans>& spans, const StepLaunchOf& each,
-                       Report& report);
+void add_step_work(const TraceTables& tables, const UtilizationOptions& options, StepsRead read,
+                   const StepLaunchOf& each, bool list_all, Report& report);
 
 }  // namespace flopinj::reduce

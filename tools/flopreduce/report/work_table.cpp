@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <span>
 
 namespace flopinj::reduce {
@@ -12,8 +13,8 @@ namespace {
 
 // Samples of one signature on one device of the kind, and its launches there: outside of graphs,
 // and in them. Each are of use where there are samples of such.
-struct DeviceSamples {
-  const SampleSet* samples = nullptr;
+struct OnDevice {
+  std::vector<GroupSamples> samples;
   uint64_t launches = 0, in_graphs = 0;
 };
 
@@ -31,10 +32,10 @@ struct Column {
 // One metric group's share in a signature's FLOP.
 class Group {
  public:
-  Group(uint32_t name, std::span<const DeviceSamples> devices, std::vector<Column> columns)
+  Group(uint32_t name, std::span<const OnDevice> devices, std::vector<Column> columns)
       : columns_(std::move(columns)), sums_(columns_.size(), 0) {
     for (const auto& device : devices)
-      for (const auto& group : device.samples->groups)
+      for (const auto& group : device.samples)
         if (group.group == name) {
           if (group.clusters.size() > 0) add(group.clusters, device.launches);
           if (group.graph_clusters.size() > 0) add(group.graph_clusters, device.in_graphs);
@@ -104,11 +105,11 @@ class Group {
 };
 
 // The groups that hold a part of the FLOP, each part in one of them.
-std::vector<Group> groups_of(SignatureResult& result, std::span<const DeviceSamples> devices) {
+std::vector<Group> groups_of(SignatureResult& result, std::span<const OnDevice> devices) {
   std::vector<Group> groups;
   std::vector<uint32_t> taken;
   for (const auto& device : devices)
-    for (const auto& group : device.samples->groups) {
+    for (const auto& group : device.samples) {
       std::vector<Column> columns;
       for (auto& part : result.flop.parts) {
         const auto metric = std::find(group.metrics.begin(), group.metrics.end(), part.stat.metric);
@@ -136,7 +137,7 @@ double variance_of(const SignatureFlop& flop) {
 // launches, and the error of that. Launches elsewhere (on devices, or in graphs, that were not
 // sampled) are taken to do what the sampled ones do; where samples disagree, nothing says how far
 // that is off.
-void extrapolate(SignatureResult& result, std::span<const DeviceSamples> devices, bool merged) {
+void extrapolate(SignatureResult& result, std::span<const OnDevice> devices, bool merged) {
   const uint64_t launches = result.counts.launches;
   std::vector<Group> groups = groups_of(result, devices);
   std::erase_if(groups, [](const Group& group) { return group.clusters() == 0; });
@@ -188,22 +189,29 @@ WorkTable::WorkTable(const TraceTables& tables, const Totals& totals, Formulas& 
                             tables.required[row.chip], tables.names, tables.code_of(row.signature));
     entry->second.counts.add(row.counts);
   }
-  std::unordered_map<uint64_t, std::vector<DeviceSamples>> sampled;
-  for (const auto& row : totals.device_rows) {
-    const auto found = results_.find(key(row.signature, tables.devices[row.device].chip));
+  std::map<uint32_t, std::vector<OnDevice>> sampled;  // of one signature, by chip
+  const auto end_signature = [&](uint32_t signature) {
+    const bool merged = tables.signatures[signature].parameter_class == ParameterClass::kMerged;
+    for (const auto& [chip, devices] : sampled)
+      extrapolate(results_.at(key(signature, chip)), devices, merged);
+    sampled.clear();
+  };
+  uint32_t at_hand = SignatureTable::kUndefined;
+  for (const auto& row : totals.device_rows) {  // sorted by signature
+    if (row.signature != at_hand) end_signature(at_hand);
+    at_hand = row.signature;
+    const uint32_t chip = tables.devices[row.device].chip;
+    const auto found = results_.find(key(row.signature, chip));
     if (found == results_.end() || found->second.flop.status != FlopStatus::kMeasured) continue;
     SignatureFlop& flop = found->second.flop;
     const auto parameters = tables.signatures[row.signature].parameter_class;
     flop.varying = flop.varying || parameters == ParameterClass::kMerged;
-    const SampleSet* samples = tables.samples_by_device.find(row.signature, row.device);
     const uint64_t in_graphs = std::min(row.graph, row.launches);
-    if (samples != nullptr)
-      sampled[found->first].push_back({samples, row.launches - in_graphs, in_graphs});
+    std::vector<GroupSamples> samples = tables.samples_by_device.groups(row.signature, row.device);
+    if (!samples.empty())
+      sampled[chip].push_back({std::move(samples), row.launches - in_graphs, in_graphs});
   }
-  for (auto& [where, devices] : sampled)
-    extrapolate(results_.at(where), devices,
-                tables.signatures[static_cast<uint32_t>(where >> 32)].parameter_class ==
-                    ParameterClass::kMerged);
+  end_signature(at_hand);
   classify();
 }
 

@@ -103,12 +103,6 @@ Columns<StepsReport> step_summary_columns() {
   return c;
 }
 
-std::vector<StepsReport::Step> slow_steps(const Report& report) {
-  std::vector<StepsReport::Step> steps;
-  for (const size_t i : report.steps.outliers) steps.push_back(report.steps.steps[i]);
-  return steps;
-}
-
 Columns<StepsReport::Step> slow_step_columns() {
   using Step = StepsReport::Step;
   Columns<Step> c;
@@ -118,8 +112,8 @@ Columns<StepsReport::Step> slow_step_columns() {
   return c;
 }
 
-Columns<StepsReport::Listed> step_columns() {
-  using Step = StepsReport::Listed;
+Columns<StepsReport::Step> step_columns() {
+  using Step = StepsReport::Step;
   Columns<Step> c;
   c.text(said::kProcess, of_trace(&TraceReport::name));
   c.text(said::kSession, of_trace(session_of));
@@ -164,8 +158,8 @@ Columns<StepsReport::Listed> step_columns() {
   return c;
 }
 
-void each_step(const Report& report, const std::function<void(const StepsReport::Listed&)>& visit) {
-  for (const StepsReport::Listed& step : report.steps.listed) visit(step);
+void each_step(const Report& report, const std::function<void(const StepsReport::Step&)>& visit) {
+  for (const StepsReport::Step& step : report.steps.steps) visit(step);
 }
 
 const TableSource kStepTimes("steps", "wall time and GPU time of a training step",
@@ -176,7 +170,8 @@ const TableSource kStepSummary("step_summary",
                                [](const Report& report) { return std::span(&report.steps, 1); });
 const TableSource kSlowSteps("slow_steps",
                              "steps that took over 1.5 times the median, the slowest first",
-                             slow_step_columns, slow_steps);
+                             slow_step_columns,
+                             [](const Report& report) { return std::span(report.steps.outliers); });
 const TableSource kStepList =
     TableSource::pass_on("step_list", "each training step, by process", step_columns, each_step)
         .of_facts();
@@ -231,7 +226,7 @@ Section steps_section(const Report& report) {
   out.table = kStepTimes.for_people(report);
   constexpr size_t kShown = 5;
   for (size_t i = 0; i < std::min(kShown, steps.outliers.size()); ++i) {
-    const StepsReport::Step& step = steps.steps[steps.outliers[i]];
+    const StepsReport::Step& step = steps.outliers[i];
     std::string text = "  Slow: step " + to_grouped(step.number);
     if (steps.processes > 1) text += " of " + printable(report.traces[step.trace].name);
     out.below.emplace_back(text + ", " + to_human_time(step.wall_ns) + ", " +

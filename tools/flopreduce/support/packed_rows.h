@@ -17,7 +17,7 @@
 namespace flopinj::reduce {
 
 // `Row` names its members: `static auto packed(Self& of)` returns std::tie() of them. They are
-// unsigned numbers, texts, such rows, and optional values and arrays of these.
+// unsigned numbers, texts, such rows, and optional values, arrays and vectors of these.
 template <typename Row>
 class PackedRows {
   static constexpr size_t kBytesInChunk = 1U << 16;
@@ -92,6 +92,9 @@ class PackedRows {
       if (value) write(*value);
     } else if constexpr (requires { typename std::tuple_size<V>::type; }) {
       for (const auto& one : value) write(one);
+    } else if constexpr (requires(V v) { v.resize(size_t{}); }) {
+      write(value.size());
+      for (const auto& one : value) write(one);
     } else {
       std::apply([&](const auto&... members) { (write(members), ...); }, V::packed(value));
     }
@@ -126,6 +129,11 @@ class PackedRows {
       else
         value.reset();
     } else if constexpr (requires { typename std::tuple_size<V>::type; }) {
+      for (auto& one : value) read_value(from, one);
+    } else if constexpr (requires(V v) { v.resize(size_t{}); }) {
+      size_t size = 0;
+      read_value(from, size);
+      value.resize(size);
       for (auto& one : value) read_value(from, one);
     } else {
       std::apply([&](auto&... members) { (read_value(from, members), ...); }, V::packed(value));

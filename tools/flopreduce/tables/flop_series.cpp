@@ -36,12 +36,12 @@ void FlopSeries::cover(uint64_t begin, uint64_t last) {
   bin_begin_ = UINT64_MAX;
   bin_end_ = 0;
   if (bins_.empty()) {
-    while ((last >> shift_) - (begin >> shift_) >= kMostBins) ++shift_;
+    while ((last >> shift_) - (begin >> shift_) >= most_bins_) ++shift_;
     first_ = begin >> shift_;
     bins_.resize(1);
   }
   while (std::max(last >> shift_, first_ + bins_.size() - 1) - std::min(begin >> shift_, first_) >=
-         kMostBins)
+         most_bins_)
     widen();
   const uint64_t from = std::min(begin >> shift_, first_);
   const uint64_t to = std::max(last >> shift_, first_ + bins_.size() - 1);

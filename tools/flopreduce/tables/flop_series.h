@@ -1,4 +1,4 @@
-// FLOP over time, in at most 1,024 bins that grow with the recording.
+// FLOP over time, in at most so many bins, which grow with the recording.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,11 +9,21 @@
 namespace flopinj::reduce {
 
 // A bin is 2^k ns long and begins at a multiple of that on the trace's clock; k is the least that
-// needs no more than kMostBins bins. So the result is the same in whatever order launches come, and
+// needs no more than `most_bins` bins. So the result is the same in whatever order launches come, and
 // series of parts add up to that of the whole exactly.
 class FlopSeries {
  public:
   static constexpr size_t kMostBins = 1024;
+  // Of each of so many devices, which share 2^17 bins: a job has very many ranks.
+  static size_t most_bins(size_t devices) {
+    constexpr size_t kOfAll = 1U << 17, kFewest = 64;
+    size_t most = kMostBins;
+    while (most > kFewest && most * devices > kOfAll) most /= 2;
+    return most;
+  }
+
+  explicit FlopSeries(size_t most_bins = kMostBins) : most_bins_(most_bins) {}
+
   static constexpr unsigned kLeastShift = 10;  // about 1 us
 
   // A launch's FLOP are spread evenly over its time.
@@ -42,6 +52,7 @@ class FlopSeries {
   void cover(uint64_t first, uint64_t last);  // numbers of bins at the present shift
   void widen();
 
+  size_t most_bins_;
   unsigned shift_ = kLeastShift;
   uint64_t first_ = 0;  // number of bins_[0], counted from the clock's zero
   std::vector<u128> bins_;

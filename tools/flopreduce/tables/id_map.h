@@ -11,7 +11,7 @@ namespace flopinj::reduce {
 inline constexpr uint32_t kNoIndex = UINT32_MAX;
 
 // Ids count from 1 and are dense as a rule, so this is an array, of pages of which the used ones
-// have memory: a job has very many ranks. A damaged or hostile trace could ask for any amount of
+// have memory, and that maps of several traces may share: a job has very many ranks. A damaged or hostile trace could ask for any amount of
 // memory with one id: ids above kMaxId, or far above all before them, are refused.
 class IdMap {
  public:
@@ -24,10 +24,12 @@ class IdMap {
     if (id == 0 || id > kMaxId || id > size_ + kMaxGap) return false;
     const uint32_t at = id - 1;
     if (at / kPage >= pages_.size()) pages_.resize(at / kPage + 1);
-    std::unique_ptr<Page>& page = pages_[at / kPage];
+    std::shared_ptr<Page>& page = pages_[at / kPage];
     if (!page) {
-      page = std::make_unique<Page>();
+      page = std::make_shared<Page>();
       page->fill(kNoIndex);
+    } else if (page.use_count() > 1) {
+      page = std::make_shared<Page>(*page);
     }
     (*page)[at % kPage] = index;
     size_ = std::max(size_, id);
@@ -42,11 +44,18 @@ class IdMap {
     const Page* const page = pages_[at / kPage].get();
     return page != nullptr ? (*page)[at % kPage] : kNoIndex;
   }
+  // What is alike has memory once. Only on one thread.
+  void share_with(const IdMap& other) {
+    pages_.shrink_to_fit();
+    for (size_t i = 0; i < std::min(pages_.size(), other.pages_.size()); ++i)
+      if (pages_[i] && other.pages_[i] && *pages_[i] == *other.pages_[i])
+        pages_[i] = other.pages_[i];
+  }
 
  private:
   static constexpr uint32_t kPage = 32;
   using Page = std::array<uint32_t, kPage>;
-  std::vector<std::unique_ptr<Page>> pages_;
+  std::vector<std::shared_ptr<Page>> pages_;
   uint32_t size_ = 0;
 };
 

@@ -154,9 +154,12 @@ uint64_t SampleSet::graph_samples(uint32_t name) const {
   return found == groups.end() ? 0 : found->of_graphs;
 }
 
-void SampleSet::merge(const SampleSet& other) {
-  for (const auto& m : other.metrics) metric(m.metric).merge(m);
-  for (const auto& g : other.groups) {
+void SampleSet::merge(const std::vector<MetricStat>& others) {
+  for (const auto& m : others) metric(m.metric).merge(m);
+}
+
+void SampleSet::merge(const std::vector<GroupSamples>& others) {
+  for (const auto& g : others) {
     GroupSamples& joined = group(g.group);
     joined.n += g.n;
     joined.of_graphs += g.of_graphs;
@@ -215,6 +218,85 @@ SampleSet* SampleTable::at(uint32_t signature, uint32_t where) {
 const SampleSet* SampleTable::find(uint32_t signature, uint32_t where) const {
   const auto found = sets_.find(static_cast<uint64_t>(signature) << 32 | where);
   return found == sets_.end() ? nullptr : &found->second;
+}
+
+SampleSet* DeviceSamples::at(uint32_t signature, uint32_t device) {
+  const uint64_t key = key_of(signature, device);
+  const auto found = open_.find(key);
+  if (found != open_.end()) return &found->second;
+  if (open_.size() + known_.size() >= kMax) return nullptr;
+  SampleSet& set = open_[key];
+  set.groups = groups(signature, device);  // a trace that comes again
+  return &set;
+}
+
+std::vector<DeviceSamples::Known>::const_iterator DeviceSamples::find(uint64_t key) const {
+  return std::ranges::lower_bound(known_, key, {}, &Known::key);
+}
+
+std::vector<GroupSamples> DeviceSamples::groups(uint32_t signature, uint32_t device) const {
+  const uint64_t key = key_of(signature, device);
+  const auto known = find(key);
+  return known != known_.end() && known->key == key ? unpacked(*known)
+                                                    : std::vector<GroupSamples>();
+}
+
+bool DeviceSamples::any_of(uint32_t device) const {
+  const auto known = find(key_of(0, device));
+  return known != known_.end() && known->key >> 32 == device;
+}
+
+size_t DeviceSamples::Hash::operator()(const Shared& shared) const {
+  constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
+  uint64_t hash = shared.group;
+  const auto add = [&](uint64_t value) { hash = ((hash ^ hash >> 32) + value) * kPrime; };
+  for (const uint32_t metric : shared.metrics) add(metric);
+  for (const uint64_t value : shared.first) add(value);
+  for (const uint64_t value : shared.of_graphs_first) add(value);
+  return static_cast<size_t>(hash ^ hash >> 32);
+}
+
+void DeviceSamples::pack(uint64_t key, SampleSet& set) {
+  PackedSet packed;
+  for (GroupSamples& group : set.groups) {
+    const auto [number, fresh] =
+        numbers_.try_emplace({group.group, std::move(group.metrics), group.clusters.first(),
+                              group.graph_clusters.first()},
+                             static_cast<uint32_t>(shared_.size()));
+    if (fresh) shared_.push_back(&number->first);
+    packed.groups.push_back({number->second, group.n, group.of_graphs, std::move(group.clusters),
+                             std::move(group.graph_clusters)});
+  }
+  const auto place = packed_.next_place();
+  packed_.push_back(packed);
+  const Known now{key, static_cast<uint32_t>(place.chunk), static_cast<uint32_t>(place.byte)};
+  if (known_.empty() || known_.back().key < key) {
+    known_.push_back(now);
+    return;
+  }
+  const auto at = known_.begin() + (find(key) - known_.cbegin());
+  if (at->key == key)
+    *at = now;
+  else
+    known_.insert(at, now);
+}
+
+std::vector<GroupSamples> DeviceSamples::unpacked(const Known& known) const {
+  std::vector<GroupSamples> groups;
+  const auto set = packed_.from({known.chunk, known.byte}, 1);
+  for (const PackedGroup& packed : set->groups) {
+    const Shared& shared = *shared_[packed.shared];
+    GroupSamples& group = groups.emplace_back();
+    group.group = shared.group;
+    group.n = packed.n;
+    group.metrics = shared.metrics;
+    group.clusters = packed.clusters;
+    group.clusters.set_first(shared.first);
+    group.of_graphs = packed.of_graphs;
+    group.graph_clusters = packed.graph_clusters;
+    group.graph_clusters.set_first(shared.of_graphs_first);
+  }
+  return groups;
 }
 
 }  // namespace flopinj::reduce

@@ -2,10 +2,14 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "support/packed_rows.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -16,6 +20,11 @@ namespace flopinj::reduce {
 struct Cluster {
   uint64_t first = 0, last = 0;  // places among the signature's launches on the device, from 0
   uint64_t samples = 0;
+
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tie(of.first, of.last, of.samples);
+  }
 };
 
 // In the order of the launches. Bounded: past kMax, the two neighbours that are nearest in time
@@ -43,6 +52,14 @@ class ClusterList {
   std::vector<uint64_t> cells(uint64_t launches) const;
   // `launches`, or more where the samples prove that there were more.
   uint64_t stands_for(uint64_t launches) const;
+
+  // All but the first sample's counters, which are the same on very many ranks.
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tie(of.clusters_, of.sums_, of.last_window_, of.samples_, of.placed_);
+  }
+  const std::vector<uint64_t>& first() const { return first_; }
+  void set_first(std::vector<uint64_t> first) { first_ = std::move(first); }
 
  private:
   void join_nearest();
@@ -90,7 +107,8 @@ struct SampleSet {
   GroupSamples& group(uint32_t name);
   uint64_t group_samples(uint32_t name) const;
   uint64_t graph_samples(uint32_t name) const;  // of them
-  void merge(const SampleSet& other);
+  void merge(const std::vector<MetricStat>& others);
+  void merge(const std::vector<GroupSamples>& others);  // without their clusters
 };
 
 // Metrics, one part of the other, that say which kernels need a group: those for which `metric`
@@ -135,8 +153,7 @@ enum class Need : uint8_t {
 };
 Need need_of(const RequiredGroups::Conditional&, const SampleSet&);
 
-// Keyed by two indices: (signature, device) while reading, (signature, chip) when samples of all
-// processes are joined.
+// By signature and chip: samples of all processes, joined.
 class SampleTable {
  public:
   static constexpr size_t kMax = 1U << 20;
@@ -152,6 +169,82 @@ class SampleTable {
 
  private:
   std::unordered_map<uint64_t, SampleSet> sets_;
+};
+
+// By signature and device. A job has very many ranks, whose samples count the same of the same
+// kernels: what a trace came to is packed, once the next one is read.
+class DeviceSamples {
+ public:
+  static constexpr size_t kMax = SampleTable::kMax;
+  // Of the trace at hand; valid until it is packed. nullptr when the table is full.
+  SampleSet* at(uint32_t signature, uint32_t device);
+  // Ends the trace at hand. Calls visit(signature, device, const SampleSet&) for each of its sets, in
+  // the order of devices, then signatures: no metrics are kept of them.
+  template <typename Visit>
+  void pack(Visit&& visit) {
+    for (auto& [key, set] : open_) {
+      visit(static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32),
+            static_cast<const SampleSet&>(set));
+      pack(key, set);
+    }
+    open_.clear();
+  }
+  // The groups of a set that is packed; none where there is no such set.
+  std::vector<GroupSamples> groups(uint32_t signature, uint32_t device) const;
+  // Calls visit(signature, device, const std::vector<GroupSamples>&) for each, in that order.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const Known& known : known_)
+      visit(static_cast<uint32_t>(known.key), static_cast<uint32_t>(known.key >> 32),
+            unpacked(known));
+  }
+  bool any_of(uint32_t device) const;
+
+ private:
+  // What very many ranks have in common.
+  struct Shared {
+    uint32_t group = 0;
+    std::vector<uint32_t> metrics;
+    std::vector<uint64_t> first, of_graphs_first;  // ClusterList::first()
+    bool operator==(const Shared&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Shared& shared) const;
+  };
+  struct PackedGroup {
+    uint32_t shared = 0;  // shared_
+    uint64_t n = 0, of_graphs = 0;
+    ClusterList clusters, graph_clusters;
+
+    template <typename Self>
+    static auto packed(Self& of) {
+      return std::tie(of.shared, of.n, of.of_graphs, of.clusters, of.graph_clusters);
+    }
+  };
+  struct PackedSet {
+    std::vector<PackedGroup> groups;
+
+    template <typename Self>
+    static auto packed(Self& of) {
+      return std::tie(of.groups);
+    }
+  };
+  struct Known {
+    uint64_t key = 0;              // device, signature
+    uint32_t chunk = 0, byte = 0;  // of packed_
+  };
+  static uint64_t key_of(uint32_t signature, uint32_t device) {
+    return static_cast<uint64_t>(device) << 32 | signature;
+  }
+  std::vector<Known>::const_iterator find(uint64_t key) const;
+  void pack(uint64_t key, SampleSet& set);
+  std::vector<GroupSamples> unpacked(const Known& known) const;
+
+  std::map<uint64_t, SampleSet> open_;  // by key
+  std::vector<Known> known_;            // sorted
+  PackedRows<PackedSet> packed_;
+  std::unordered_map<Shared, uint32_t, Hash> numbers_;
+  std::vector<const Shared*> shared_;
 };
 
 // A counter value that can be one: finite, not negative, below 2^63.

@@ -5,10 +5,6 @@ namespace {
 
 uint64_t end_of(const StepTimes& range) { return range.start_ns + range.duration_ns; }
 
-StepSpan span_of(const StepTimes& range) {
-  return {range, range.start_ns, end_of(range), {}, false};
-}
-
 // Of steps that launched something on one device. `busy_until_ns`: with kernels that ran on after
 // their range.
 void add_device(const std::map<uint32_t, StepTimes>& ranges,
@@ -35,6 +31,10 @@ void add_device(const std::map<uint32_t, StepTimes>& ranges,
 }
 
 }  // namespace
+
+StepSpan span_of(const StepTimes& range) {
+  return {range, range.start_ns, end_of(range), {}, false};
+}
 
 void StepKernels::add(const StepKernels& o) {
   for (const auto& [device, steps] : o.devices_)
@@ -65,12 +65,6 @@ StepSpans spans_of(const std::map<uint32_t, StepTimes>& ranges) {
     StepSpan& span = spans.emplace_hint(spans.end(), number, span_of(range))->second;
     span.about = true;
   }
-  return spans;
-}
-
-StepSpans spans_of(const SummarySteps& steps) {
-  StepSpans spans;
-  for (const SingleStep& step : steps.steps) spans.emplace(step.number, span_of(step.times));
   return spans;
 }
 

@@ -82,12 +82,12 @@ struct StepWindow {
   }
 };
 
+// Of a step by itself.
+StepSpan span_of(const StepTimes& range);
 // `ranges`: of one recording's steps.
 StepSpans spans_of(const std::map<uint32_t, StepTimes>& ranges, const StepKernels& kernels);
 // Of the ranges alone, where nothing says when kernels ran.
 StepSpans spans_of(const std::map<uint32_t, StepTimes>& ranges);
-// Of a summary, which says how long each step took. StepSums::window_ns is of all of them.
-StepSpans spans_of(const SummarySteps& steps);
 StepSums sums_of(const StepSpans& spans);
 
 }  // namespace flopinj::reduce

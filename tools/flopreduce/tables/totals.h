@@ -127,8 +127,7 @@ struct Totals {
   std::vector<std::string> phases;  // every name in the rule table once, in its order
   std::vector<DeviceTime> devices;  // parallel to TraceTables::devices
   // Only where they were asked for (RowsBy::kThread).
-  std::map<uint32_t, PackedRows<FactRow>> facts;            // by trace; some may be several rows
-  std::vector<std::map<uint32_t, StepGpuTime>> step_times;  // by trace, then number of the step
+  std::map<uint32_t, PackedRows<FactRow>> facts;  // by trace; some may be several rows
   uint64_t fact_launches_left_out = 0;
   // Likewise (passes/rows/kernel_durations.h), by the kernel's name in the NamePool.
   std::unordered_map<uint32_t, LaunchTimes> launch_times;

@@ -1,8 +1,8 @@
 #include "tables/trace_tables.h"
 
 #include <algorithm>
-#include <map>
 
+#include "support/forget.h"
 #include "support/text.h"
 #include "tables/formulas.h"
 
@@ -58,12 +58,11 @@ void TraceTables::note_what_was_not_asked() {
       required[device.chip].tensor_not_asked = true;
 }
 
-void TraceTables::join() {
-  for (uint32_t i = 0; i < traces.size(); ++i) device_index(i, 0);
-  std::map<std::string, uint32_t> chip_index;
-  for (auto& device : devices) {
-    // The same kernel on another chip is other machine code, so counters are shared only between
-    // devices of a kind.
+// The same kernel on another chip is other machine code, so counters are shared only between
+// devices of a kind.
+void TraceTables::give_chips() {
+  for (; with_chip_ < devices.size(); ++with_chip_) {
+    Device& device = devices[with_chip_];
     std::string kind = device.facts.chip();
     if (kind.empty()) kind = device.facts.name();
     const bool unknown = kind.empty() && device.id == 0;
@@ -71,13 +70,48 @@ void TraceTables::join() {
       kind = (unknown ? std::string("unknown device")
                       : "undescribed device " + std::to_string(device.id - 1)) +
              " of process " + std::to_string(device.trace);
-    const auto [entry, fresh] = chip_index.try_emplace(kind, static_cast<uint32_t>(chips.size()));
+    const auto [entry, fresh] =
+        chip_of_kind_.try_emplace(kind, static_cast<uint32_t>(chips.size()));
     if (fresh) {
       chips.push_back(kind);
       no_device.push_back(unknown);
     }
     device.chip = entry->second;
   }
+}
+
+// Traces and their devices come in a fixed order: floating-point means depend on it.
+void TraceTables::join_metrics() {
+  samples_by_device.pack([&](uint32_t signature, uint32_t device, const SampleSet& set) {
+    if (SampleSet* joined = samples_by_chip.at(signature, devices[device].chip))
+      joined->merge(set.metrics);
+  });
+}
+
+void TraceState::share_with(const TraceState& other) {
+  for (IdMap TraceState::*ids :
+       {&TraceState::strings, &TraceState::functions, &TraceState::signatures, &TraceState::paths,
+        &TraceState::streams, &TraceState::threads, &TraceState::groups, &TraceState::devices,
+        &TraceState::stream_numbers})
+    (this->*ids).share_with(other.*ids);
+  patterns.share_with(other.patterns);
+}
+
+void TraceTables::end_trace(uint32_t trace) {
+  give_chips();
+  join_metrics();
+  if (trace > 0) traces[trace].share_with(traces[trace - 1]);
+}
+
+void TraceTables::join() {
+  for (uint32_t i = 0; i < traces.size(); ++i) device_index(i, 0);
+  give_chips();
+  join_metrics();
+  samples_by_device.for_each(
+      [&](uint32_t signature, uint32_t device, const std::vector<GroupSamples>& groups) {
+        if (SampleSet* joined = samples_by_chip.at(signature, devices[device].chip))
+          joined->merge(groups);
+      });
   required.resize(chips.size());
   for (const auto& trace : traces)
     for (const auto& group : trace.group_list) {
@@ -86,14 +120,7 @@ void TraceTables::join() {
       if (group.instead_of) of_chip.add_substitute(group.name, *group.instead_of);
     }
   note_what_was_not_asked();
-  // In a fixed order: floating-point means depend on it.
-  std::map<std::pair<uint32_t, uint32_t>, const SampleSet*> ordered;
-  samples_by_device.for_each([&](uint32_t signature, uint32_t device, const SampleSet& set) {
-    ordered[{signature, device}] = &set;
-  });
-  for (const auto& [key, set] : ordered)
-    if (SampleSet* joined = samples_by_chip.at(key.first, devices[key.second].chip))
-      joined->merge(*set);
+  for (auto& trace : traces) forget(trace.group_list);
 }
 
 }  // namespace flopinj::reduce

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -87,6 +88,8 @@ struct TraceState : Recorded {
     return id <= UINT32_MAX ? paths.get(static_cast<uint32_t>(id)) : kNoIndex;
   }
 
+  // What is alike in both has memory once.
+  void share_with(const TraceState& other);
   // Index of the device with id 0, which TraceTables::join() gives every trace.
   uint32_t unknown_device() const { return devices.get(1); }
   // The stream's, or that one.
@@ -117,7 +120,7 @@ struct TraceTables {
   NamePool names;
   SignatureTable signatures;
   PathTable paths;
-  SampleTable samples_by_device;  // (signature, device)
+  DeviceSamples samples_by_device;
   std::deque<Device> devices;
   std::deque<TraceState> traces;
   std::unordered_set<uint32_t> never_measured;    // NamePool: kernels that no process measures
@@ -129,8 +132,8 @@ struct TraceTables {
     return found == code.end() ? nullptr : &found->second;
   }
 
-  // Filled by join() when pass one is over.
-  SampleTable samples_by_chip;  // (signature, chip)
+  // Filled by end_trace(), and join() when pass one is over.
+  SampleTable samples_by_chip;
   std::vector<std::string> chips;
   std::vector<bool> no_device;           // per chip: nothing says which device it is
   std::vector<RequiredGroups> required;  // per chip: what a FLOP count needs
@@ -149,9 +152,19 @@ struct TraceTables {
 
   // The device with this id in a trace, added when it is new. Ids above a limit share device 0.
   uint32_t device_index(uint32_t trace, uint32_t id);
+  // To be called when another trace, or none, is read after this one; more of it may come later. Its
+  // definitions are kept in little memory.
+  void end_trace(uint32_t trace);
   // Gives devices of one kind one chip index, and joins their samples and required groups.
   void join();
+
+ private:
+  void give_chips();
+  void join_metrics();
   void note_what_was_not_asked();  // RequiredGroups::tensor_not_asked
+
+  std::map<std::string, uint32_t> chip_of_kind_;
+  size_t with_chip_ = 0;  // of devices
 };
 
 }  // namespace flopinj::reduce

@@ -249,7 +249,9 @@ TEST_CASE("skipped steps: wall time is that from the first step that is left") {
   CHECK(rest.ledger.disagreements.empty());
   CHECK(rest.ledger.total.launches == 1);
   // The step begins where the device comes to it.
-  CHECK(rest.steps.steps.back().wall_ns == 13'000 - 12'300);
+  uint64_t last_ns = 0;
+  for (const auto& step : rest.steps.steps) last_ns = step.wall_ns;
+  CHECK(last_ns == 13'000 - 12'300);
   CHECK(rest.lost.capacity_ns == 13'000 - 12'300);
 }
 

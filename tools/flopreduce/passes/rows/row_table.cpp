@@ -1,5 +1,7 @@
 #include "passes/rows/row_table.h"
 
+#include <algorithm>
+
 #include "tables/formulas.h"
 
 namespace flopinj::reduce {
@@ -27,6 +29,10 @@ void SharedTables::keep_flop_over_time(const PhaseRules& rules, int fma) {
     phase_of_rule_.push_back(static_cast<uint32_t>(known - phase_names_.begin()));
     if (known == phase_names_.end()) phase_names_.push_back(rule.phase);
   }
+  const auto known =
+      std::ranges::count_if(tables_.devices, [](const Device& d) { return d.id != 0; });
+  most_flop_bins_ =
+      FlopSeries::most_bins(std::max(static_cast<size_t>(known), tables_.traces.size()));
   Formulas formulas(fma);
   tables_.samples_by_chip.for_each([&](uint32_t signature, uint32_t chip, const SampleSet& set) {
     flop_[static_cast<uint64_t>(signature) << 32 | chip] = flop_per_launch(

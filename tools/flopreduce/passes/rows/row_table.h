@@ -14,6 +14,7 @@
 #include "phases/operator_calls.h"
 #include "phases/phases.h"
 #include "reader/launch_batch.h"
+#include "tables/flop_series.h"
 #include "tables/totals.h"
 #include "tables/trace_tables.h"
 
@@ -51,6 +52,7 @@ class SharedTables {
   uint32_t phase_of(uint32_t rule) const {
     return phase_of_rule_.empty() ? 0 : phase_of_rule_[rule];
   }
+  size_t most_flop_bins() const { return most_flop_bins_; }  // of a device and phase
   // FLOP of one launch, as far as samples have them; 0 where they do not.
   uint64_t flop_of(uint32_t signature, uint32_t chip) const;
 
@@ -63,6 +65,7 @@ class SharedTables {
   std::mutex phases_lock_;
   std::vector<std::string> phase_names_;
   std::vector<uint32_t> phase_of_rule_;
+  size_t most_flop_bins_ = FlopSeries::kMostBins;
   std::unordered_map<uint64_t, uint64_t> flop_;
 };
 

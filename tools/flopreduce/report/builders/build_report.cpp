@@ -401,9 +401,8 @@ void Builder::tell_apart(const std::vector<uint32_t>& path_of) {
 
 void Builder::add_traces() {
   std::vector<bool> has_samples(tables_.traces.size());
-  tables_.samples_by_device.for_each([&](uint32_t, uint32_t device, const SampleSet&) {
-    has_samples[tables_.devices[device].trace] = true;
-  });
+  for (uint32_t i = 0; i < tables_.devices.size(); ++i)
+    if (tables_.samples_by_device.any_of(i)) has_samples[tables_.devices[i].trace] = true;
   std::unordered_map<std::string, size_t> names;
   report_.traces.reserve(tables_.traces.size());
   for (const auto& state : tables_.traces) {

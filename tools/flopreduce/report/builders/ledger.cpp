@@ -18,12 +18,13 @@ struct Measured {
 // kernels has that many samples.
 Measured measured_on(const TraceTables& tables, const DeviceRow& row) {
   const auto& required = tables.required[tables.devices[row.device].chip].always;
-  const SampleSet* samples = tables.samples_by_device.find(row.signature, row.device);
-  if (samples == nullptr || required.empty()) return {};
+  if (required.empty()) return {};
+  SampleSet samples;
+  samples.groups = tables.samples_by_device.groups(row.signature, row.device);
   Measured least{row.launches, std::min(row.graph, row.launches)};
   for (const uint32_t group : required) {
-    least.launches = std::min(least.launches, samples->group_samples(group));
-    least.in_graphs = std::min(least.in_graphs, samples->graph_samples(group));
+    least.launches = std::min(least.launches, samples.group_samples(group));
+    least.in_graphs = std::min(least.in_graphs, samples.graph_samples(group));
   }
   least.in_graphs = std::min(least.in_graphs, least.launches);
   return least;

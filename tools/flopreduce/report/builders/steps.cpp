@@ -24,7 +24,7 @@ constexpr const char* kNoSteps =
 
 // Of the steps that are not skipped, by what get() says of them.
 template <typename Get>
-std::optional<Spread> spread_of(const std::vector<StepsReport::Step>& steps, Get&& get) {
+std::optional<Spread> spread_of(const PackedRows<StepsReport::Step>& steps, Get&& get) {
   std::vector<double> values;
   Spread spread;
   for (const StepsReport::Step& step : steps) {
@@ -73,48 +73,22 @@ void add_sums(const StepSums& sums, std::optional<Spread>& wall, StepSums& all) 
                 about};
 }
 
-// Steps one by one, and from when to when those are that count. `all_ns`: how long all of them
-// took, where the spans do not say it.
-void list_steps(size_t trace, const StepSpans& spans, uint64_t skip, double devices,
-                std::optional<uint64_t> all_ns, StepsReport& out) {
-  StepsReport::Window window{0, 0, UINT32_MAX, 0};
-  StepWindow kept;
-  uint64_t seen = 0;
-  for (const auto& [number, span] : spans) {
-    const bool skipped = seen++ < skip;
-    if (!skipped) {
-      window.first = std::min(window.first, number);
-      window.last = std::max(window.last, number);
-      kept.add(span);
-      out.window_about = out.window_about || span.about;
-    }
-    out.steps.push_back({trace,
-                         number,
-                         span.times.start_ns,
-                         span.times.duration_ns,
-                         span.about || skipped,
-                         skipped,
-                         {}});
-  }
-  if (kept.length_ns() == 0) return;
-  window.from_ns = kept.from_ns;
-  window.to_ns = kept.to_ns;
-  if (skip > 0) out.windows[trace] = window;
-  const auto ns = static_cast<double>(all_ns.value_or(kept.length_ns()));
-  out.window_ns = std::max(out.window_ns, ns);
-  out.device_window_ns += ns * devices;
-}
-
+// The slowest of those that took over kOutlier medians.
 void add_outliers(StepsReport& out) {
   constexpr size_t kMostOutliers = 1000;
   if (!out.wall_ns) return;
-  for (size_t i = 0; i < out.steps.size(); ++i)
-    if (!out.steps[i].skipped &&
-        static_cast<double>(out.steps[i].wall_ns) > kOutlier * out.wall_ns->median)
-      out.outliers.push_back(i);
-  std::ranges::stable_sort(out.outliers, std::greater<>(),
-                           [&](size_t i) { return out.steps[i].wall_ns; });
-  if (out.outliers.size() > kMostOutliers) out.outliers.resize(kMostOutliers);
+  std::vector<StepsReport::Step>& slow = out.outliers;
+  const auto keep_slowest = [&] {
+    std::ranges::stable_sort(slow, std::greater<>(), &StepsReport::Step::wall_ns);
+    if (slow.size() > kMostOutliers) slow.resize(kMostOutliers);
+  };
+  for (const StepsReport::Step& step : out.steps) {
+    if (step.skipped || static_cast<double>(step.wall_ns) <= kOutlier * out.wall_ns->median)
+      continue;
+    slow.push_back(step);
+    if (slow.size() >= 2 * kMostOutliers) keep_slowest();
+  }
+  keep_slowest();
 }
 
 // Of all FLOP that were executed in these steps.
@@ -169,18 +143,24 @@ void add_utilization(const UtilizationOptions& options, const StepWork& kept, Re
 // expected of a training does not hold for it. Each process by itself: its steps come together.
 void judge_without_warm_up(Report& report) {
   constexpr double kAsOthers = 1 + kRatioTolerance;
-  const std::vector<StepsReport::Step>& steps = report.steps.steps;
   double most = 0;
-  for (size_t i = 0; i < steps.size();) {
-    std::vector<double> others;
-    size_t next = i + 1;
-    for (; next < steps.size() && steps[next].trace == steps[i].trace; ++next)
-      others.push_back(static_cast<double>(steps[next].work.flop));
-    if (!others.empty() && !steps[i].skipped && steps[i].work.unmeasured == 0)
+  std::optional<StepsReport::Step> first;  // of the process at hand
+  std::vector<double> others;
+  const auto end_process = [&] {
+    if (first && !first->skipped && first->work.unmeasured == 0 && !others.empty())
       if (const double each = median(others); each > 0)
-        most = std::max(most, static_cast<double>(steps[i].work.flop) / each);
-    i = next;
+        most = std::max(most, static_cast<double>(first->work.flop) / each);
+    first.reset();
+    others.clear();
+  };
+  for (const StepsReport::Step& step : report.steps.steps) {
+    if (first && first->trace != step.trace) end_process();
+    if (first)
+      others.push_back(static_cast<double>(step.work.flop));
+    else
+      first = step;
   }
+  end_process();
   if (most > kAsOthers && report.ratio.verdict == RatioVerdict::kOutside)
     report.ratio.leave_undecided("the first step executed " +
                                  std::to_string(static_cast<int>(100 * (most - 1))) +
@@ -215,12 +195,107 @@ class WorkInSummary {
   std::vector<StepWork> kinds_;  // SummarySteps::kinds
 };
 
-std::map<uint32_t, StepWork> work_in_summary(const SummarySteps& steps, size_t trace,
-                                             const StepLaunchOf& each) {
-  const WorkInSummary all(steps, trace, each);
-  std::map<uint32_t, StepWork> work;
-  for (const SingleStep& step : steps.steps) work.emplace(step.number, all.of(step));
-  return work;
+// By the host's clock; nothing without a header.
+std::optional<uint64_t> realtime_of(const TraceState& trace, uint64_t trace_ns) {
+  const auto& h = trace.header;
+  if (!trace.has_header || h.clock_realtime_ns() == 0) return std::nullopt;
+  return h.clock_realtime_ns() + (trace_ns - h.clock_trace_ns());
+}
+
+// What is in a map, or a value that says nothing.
+template <typename Value>
+Value found_in(const std::map<uint32_t, Value>& all, uint32_t number) {
+  const auto found = all.find(number);
+  return found == all.end() ? Value() : found->second;
+}
+
+// When the steps of a trace ran, which has each of them. `kernels`: of their launches.
+StepSpans spans_in(const TraceState& trace, const StepKernels& kernels, const Report& report) {
+  const auto& steps = trace.steps.steps();
+  return report.clocks_differ() ? spans_of(steps) : spans_of(steps, kernels);
+}
+
+// Puts the steps of one process into the report, and from when to when those are that count.
+class StepLister {
+ public:
+  StepLister(const TraceTables& tables, size_t trace, uint64_t skip, StepsReport& out)
+      : state_(tables.traces[trace]), trace_(trace), skip_(skip), out_(out) {}
+
+  // In their order. `step` says what is known of it beside its times.
+  void add(uint32_t number, const StepSpan& span, StepsReport::Step step) {
+    step.trace = trace_;
+    step.number = number;
+    step.start_ns = span.times.start_ns;
+    step.wall_ns = span.times.duration_ns;
+    step.begin_ns = realtime_of(state_, step.start_ns);
+    step.skipped = seen_++ < skip_;
+    step.about = span.about || step.skipped;
+    step.work_known = step.work_known && !step.skipped;
+    if (!step.skipped) {
+      window_.first = std::min(window_.first, number);
+      window_.last = std::max(window_.last, number);
+      kept_.add(span);
+      about_ = about_ || span.about;
+      work_.add(step.work);
+      ++count_;
+    }
+    out_.steps.push_back(step);
+  }
+  // Of the steps that are not skipped.
+  const StepWork& work() const { return work_; }
+  uint64_t count() const { return count_; }
+  // `all_ns`: how long all of them took, where the spans do not say it.
+  void end(double devices, std::optional<uint64_t> all_ns) {
+    out_.window_about = out_.window_about || about_;
+    if (kept_.length_ns() == 0) return;
+    window_.from_ns = kept_.from_ns;
+    window_.to_ns = kept_.to_ns;
+    if (skip_ > 0) out_.windows[trace_] = window_;
+    const auto ns = static_cast<double>(all_ns.value_or(kept_.length_ns()));
+    out_.window_ns = std::max(out_.window_ns, ns);
+    out_.device_window_ns += ns * devices;
+  }
+
+ private:
+  const TraceState& state_;
+  const size_t trace_;
+  const uint64_t skip_;
+  StepsReport& out_;
+  uint64_t seen_ = 0, count_ = 0;
+  StepsReport::Window window_{0, 0, UINT32_MAX, 0};
+  StepWindow kept_;
+  StepWork work_;
+  bool about_ = false;
+};
+
+void list_in_trace(const TraceState& trace, const StepSpans& spans, const StepsRead& read, size_t t,
+                   StepLister& lister) {
+  for (const auto& [number, span] : spans) {
+    StepsReport::Step step;
+    step.work = found_in(read.work[t], number);
+    if (!read.times.empty()) step.gpu = found_in(read.times[t], number);
+    step.millijoules = trace.energy_readings.between(span.times.start_ns,
+                                                     span.times.start_ns + span.times.duration_ns);
+    lister.add(number, span, std::move(step));
+  }
+}
+
+void list_in_summary(const TraceState& trace, size_t t, const StepLaunchOf& each,
+                     StepLister& lister) {
+  const SummarySteps& kept = trace.steps.in_summary();
+  const WorkInSummary works(kept, t, each);
+  for (const SingleStep& one : kept.steps) {
+    StepsReport::Step step;
+    step.every = kept.every;
+    step.gpu = one.gpu;
+    step.millijoules = one.millijoules;
+    step.work_known = one.kind != 0 || one.launches == 0;
+    step.work = works.of(one);
+    StepSpan span = span_of(one.times);
+    span.about =
+        !trace.steps.sums().kernels_timed;  // which of them are about right it does not say
+    lister.add(one.number, span, std::move(step));
+  }
 }
 
 }  // namespace
@@ -320,44 +395,12 @@ void skip_steps(uint64_t count, TraceTables& tables) {
   }
 }
 
-std::vector<StepSpans> step_spans(const TraceTables& tables,
-                                  const std::vector<StepKernels>& kernels, const Report& report) {
-  std::vector<StepSpans> spans;
-  for (size_t t = 0; t < tables.traces.size(); ++t) {
-    const StepTable& table = tables.traces[t].steps;
-    spans.push_back(table.all_in_summary()   ? spans_of(table.in_summary())
-                    : report.clocks_differ() ? spans_of(table.steps())
-                                             : spans_of(table.steps(), kernels[t]));
-    if (table.all_in_summary())  // which of them are about right it does not say
-      for (auto& [number, span] : spans.back()) span.about = !table.sums().kernels_timed;
-  }
-  return spans;
-}
-
-void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
-                   const std::vector<std::map<uint32_t, StepWork>>& work,
-                   const std::vector<StepSpans>& spans, const StepLaunchOf& each, Report& report) {
+void add_step_work(const TraceTables& tables, const UtilizationOptions& options, StepsRead read,
+                   const StepLaunchOf& each, bool list_all, Report& report) {
   StepsReport& out = report.steps;
   if (out.processes == 0) return;
-  if (out.single) {
-    for (size_t t = 0; t < spans.size(); ++t) {
-      const StepTable& table = tables.traces[t].steps;
-      list_steps(t, spans[t], options.skip_steps, static_cast<double>(report.traces[t].devices),
-                 table.all_in_summary() ? std::optional(table.sums().window_ns) : std::nullopt,
-                 out);
-    }
-    const auto get_wall = [](const auto& step) { return static_cast<double>(step.wall_ns); };
-    out.wall_ns = spread_of(out.steps, get_wall);
-    if (out.wall_ns) out.wall_ns->about = out.window_about;
-    add_outliers(out);
-  } else {
-    StepSums sums;
-    for (size_t t = 0; t < spans.size(); ++t)
-      if (const StepTable& table = tables.traces[t].steps; table.any())
-        add_sums(table.steps().empty() ? table.sums() : sums_of(spans[t]), out.wall_ns, sums);
-  }
   StepWork everything;
-  for (const auto& steps : work)
+  for (const auto& steps : read.work)
     for (const auto& [number, one] : steps) everything.add(one);
   if (report.total.flop > 0 &&
       static_cast<double>(everything.flop) < kLeastShare * static_cast<double>(report.total.flop)) {
@@ -368,35 +411,51 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
                                 "' hold less than 10 % of the FLOP, so they are not taken for "
                                 "training steps: record with --step-range NAME");
   }
-  StepWork kept = everything;
+  StepWork kept;
   std::vector<StepWork> of_trace(tables.traces.size());
   std::vector<uint64_t> steps_of_trace(tables.traces.size());
+  StepSums sums;
+  if (list_all) out.ranges.resize(tables.traces.size());
+  for (size_t t = 0; t < tables.traces.size(); ++t) {
+    const TraceState& trace = tables.traces[t];
+    const StepTable& table = trace.steps;
+    const bool in_trace = !table.steps().empty();
+    const StepSpans spans = spans_in(trace, read.kernels[t], report);
+    if (!out.single && table.any())
+      add_sums(in_trace ? sums_of(spans) : table.sums(), out.wall_ns, sums);
+    if (list_all && table.any()) out.ranges[t] = range_name(trace, tables);
+    StepLister lister(tables, t, in_trace ? options.skip_steps : 0, out);
+    if (out.single || list_all) {
+      if (in_trace)
+        list_in_trace(trace, spans, read, t, lister);
+      else
+        list_in_summary(trace, t, each, lister);
+    }
+    if (out.single) {
+      lister.end(static_cast<double>(report.traces[t].devices),
+                 in_trace ? std::nullopt : std::optional(table.sums().window_ns));
+      steps_of_trace[t] = lister.count();
+    } else {
+      steps_of_trace[t] = table.sums().steps;
+    }
+    // A summary has the work of all steps together, with what they did for the model.
+    if (out.single && in_trace)
+      of_trace[t] = lister.work();
+    else
+      for (const auto& [number, one] : read.work[t]) of_trace[t].add(one);
+    kept.add(of_trace[t]);
+    read.work[t].clear();  // a job may have very many ranks
+  }
+  out.steps.shrink_to_fit();
+  for (auto& [trace, window] : out.windows)
+    window.skipped_until_ns = read.kernels[trace].skipped_until();
   if (out.single) {
-    kept = {};
-    size_t at = 0;
-    for (size_t t = 0; t < work.size(); ++t) {
-      const StepTable& table = tables.traces[t].steps;
-      const bool summed = table.all_in_summary();
-      const auto in_summary =
-          summed ? work_in_summary(table.in_summary(), t, each) : std::map<uint32_t, StepWork>();
-      const auto& of = summed ? in_summary : work[t];
-      for (; at < out.steps.size() && out.steps[at].trace == t; ++at) {
-        StepsReport::Step& step = out.steps[at];
-        if (const auto found = of.find(step.number); found != of.end()) step.work = found->second;
-        if (step.skipped) continue;
-        if (!summed) of_trace[t].add(step.work);
-        ++steps_of_trace[t];
-      }
-      for (const auto& [number, one] : work[t])
-        if (summed) of_trace[t].add(one);
-      kept.add(of_trace[t]);
-    }
-  } else {
-    if (!out.missing.empty()) return;
-    for (size_t t = 0; t < work.size(); ++t) {
-      for (const auto& [number, one] : work[t]) of_trace[t].add(one);
-      steps_of_trace[t] = tables.traces[t].steps.sums().steps;
-    }
+    const auto get_wall = [](const auto& step) { return static_cast<double>(step.wall_ns); };
+    out.wall_ns = spread_of(out.steps, get_wall);
+    if (out.wall_ns) out.wall_ns->about = out.window_about;
+    add_outliers(out);
+  } else if (!out.missing.empty()) {
+    return;
   }
   if (out.count == 0) return;
   const auto count = static_cast<double>(out.count);
@@ -419,88 +478,28 @@ void add_step_work(const TraceTables& tables, const UtilizationOptions& options,
   const auto get_launches = [](const auto& s) { return static_cast<double>(s.work.launches); };
   out.launches = spread_of(out.steps, get_launches);
   // A summary does not say which launches of a step are without their time.
-  const auto has_times = [](const auto& s) { return s.work.untimed == 0; };
-  if (out.mean_gpu_ns.known() && std::ranges::all_of(out.steps, has_times)) {
+  bool all_timed = true, all_alike = true;
+  std::optional<u128> first;  // FLOP, of those that are not skipped
+  for (const StepsReport::Step& step : out.steps) {
+    all_timed = all_timed && step.work.untimed == 0;
+    if (step.skipped) continue;
+    if (!first) first = step.work.flop;
+    all_alike = all_alike && step.work.flop == *first;
+  }
+  if (out.mean_gpu_ns.known() && all_timed) {
     out.gpu_ns =
         spread_of(out.steps, [](const auto& s) { return static_cast<double>(s.work.gpu_ns); });
     out.gpu_ns->about = kept.by_mean > 0;
   }
   if (out.mean_flop) {
     out.flop = spread_of(out.steps, [](const auto& s) { return static_cast<double>(s.work.flop); });
-    const auto first = std::ranges::find(out.steps, false, &StepsReport::Step::skipped);
-    if (!out.flop_estimated && std::ranges::all_of(out.steps, [&](const auto& s) {
-          return s.skipped || s.work.flop == first->work.flop;
-        }))
-      out.exact_flop = first->work.flop;
+    if (!out.flop_estimated && all_alike) out.exact_flop = first;
   }
   add_utilization(options, kept, report);
   if (options.tokens_per_step && out.window_ns > 0)
     out.tokens_per_s = {
         *options.tokens_per_step * static_cast<double>(out.per_process) / out.window_ns * 1e9,
         mark_if(out.window_about, Mark::kEstimate)};
-}
-
-namespace {
-
-// By the host's clock; nothing without a header.
-std::optional<uint64_t> realtime_of(const TraceState& trace, uint64_t trace_ns) {
-  const auto& h = trace.header;
-  if (!trace.has_header || h.clock_realtime_ns() == 0) return std::nullopt;
-  return h.clock_realtime_ns() + (trace_ns - h.clock_trace_ns());
-}
-
-StepsReport::Listed listed_step(const TraceState& trace, size_t index, uint32_t number,
-                                const StepTimes& times, bool skipped) {
-  StepsReport::Listed step;
-  step.trace = index;
-  step.number = number;
-  step.start_ns = times.start_ns;
-  step.wall_ns = times.duration_ns;
-  step.skipped = skipped;
-  step.begin_ns = realtime_of(trace, times.start_ns);
-  return step;
-}
-
-}  // namespace
-
-void list_single_steps(const TraceTables& tables, const Totals& totals, uint64_t skip,
-                       const std::vector<std::map<uint32_t, StepWork>>& work,
-                       const std::vector<StepSpans>& spans, const StepLaunchOf& each,
-                       Report& report) {
-  StepsReport& out = report.steps;
-  out.ranges.resize(tables.traces.size());
-  for (size_t t = 0; t < tables.traces.size(); ++t) {
-    const TraceState& trace = tables.traces[t];
-    if (trace.steps.any()) out.ranges[t] = range_name(trace, tables);
-    uint64_t seen = 0;
-    const bool in_trace = !trace.steps.steps().empty();
-    for (const auto& [number, span] : in_trace ? spans[t] : StepSpans()) {
-      const StepTimes& times = span.times;
-      StepsReport::Listed step = listed_step(trace, t, number, times, seen++ < skip);
-      step.about = span.about || step.skipped;
-      step.work_known = !step.skipped;
-      if (const auto found = work[t].find(number); found != work[t].end())
-        step.work = found->second;
-      const auto& gpu = totals.step_times[t];
-      if (const auto found = gpu.find(number); found != gpu.end()) step.gpu = found->second;
-      step.millijoules =
-          trace.energy_readings.between(times.start_ns, times.start_ns + times.duration_ns);
-      out.listed.push_back(step);
-    }
-    if (in_trace) continue;
-    const SummarySteps& kept = trace.steps.in_summary();
-    const WorkInSummary works(kept, t, each);
-    for (const SingleStep& one : kept.steps) {
-      StepsReport::Listed step = listed_step(trace, t, one.number, one.times, false);
-      step.about = !trace.steps.sums().kernels_timed;
-      step.every = kept.every;
-      step.gpu = one.gpu;
-      step.millijoules = one.millijoules;
-      step.work_known = one.kind != 0 || one.launches == 0;
-      step.work = works.of(one);
-      out.listed.push_back(step);
-    }
-  }
 }
 
 }  // namespace flopinj::reduce

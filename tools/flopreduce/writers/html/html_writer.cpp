@@ -306,6 +306,7 @@ Json lost_json(const Report& report) {
 // [first, steps, FLOP of a step or null, device time of a step by line of the ledger, or its wall
 // time alone].
 Json steps_json(const Report& report) {
+  if (!report.steps.single) return Json::array();
   const LostReport& lost = report.lost;
   constexpr uint32_t kMostColumns = 512;
   uint32_t last = 0, every = 1;
