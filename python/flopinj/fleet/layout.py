@@ -45,7 +45,7 @@ MARKER = "flopinj-lake.json"
 
 #: As long as the traces: a folder for each job. The others are small.
 LARGE = ("rows", "step_list")
-SMALL = ("processes", "paths", "inputs", "lost", "days", "kernels", "ranks", "labels")
+SMALL = ("processes", "paths", "inputs", "lost", "days", "kernels", "rank_slowdown", "labels")
 TABLES = (*LARGE, *SMALL)
 #: Tables of a lake of format 1.
 OLD_TABLES = ("rows", "step_list", "processes", "paths", "inputs")
@@ -82,7 +82,7 @@ MADE = {
     "labels": ("name", "value", "processes"),
     "kernels": ("kernel", "chip", "phase", "launches", "unmeasured_launches", "flop",
                 "gpu_time_ns", "processes"),
-    "ranks": ("session", "rank", "hostname", "device", "timed_ns", "usual_ns", "slowdown"),
+    "rank_slowdown": ("session", "rank", "hostname", "device", "timed_ns", "usual_ns", "slowdown"),
 }
 _SQL_TYPES = {"decimal128": "DECIMAL(38, 0)", "bool_": "BOOLEAN", "float64": "DOUBLE",
               "int64": "BIGINT", "timestamp": "TIMESTAMPTZ", "date32": "DATE"}

@@ -269,7 +269,7 @@ class Made:
                 self._large(name, *report.batches(name))
         self._small("processes", report.processes)
         self._small("paths", report.table("paths"))
-        self._small("ranks", report.table("rank_slowdown"))
+        self._small("rank_slowdown", report.table("rank_slowdown"))
         self._summed()
         return dict(report.left_out)
 

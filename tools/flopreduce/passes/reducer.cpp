@@ -422,8 +422,9 @@ Report Reducer::run() {
   fold_into_merged_classes(tables, totals);
   Formulas formulas(options_.fma);
   WorkTable work(tables, totals, formulas);
-  const ReportSources sources{tables,   totals, options_.rules,      phases, operators, calls,
-                              formulas, work,   options_.utilization};
+  const ReportSources sources{
+      tables,   totals, options_.rules,       phases,        operators, calls,
+      formulas, work,   options_.utilization, options_.facts};
   Report report = build_report(sources);
   // The report has these: a job may have very many ranks.
   totals.facts.clear();

@@ -40,10 +40,22 @@ size_t TotalsPass::RowHash::operator()(const RowKey& k) const {
   return h ^ (h >> 29);
 }
 
+namespace {
+
+// Their kernels are compared.
+bool several_devices(const SharedTables& shared) {
+  return shared.rows_by() == RowsBy::kReport &&
+         std::ranges::count_if(shared.tables().devices,
+                               [](const Device& device) { return device.id != 0; }) > 1;
+}
+
+}  // namespace
+
 TotalsPass::TotalsPass(SharedTables& shared, LaunchConsumer* consumer, bool totals)
     : shared_(shared),
       consumer_(consumer),
       totals_wanted_(totals),
+      facts_wanted_(totals && (shared.rows_by() == RowsBy::kThread || several_devices(shared))),
       rows_of_(shared),
       counter_(shared, rows_of_, consumer) {}
 
@@ -187,7 +199,7 @@ void TotalsPass::fold_totals() {
     overflow_ = !device_rules_[{info.device, info.rule}].add(counts) || overflow_;
     if (counts.launches != counts.timed)
       add_timed({signature | info.device, info.rule}, {counts.launches, counts.timed});
-    if (shared_.rows_by() == RowsBy::kThread) add_fact(info, counts);
+    if (facts_wanted_) add_fact(info, counts);
   }
 }
 
@@ -203,7 +215,7 @@ void TotalsPass::fold_rows() {
   if (!totals_wanted_) devices_.clear();
 }
 
-// Threads and streams that are not known are one.
+// Threads and streams that are not known, or not asked for, are one.
 void TotalsPass::add_fact(const RowTable::Info& info, const Counts& counts) {
   if (counts.launches == 0 && counts.timed == 0 && counts.windowed_timed == 0) return;
   if (facts_size_ >= kMaxFacts) {
@@ -211,7 +223,8 @@ void TotalsPass::add_fact(const RowTable::Info& info, const Counts& counts) {
     return;
   }
   const TraceState& trace = shared_.tables().traces[rows_of_.trace()];
-  const LaunchLane& lane = rows_of_.lane_of(info);
+  const bool by_thread = shared_.rows_by() == RowsBy::kThread;
+  const LaunchLane lane = by_thread ? rows_of_.lane_of(info) : LaunchLane();
   ++facts_size_;
   facts_[rows_of_.trace()].push_back({info.device,
                                       trace.threads.get(lane.thread) != kNoIndex ? lane.thread : 0,

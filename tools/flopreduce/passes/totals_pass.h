@@ -69,7 +69,7 @@ class TotalsPass {
 
   SharedTables& shared_;
   LaunchConsumer* const consumer_;
-  const bool totals_wanted_;
+  const bool totals_wanted_, facts_wanted_;
   std::vector<BusyInterval> unused_times_;  // of a batch
   RowTable rows_of_;
   BatchCounter counter_;

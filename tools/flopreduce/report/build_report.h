@@ -30,6 +30,7 @@ struct ReportSources {
   Formulas& formulas;
   WorkTable& work;
   const UtilizationOptions& utilization;
+  bool facts = false;  // Report::facts
 };
 
 // Fills everything but damage, errors and the traces' file names.
@@ -70,7 +71,7 @@ CounterReport counter_reading(const Recorded& trace, bool samples);
 // must be there.
 void build_runs(Report& report);
 
-// The processes of a job side by side: who is slow, who started late, who is missing. The report's
+// The processes of a job side by side: who started late, who is missing. The report's
 // traces must be there. GPU time is as everywhere in the report: launches without a time outside of
 // windows have the mean of their signature's other launches.
 void build_ranks(const ReportSources& from, const WorkTable& work, Report& report);
@@ -102,7 +103,8 @@ inline uint64_t signature_key(uint32_t signature, uint32_t chip) {
 }
 void build_facts(const ReportSources& from, const std::vector<uint32_t>& range_of,
                  const SignaturePlaces& signatures, WorkTable& work, Report& report);
-// Of the report's facts.
-void build_slowdowns(Report& report);
+// Of totals.facts. `range_of`: likewise.
+void build_slowdowns(const ReportSources& from, const std::vector<uint32_t>& range_of,
+                     Report& report);
 
 }  // namespace flopinj::reduce

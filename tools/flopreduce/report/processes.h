@@ -47,12 +47,6 @@ struct TraceReport : Recorded {
   struct Phase {
     std::string name;
     GpuTime time;
-    u128 own_ns = 0;  // of `time`: of launches that were timed here, outside of windows
-    // It is this process's own and can be compared with that of others: at least half of it was
-    // timed here, and the rest has the mean of the kernels' other launches.
-    bool comparable() const {
-      return time.windowed == 0 && time.unknown == 0 && own_ns >= time.ns - own_ns;
-    }
   };
   std::string name;  // "rank 0, host pid 100": of no other trace of the report; raw bytes
   size_t run = 0;    // Report::runs
@@ -67,13 +61,6 @@ struct TraceReport : Recorded {
   uint32_t clock_khz = 0;                 // highest of its devices' clocks; 0: unknown
 };
 
-// Of a phase, the process with most GPU time, where several have some that can be compared.
-struct StragglerReport {
-  std::string phase;
-  size_t trace = 0;  // Report::traces
-  u128 slowest_ns = 0, median_ns = 0;
-};
-
 // A device of one process beside the job's others: how long its kernels take. A launch is expected
 // to take the median, over these devices, of the mean time of its signature in its range. Only
 // launches count that were timed while no counters were read, of signatures that several devices
@@ -83,14 +70,18 @@ struct RankSlowdown {
   std::optional<uint32_t> device;  // CUDA ordinal
   uint64_t timed_ns = 0;           // of these launches
   double usual_ns = 0;             // what they are expected to take; 0: there are none
+
+  // Nothing where there is nothing to compare.
+  std::optional<double> slowdown() const {
+    return usual_ns > 0 ? std::optional(static_cast<double>(timed_ns) / usual_ns) : std::nullopt;
+  }
 };
 
 struct RanksReport {
   std::optional<uint32_t> world_size;  // ranks of the job; nothing where no launcher said it
   std::vector<uint32_t> missing;       // of the job's, or else below the highest rank seen
   std::vector<uint32_t> repeated;      // that several recordings have
-  std::vector<StragglerReport> stragglers;
-  std::vector<RankSlowdown> slowdowns;  // only with Report::facts, whose order it has
+  std::vector<RankSlowdown> slowdowns;  // in the order of traces and their devices
 };
 
 }  // namespace flopinj::reduce

@@ -16,7 +16,7 @@ class FlopSeries {
   static constexpr size_t kMostBins = 1024;
   // Of each of so many devices, which share 2^17 bins: a job has very many ranks.
   static size_t most_bins(size_t devices) {
-    constexpr size_t kOfAll = 1U << 17, kFewest = 64;
+    constexpr size_t kOfAll = 1U << 17, kFewest = 32;
     size_t most = kMostBins;
     while (most > kFewest && most * devices > kOfAll) most /= 2;
     return most;

@@ -126,7 +126,8 @@ struct Totals {
   std::vector<DeviceRow> device_rows;
   std::vector<std::string> phases;  // every name in the rule table once, in its order
   std::vector<DeviceTime> devices;  // parallel to TraceTables::devices
-  // Only where they were asked for (RowsBy::kThread).
+  // By thread and stream only where that was asked for (RowsBy::kThread); else only where there are
+  // several devices.
   std::map<uint32_t, PackedRows<FactRow>> facts;  // by trace; some may be several rows
   uint64_t fact_launches_left_out = 0;
   // Likewise (passes/rows/kernel_durations.h), by the kernel's name in the NamePool.

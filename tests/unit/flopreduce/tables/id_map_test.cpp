@@ -178,7 +178,7 @@ TEST_CASE("FLOP over time: devices share bins where they are very many") {
   CHECK(FlopSeries::most_bins(128) == 1024);
   CHECK(FlopSeries::most_bins(129) == 512);
   CHECK(FlopSeries::most_bins(1000) == 128);
-  CHECK(FlopSeries::most_bins(1'000'000) == 64);
+  CHECK(FlopSeries::most_bins(1'000'000) == 32);
   FlopSeries few(64), many;
   for (uint64_t i = 0; i < 5000; ++i)
     for (FlopSeries* series : {&few, &many}) series->add(i * 2000, i * 2000 + 900, 3);

@@ -24,7 +24,7 @@ UNIT = {"flop": "FLOP", "op": "OP", "bytes": "B", "rate": "FLOP/s", "bandwidth":
 SECONDS = {"ns": 0, "us": 3, "ms": 6, "s": 9}
 
 FACTS = {  # not in the JSON: they are as long as a trace
-    "rows", "step_list", "lost_parts", "lost_steps", "rank_slowdown"
+    "rows", "step_list", "lost_parts", "lost_steps"
 }
 
 

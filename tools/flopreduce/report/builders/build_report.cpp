@@ -500,8 +500,8 @@ Report Builder::build() {
   add_copies(tables_, report_);
   build_utilization(from_.utilization, report_);
   sort_kernels();
-  build_facts(from_, range_of_, signature_places_, work_, report_);
-  build_slowdowns(report_);
+  if (from_.facts) build_facts(from_, range_of_, signature_places_, work_, report_);
+  build_slowdowns(from_, range_of_, report_);
   return std::move(report_);
 }
 

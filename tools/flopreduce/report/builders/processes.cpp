@@ -7,7 +7,6 @@
 
 #include "report/build_report.h"
 #include "report/runs.h"
-#include "support/median.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -110,7 +109,6 @@ std::vector<PhaseTimes> times_of(const ReportSources& from, const WorkTable& wor
   };
   for (const auto& row : from.totals.device_rules) {
     TraceReport::Phase& phase = phase_of(row.device, row.rule);
-    add_saturating(phase.own_ns, row.counts.time_ns);
     add_saturating(phase.time.ns, row.counts.time_ns);
   }
   for (const auto& row : from.totals.untimed_rows) {
@@ -146,21 +144,6 @@ std::vector<uint32_t> missing_of(const std::set<uint32_t>& seen,
   return missing;
 }
 
-// The process with most GPU time in a phase against the median of those with launches in it. Of
-// communication it would be the one that waits longest for others, which is the fastest.
-void add_straggler(const std::string& phase, Report& report) {
-  if (phase == "communication") return;
-  std::vector<std::pair<u128, size_t>> times;
-  for (size_t i = 0; i < report.traces.size(); ++i)
-    for (const auto& p : report.traces[i].phases)
-      if (p.name == phase && p.time.ns > 0 && p.comparable()) times.emplace_back(p.time.ns, i);
-  if (times.size() < 2) return;
-  const auto [slowest_ns, slowest] = *std::ranges::max_element(times);
-  std::vector<u128> ns;
-  for (const auto& [its, trace] : times) ns.push_back(its);
-  report.ranks.stragglers.push_back({phase, slowest, slowest_ns, median(ns)});
-}
-
 }  // namespace
 
 void build_ranks(const ReportSources& from, const WorkTable& work, Report& report) {
@@ -188,7 +171,6 @@ void build_ranks(const ReportSources& from, const WorkTable& work, Report& repor
   out.world_size = world_size_of(report);
   out.missing = missing_of(seen, out.world_size);
   out.repeated.assign(twice.begin(), twice.end());
-  for (const auto& phase : report.phases) add_straggler(phase.name, report);
 }
 
 }  // namespace flopinj::reduce

@@ -1,7 +1,6 @@
 // Which rank is slow: its kernels beside the same kernels on the job's other ranks.
 #include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,27 +15,22 @@ using Place = std::pair<uint32_t, uint64_t>;
 struct Timed {
   uint64_t launches = 0, ns = 0;
 };
-using TimedPlaces = std::map<Place, Timed>;  // their sums do not depend on the order of facts
+using TimedPlaces = std::map<Place, Timed>;  // their sums do not depend on the order of rows
 
-// Calls visit(fact of the device, its times) for each device that has some: facts are in their
-// order.
+// Calls visit(device, its times) for each device that has some, in the order of traces.
 template <typename Visit>
-void each_device(const Report& report, Visit&& visit) {
-  TimedPlaces times;
-  std::optional<FactReport> last;
-  for (const FactReport& fact : report.facts) {
-    if (last && std::tie(last->trace, last->device) != std::tie(fact.trace, fact.device)) {
-      if (!times.empty()) visit(*last, times);
-      times.clear();
+void each_device(const ReportSources& from, const std::vector<uint32_t>& range_of, Visit&& visit) {
+  for (const auto& [trace, rows] : from.totals.facts) {
+    std::map<uint32_t, TimedPlaces> devices;
+    for (const FactRow& row : rows) {
+      if (row.counts.timed == 0 || from.rules.rules()[row.rule].phase == "communication") continue;
+      Timed& sum = devices[row.device]
+                          [{range_of[row.path], from.tables.signatures[row.signature].stable_hash}];
+      sum.launches += row.counts.timed;
+      add_saturating(sum.ns, row.counts.time_ns);
     }
-    last = fact;
-    const PathReport& path = report.paths[fact.path];
-    if (fact.timed == 0 || report.rules[path.rule].phase == "communication") continue;
-    Timed& sum = times[{path.range, report.signatures[fact.signature].stable_hash}];
-    sum.launches += fact.timed;
-    add_saturating(sum.ns, fact.time_ns);
+    for (const auto& [device, times] : devices) visit(from.tables.devices[device], times);
   }
-  if (!times.empty()) visit(*last, times);
 }
 
 double mean_of(const Timed& timed) {
@@ -45,18 +39,19 @@ double mean_of(const Timed& timed) {
 
 }  // namespace
 
-void build_slowdowns(Report& report) {
+void build_slowdowns(const ReportSources& from, const std::vector<uint32_t>& range_of,
+                     Report& report) {
   std::map<Place, std::vector<double>> means;
-  each_device(report, [&](const FactReport&, const TimedPlaces& times) {
+  each_device(from, range_of, [&](const Device&, const TimedPlaces& times) {
     for (const auto& [place, timed] : times) means[place].push_back(mean_of(timed));
   });
   std::map<Place, double> usual;
   for (auto& [place, of_devices] : means)
     if (of_devices.size() > 1) usual.emplace(place, median(of_devices));
-  each_device(report, [&](const FactReport& of, const TimedPlaces& times) {
+  each_device(from, range_of, [&](const Device& device, const TimedPlaces& times) {
     RankSlowdown& made = report.ranks.slowdowns.emplace_back();
-    made.trace = of.trace;
-    made.device = of.device;
+    made.trace = device.trace;
+    if (device.id > 0) made.device = device.id - 1;
     for (const auto& [place, timed] : times) {
       const auto expected = usual.find(place);
       if (expected == usual.end()) continue;

@@ -13,7 +13,6 @@ namespace flopinj::reduce {
 namespace {
 
 constexpr size_t kFewEnough = 64;  // to be read one by one
-constexpr size_t kSlowest = 5;
 
 constexpr double kMedian = 0.5;
 struct Quantile {
@@ -91,6 +90,7 @@ const TableSource kRankSpreadTable("rank_spread", "of more than 64 processes: qu
                                    spread_columns, spread_rows);
 
 Section rank_spread_section(const Report& report) {
+  constexpr size_t kShown = 5;
   const size_t processes = report.traces.size();
   if (processes <= kFewEnough) return {};
   Section s{"Across " + to_grouped(processes) + " processes",
@@ -103,10 +103,10 @@ Section rank_spread_section(const Report& report) {
   std::ranges::stable_sort(by_time, std::greater<>(),
                            [&](size_t i) { return report.traces[i].work.time.ns; });
   const u128 usual = at(report, gpu_ns, kMedian).value_or(0);
-  for (size_t i = 0; i < std::min(kSlowest, by_time.size()) && usual > 0; ++i) {
+  for (size_t i = 0; i < std::min(kShown, by_time.size()) && usual > 0; ++i) {
     const u128 ns = report.traces[by_time[i]].work.time.ns;
-    s.below.emplace_back("  Slowest: " + printable(report.traces[by_time[i]].name) + ", " +
-                         to_human_time(ns) + " of GPU time, " + fixed(quotient(ns, usual), 2) +
+    s.below.emplace_back("  Most GPU time: " + printable(report.traces[by_time[i]].name) + ", " +
+                         to_human_time(ns) + ", " + fixed(quotient(ns, usual), 2) +
                          " times the median");
   }
   return s;

@@ -1,17 +1,16 @@
 // The processes of a job side by side.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
 #include "sections/sections.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 
 namespace {
-
-double ratio_of(const StragglerReport& s) {
-  return static_cast<double>(s.slowest_ns) / static_cast<double>(s.median_ns);
-}
 
 Columns<TraceReport> rank_columns() {
   Columns<TraceReport> c;
@@ -43,17 +42,32 @@ const TableSource kRankTable =
         .long_list()
         .titled("By process");
 
-// A process this much above the median of a phase is pointed out to people.
-constexpr double kWorthSaying = 1.05;
+// People see those that are this much above the others.
+std::vector<Line> slow_ranks(const Report& report) {
+  constexpr double kWorthSaying = 1.05;
+  constexpr size_t kShown = 5;
+  std::vector<const RankSlowdown*> slow;
+  for (const RankSlowdown& one : report.ranks.slowdowns)
+    if (one.slowdown().value_or(0) >= kWorthSaying) slow.push_back(&one);
+  std::ranges::stable_sort(slow, std::greater<>(),
+                           [](const RankSlowdown* one) { return *one->slowdown(); });
+  std::vector<Line> lines;
+  for (size_t i = 0; i < std::min(kShown, slow.size()); ++i) {
+    const TraceReport& trace = report.traces[slow[i]->trace];
+    std::string words = "  Slow: " + printable(trace.name);
+    if (trace.devices > 1 && slow[i]->device) words += " GPU " + std::to_string(*slow[i]->device);
+    lines.emplace_back(words + ", kernels take " + fixed(*slow[i]->slowdown(), 2) +
+                       " times as long as the same ones on other GPUs of the job");
+  }
+  if (slow.size() > kShown)
+    lines.emplace_back("  " + to_grouped(slow.size() - kShown) + " more GPUs are slow.");
+  return lines;
+}
 
 Section ranks_section(const Report& report) {
   if (report.traces.size() < 2 && report.ranks.missing.empty()) return {};
   Section s = kRankTable.section(report);
-  for (const auto& straggler : report.ranks.stragglers)
-    if (straggler.median_ns > 0 && ratio_of(straggler) >= kWorthSaying)
-      s.below.emplace_back("  " + straggler.phase + ": slowest " +
-                           report.traces[straggler.trace].name + ", " +
-                           fixed(ratio_of(straggler), 2) + " times the median");
+  s.below = slow_ranks(report);
   return s;
 }
 
@@ -67,22 +81,6 @@ Columns<RankPhase> rank_phase_columns() {
   c.figure("gpu_time_ns", "GPU time", Kind::kNanoseconds, [](const RankPhase& row) {
     const GpuTime& time = row.one.time;  // without a number of launches
     return time.ns == 0 && time.unknown > 0 ? Figure() : gpu_time_of(time, 0);
-  });
-  return c;
-}
-
-Columns<StragglerReport> straggler_columns() {
-  Columns<StragglerReport> c;
-  c.text("phase", "phase", &StragglerReport::phase);
-  c.text("process", "process", of_trace(&TraceReport::name),
-         "the process with most GPU time, of those that timed at least half of it themselves, "
-         "while no counters were read");
-  c.count(said::kProcessNumber, &StragglerReport::trace);
-  c.exact("slowest_ns", "GPU time", Kind::kNanoseconds, &StragglerReport::slowest_ns, "of it");
-  c.exact("median_ns", "median", Kind::kNanoseconds, &StragglerReport::median_ns,
-          "of these processes");
-  c.exact("slowest_to_median", "to median", Kind::kRatio, [](const StragglerReport& s) {
-    return s.median_ns > 0 ? std::optional(ratio_of(s)) : std::nullopt;
   });
   return c;
 }
@@ -107,10 +105,7 @@ Columns<RankSlowdown> slowdown_columns() {
           }),
           "what they would take at the median, over these devices, of the mean time of their "
           "signature in that range");
-  c.exact("slowdown", "slowdown", Kind::kRatio, known([](const RankSlowdown& row) {
-            return static_cast<double>(row.timed_ns) / row.usual_ns;
-          }),
-          "timed_ns / usual_ns");
+  c.exact("slowdown", "slowdown", Kind::kRatio, &RankSlowdown::slowdown, "timed_ns / usual_ns");
   return c;
 }
 
@@ -162,13 +157,9 @@ Columns<RunReport> run_columns() {
 
 const TableSource kRankPhases("rank_phases", "GPU time by process and phase", rank_phase_columns,
                               each_of(&Report::traces, &TraceReport::phases));
-const TableSource kStragglers("stragglers",
-                              "of each phase that several processes have times of, the slowest",
-                              straggler_columns, through(&Report::ranks, &RanksReport::stragglers));
-const TableSource kSlowdowns =
-    TableSource("rank_slowdown", "how long kernels take beside the same kernels on other ranks",
-                slowdown_columns, through(&Report::ranks, &RanksReport::slowdowns))
-        .of_facts();
+const TableSource kSlowdowns("rank_slowdown",
+                             "how long kernels take beside the same kernels on other ranks",
+                             slowdown_columns, through(&Report::ranks, &RanksReport::slowdowns));
 const TableSource kOddRanks("odd_ranks", "ranks that no trace has, and ranks that several have",
                             odd_rank_columns, odd_ranks);
 const TableSource kRuns("runs", "which processes belong together, in the order of their beginnings",
@@ -176,7 +167,7 @@ const TableSource kRuns("runs", "which processes belong together, in the order o
 
 }  // namespace
 
-const Subject kRanks = {{&kRankTable, &kRankPhases, &kStragglers, &kSlowdowns, &kOddRanks, &kRuns},
+const Subject kRanks = {{&kRankTable, &kRankPhases, &kSlowdowns, &kOddRanks, &kRuns},
                         ranks_section};
 
 }  // namespace flopinj::reduce
