@@ -33,9 +33,10 @@ std::string without_command(std::string line) {
 
 }  // namespace
 
+// A trace begins with a line feed, and behind it may be any byte: it is the length of a packet.
 bool may_be_foreign(std::string_view first) {
   if (first.starts_with("SQLite format 3")) return true;
-  const size_t at = first.find_first_not_of(" \t\r\n");
+  const size_t at = first.find_first_not_of(" \t\r");
   return at != first.npos && (first[at] == '{' || first[at] == '[');
 }
 

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "catch.h"
+#include "reader/import_child.h"
 #include "reader/launch_batch.h"
 #include "reader/unpack.h"
 #include "reduce_bytes.h"
@@ -38,6 +39,15 @@ void check_that_columns_are_refused(TraceBuilder& t, const TracePacket& p) {
 }
 
 }  // namespace
+
+TEST_CASE("a trace is none of another profiler's, whatever the length of its first packet") {
+  CHECK_FALSE(may_be_foreign("\n{\x52\x79"));  // 123 bytes
+  CHECK_FALSE(may_be_foreign("\n[\x52\x59"));  // 91
+  CHECK_FALSE(may_be_foreign(""));
+  CHECK(may_be_foreign(" {\"traceEvents\": []}"));
+  CHECK(may_be_foreign("[{\"ph\": \"X\"}]"));
+  CHECK(may_be_foreign(std::string_view("SQLite format 3\0", 16)));
+}
 
 TEST_CASE("columns of unequal length: the whole batch is left out") {
   const std::vector<void (*)(flopinj::trace::LaunchBatch&)> faults = {
