@@ -99,7 +99,7 @@ std::string read_torch_profiler(Bytes& bytes, std::deque<Timeline>& processes) {
   };
   const JsonEventsResult result = read_json_events(reader);
   if (!result.error.empty()) return result.error;
-  if (!profiler.finish()) return "it has no event of torch.profiler's";
+  if (!profiler.finish()) return "it is JSON, and has no event of torch.profiler's";
   if (result.cut || bytes.damaged())
     warn(timeline, "import.cut",
          "the file ends before its list of events does: what came before is used");

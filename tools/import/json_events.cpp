@@ -77,7 +77,7 @@ class Window {
   std::string error_;
 };
 
-constexpr const char* kNoList = "it is no list of trace events";
+constexpr const char* kNoList = "it is JSON, and no list of trace events";
 
 class EventList {
  public:
