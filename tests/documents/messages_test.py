@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # A diagnostic's code is a word, a dot and a name; names of libraries look like one.
 CODE = re.compile(r'"((?!lib)[a-z]+\.[a-z_]+)"')
 REASON = re.compile(r'(?:return|k[A-Z][A-Za-z]* =) "([a-z_]+):?"')
-REASON_FILES = ("report/builders/ledger.cpp", "report/report.h")
+REASON_FILES = ("report/builders/ledger.cpp", "report/ledger.h")
 
 
 def sources(*folders):

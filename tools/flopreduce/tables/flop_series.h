@@ -9,8 +9,8 @@
 namespace flopinj::reduce {
 
 // A bin is 2^k ns long and begins at a multiple of that on the trace's clock; k is the least that
-// needs no more than `most_bins` bins. So the result is the same in whatever order launches come, and
-// series of parts add up to that of the whole exactly.
+// needs no more than `most_bins` bins. So the result is the same in whatever order launches come,
+// and series of parts add up to that of the whole exactly.
 class FlopSeries {
  public:
   static constexpr size_t kMostBins = 1024;

@@ -11,8 +11,9 @@ namespace flopinj::reduce {
 inline constexpr uint32_t kNoIndex = UINT32_MAX;
 
 // Ids count from 1 and are dense as a rule, so this is an array, of pages of which the used ones
-// have memory, and that maps of several traces may share: a job has very many ranks. A damaged or hostile trace could ask for any amount of
-// memory with one id: ids above kMaxId, or far above all before them, are refused.
+// have memory, and that maps of several traces may share: a job has very many ranks. A damaged or
+// hostile trace could ask for any amount of memory with one id: ids above kMaxId, or far above all
+// before them, are refused.
 class IdMap {
  public:
   static constexpr uint32_t kMaxId = 1U << 22;

@@ -178,8 +178,8 @@ class DeviceSamples {
   static constexpr size_t kMax = SampleTable::kMax;
   // Of the trace at hand; valid until it is packed. nullptr when the table is full.
   SampleSet* at(uint32_t signature, uint32_t device);
-  // Ends the trace at hand. Calls visit(signature, device, const SampleSet&) for each of its sets, in
-  // the order of devices, then signatures: no metrics are kept of them.
+  // Ends the trace at hand. Calls visit(signature, device, const SampleSet&) for each of its sets,
+  // in the order of devices, then signatures: no metrics are kept of them.
   template <typename Visit>
   void pack(Visit&& visit) {
     for (auto& [key, set] : open_) {

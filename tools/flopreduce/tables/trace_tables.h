@@ -152,8 +152,8 @@ struct TraceTables {
 
   // The device with this id in a trace, added when it is new. Ids above a limit share device 0.
   uint32_t device_index(uint32_t trace, uint32_t id);
-  // To be called when another trace, or none, is read after this one; more of it may come later. Its
-  // definitions are kept in little memory.
+  // To be called when another trace, or none, is read after this one; more of it may come later.
+  // Its definitions are kept in little memory.
   void end_trace(uint32_t trace);
   // Gives devices of one kind one chip index, and joins their samples and required groups.
   void join();

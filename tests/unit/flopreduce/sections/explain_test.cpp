@@ -358,8 +358,7 @@ TEST_CASE("a rank is slow by its kernels beside the same kernels on other ranks"
   CHECK(json_of(reduce_bytes({merge_bytes(named).bytes}, options))["rank_slowdown"] ==
         report["rank_slowdown"]);
   const auto alone = json_of(reduce_bytes({job[0]}, options));
-  REQUIRE(alone["rank_slowdown"].size() == 1);
-  CHECK(alone["rank_slowdown"][0]["slowdown"].is_null());
+  CHECK(alone["rank_slowdown"].empty());
   // Text has the same, though it has no facts: 11,700 of 9,200 ns, and no other by 5 %.
   const std::string text = text_of(reduce_bytes(job));
   const std::string slow = text.substr(std::min(text.size(), text.find("Slow: ")));

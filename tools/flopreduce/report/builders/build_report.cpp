@@ -16,7 +16,8 @@ std::string process_name(const TraceState& trace) {
   if (!trace.has_header) return "header lost";
   const auto& header = trace.header;
   const std::string rank = trace.rank() ? "rank " + std::to_string(*trace.rank()) + ", " : "";
-  return rank + header.hostname() + (header.hostname().empty() ? "pid " : " pid ") + std::to_string(header.pid());
+  return rank + header.hostname() + (header.hostname().empty() ? "pid " : " pid ") +
+         std::to_string(header.pid());
 }
 
 // Adds rows up by phase, rule, kernel and range.

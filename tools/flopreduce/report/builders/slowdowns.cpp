@@ -42,9 +42,12 @@ double mean_of(const Timed& timed) {
 void build_slowdowns(const ReportSources& from, const std::vector<uint32_t>& range_of,
                      Report& report) {
   std::map<Place, std::vector<double>> means;
+  size_t devices = 0;
   each_device(from, range_of, [&](const Device&, const TimedPlaces& times) {
+    ++devices;
     for (const auto& [place, timed] : times) means[place].push_back(mean_of(timed));
   });
+  if (devices < 2) return;  // a form that has no facts has no times of a single one
   std::map<Place, double> usual;
   for (auto& [place, of_devices] : means)
     if (of_devices.size() > 1) usual.emplace(place, median(of_devices));
