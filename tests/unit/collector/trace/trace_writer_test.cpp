@@ -69,7 +69,7 @@ TEST_CASE("header") {
   const auto packet = w.only();
   const auto& h = packet.header();
   CHECK(h.format_major() == 1);
-  CHECK(h.format_minor() == 15);
+  CHECK(h.format_minor() == 16);
   CHECK(h.calls());
   CHECK(h.producer().rfind("libflopinj ", 0) == 0);
   CHECK((h.simulated_clock() && h.ptx_counts()));
