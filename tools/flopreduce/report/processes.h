@@ -78,9 +78,9 @@ struct RankSlowdown {
 };
 
 struct RanksReport {
-  std::optional<uint32_t> world_size;  // ranks of the job; nothing where no launcher said it
-  std::vector<uint32_t> missing;       // of the job's, or else below the highest rank seen
-  std::vector<uint32_t> repeated;      // that several recordings have
+  std::optional<uint32_t> world_size;   // ranks of the job; nothing where no launcher said it
+  std::vector<uint32_t> missing;        // of the job's, or else below the highest rank seen
+  std::vector<uint32_t> repeated;       // that several recordings have
   std::vector<RankSlowdown> slowdowns;  // in the order of traces and their devices
 };
 
