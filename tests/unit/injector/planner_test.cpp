@@ -232,8 +232,8 @@ TEST_CASE("the thread answers as soon as it is asked, and nobody waits for it to
   scene.gpu.edge.cupti.DeviceGetChipName = [](CUpti_Device_GetChipName_Params* p) {
     return p->pChipName = "GA100", CUPTI_SUCCESS;  // another plan, which takes long
   };
-  scene.planner.device_seen(1);
   const uint32_t made = g_host_objects;
+  scene.planner.device_seen(1);
   while (g_host_objects == made) std::this_thread::sleep_for(1ms);
   CHECK_FALSE(scene.planner.ask(5ms));
   CHECK(answered == 3);
