@@ -335,14 +335,16 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUr
   row.call_ns = now - thread.launch.window_call_began_ns;
   OpenWindow& window = *context.window;
   row.late = modules_came(context);  // in this very launch: see due()
-  window.finished = scheduler_.row_added(window.measured, row, now) ||
+  const bool last = scheduler_.row_added(window.measured, row, now) ||
                     window.measured.rows.size() >= size_.most_rows();
-  // Copies and other work have become ranges before: here none can have come yet.
-  if (window.finished && size_.most_rows() == 1) {
+  window.finished = last;
+  // Copies and other work have become ranges before: here none can have come yet. The window is
+  // another thread's then.
+  if (last && size_.most_rows() == 1) {
     Run run{.context = context, .who = token(thread)};
     drive(run, Event::kEndsWindow);
   }
-  if (window.finished) context.leaving = Fact::kLast;
+  if (last) context.leaving = Fact::kLast;
   return true;
 }
 
