@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -33,11 +34,17 @@ std::string without_command(std::string line) {
 
 }  // namespace
 
-// A trace begins with a line feed, and behind it may be any byte: it is the length of a packet.
+// A trace begins with a line feed too, and behind it may be a bracket: it is the length of a packet.
+// But then bytes follow that no text has.
 bool may_be_foreign(std::string_view first) {
   if (first.starts_with("SQLite format 3")) return true;
-  const size_t at = first.find_first_not_of(" \t\r");
-  return at != first.npos && (first[at] == '{' || first[at] == '[');
+  constexpr std::string_view kSpace = " \t\r\n";
+  const size_t at = first.find_first_not_of(kSpace);
+  if (at == first.npos || (first[at] != '{' && first[at] != '[')) return false;
+  constexpr size_t kLooked = 64;
+  return std::ranges::none_of(first.substr(0, at + kLooked), [&](char c) {
+    return static_cast<unsigned char>(c) < ' ' && kSpace.find(c) == kSpace.npos;
+  });
 }
 
 ImportChild::ImportChild(const std::string& file) : file_(file) {

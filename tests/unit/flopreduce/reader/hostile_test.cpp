@@ -41,8 +41,9 @@ void check_that_columns_are_refused(TraceBuilder& t, const TracePacket& p) {
 }  // namespace
 
 TEST_CASE("a trace is none of another profiler's, whatever the length of its first packet") {
-  CHECK_FALSE(may_be_foreign("\n{\x52\x79"));  // 123 bytes
-  CHECK_FALSE(may_be_foreign("\n[\x52\x59"));  // 91
+  CHECK_FALSE(may_be_foreign("\n{\x52\x79\x08\x01"));  // 123 bytes: a header's
+  CHECK_FALSE(may_be_foreign("\n[\x52\x59\x08\x01"));  // 91
+  CHECK(may_be_foreign("\n{\n  \"schemaVersion\": 1"));
   CHECK_FALSE(may_be_foreign(""));
   CHECK(may_be_foreign(" {\"traceEvents\": []}"));
   CHECK(may_be_foreign("[{\"ph\": \"X\"}]"));
