@@ -34,8 +34,8 @@ std::string without_command(std::string line) {
 
 }  // namespace
 
-// A trace begins with a line feed too, and behind it may be a bracket: it is the length of a packet.
-// But then bytes follow that no text has.
+// A trace begins with a line feed too, and behind it may be a bracket: it is the length of a
+// packet. But then bytes follow that no text has.
 bool may_be_foreign(std::string_view first) {
   if (first.starts_with("SQLite format 3")) return true;
   constexpr std::string_view kSpace = " \t\r\n";
