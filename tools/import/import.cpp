@@ -79,14 +79,6 @@ struct OpenFile {
   int fd;
 };
 
-void warn(Timeline& timeline, std::string code, std::string message) {
-  Diagnostic d;
-  d.severity = Severity::kWarning;
-  d.code = std::move(code);
-  d.message = std::move(message);
-  timeline.diagnostics.push_back(std::move(d));
-}
-
 // What each reader makes of a file: time lines, or an error.
 std::string read_torch_profiler(Bytes& bytes, std::deque<Timeline>& processes) {
   Timeline& timeline = processes.emplace_back();
@@ -101,8 +93,8 @@ std::string read_torch_profiler(Bytes& bytes, std::deque<Timeline>& processes) {
   if (!result.error.empty()) return result.error;
   if (!profiler.finish()) return "it is JSON, and has no event of torch.profiler's";
   if (result.cut || bytes.damaged())
-    warn(timeline, "import.cut",
-         "the file ends before its list of events does: what came before is used");
+    timeline.warn("import.cut",
+                  "the file ends before its list of events does: what came before is used");
   return {};
 }
 
@@ -169,7 +161,6 @@ Imported import_file(const std::string& file, const ImportOptions& options,
     const Played played = play(timeline, *opened.sink);
     ++result.processes;
     result.launches += played.launches;
-    result.without_call += played.without_call;
     result.error = played.error;
     if (!result.error.empty()) return result;
   }

@@ -16,7 +16,7 @@ struct ImportOptions {
 struct Imported {
   std::string error;     // one line, which says what to do; empty: there is a trace
   std::string profiler;  // that recorded it: "torch.profiler"
-  uint64_t processes = 0, launches = 0, without_call = 0;
+  uint64_t processes = 0, launches = 0;
 };
 
 // `open` is called once the file has been understood, so that no trace is begun of one that is not.

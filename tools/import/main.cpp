@@ -6,6 +6,7 @@
 // OUT is a file, standard output ("-") or a folder, which several FILEs need. Exit code: 0, all of
 // them are traces now; 1, at least one is not, and a line says why; 2, the arguments are wrong.
 #include <import/import.h>
+#include <printable_text.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -68,13 +69,6 @@ std::string stem_of(const std::string& file) {
   return name.string();
 }
 
-// A line that a file's name or words in it cannot break.
-std::string printable(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
-  return text;
-}
-
 bool import_to(const std::string& file, const std::string& to, const Arguments& arguments) {
   flopinj::SinkOptions options;
   options.force = arguments.force;
@@ -86,12 +80,12 @@ bool import_to(const std::string& file, const std::string& to, const Arguments& 
     done.error = "it needs more memory than there is";
   }
   if (!done.error.empty()) {
-    std::cerr << printable("flopinj import: " + file + ": " + done.error) << "\n";
+    std::cerr << flopinj::printable("flopinj import: " + file + ": " + done.error) << "\n";
     return false;
   }
   if (to != "-")
-    std::cerr << printable("flopinj import: " + to + ": " + std::to_string(done.launches) +
-                           " launches, recorded by " + done.profiler)
+    std::cerr << flopinj::printable("flopinj import: " + to + ": " + std::to_string(done.launches) +
+                                    " launches, recorded by " + done.profiler)
               << "\n";
   return true;
 }

@@ -130,7 +130,6 @@ class Player {
   std::unordered_map<const Kernel*, std::pair<SignatureId, PathId>> placed_;  // those counted
   std::vector<Placed> slice_;
   std::map<uint32_t, uint64_t> launches_;  // by device
-  Played played_;
 };
 
 void Player::start_clock() {
@@ -326,7 +325,6 @@ void Player::place(const Launch& launch) {
     thread.stack.launch_written();
   } else {
     timed.path = without_call_;
-    ++played_.without_call;
   }
   if (const auto counted = placed_.find(&kernel); counted != placed_.end())
     counted->second = {timed.signature, timed.path};
@@ -344,9 +342,7 @@ void Player::write_slice() {
   }
   slice_.clear();
   output_.write(false);
-  const std::vector<Step> steps = steps_.take();
-  played_.steps += steps.size();
-  step_output_.write(steps, true);
+  step_output_.write(steps_.take(), true);
 }
 
 void Player::write_samples() {
@@ -412,10 +408,8 @@ Played Player::play() {
   write_samples();
   write_copies();
   write_end();
-  played_.launches = t_.kernels.size();
-  if (!writer_.close()) played_.error = writer_.sink().error();
-  played_.bytes = writer_.bytes();
-  return played_;
+  const bool whole = writer_.close();
+  return {t_.kernels.size(), whole ? std::string() : writer_.sink().error()};
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace flopinj::import {
 
 struct Played {
-  uint64_t launches = 0, without_call = 0, steps = 0, bytes = 0;
+  uint64_t launches = 0;
   std::string error;  // empty: the trace is whole
 };
 

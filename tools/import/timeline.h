@@ -61,7 +61,8 @@ struct Call {
   uint64_t correlation = 0;
   int64_t start_ns = 0;
   uint32_t thread = 0;
-  bool graph = false;  // it launched a graph
+  bool graph = false;   // it launched a graph
+  bool kernel = false;  // one kernel, as its name says
 };
 struct Kernel {
   uint64_t correlation = 0;
@@ -143,6 +144,14 @@ struct Timeline {
   std::vector<Diagnostic> diagnostics;
 
   Timeline() { texts.id(""); }
+  void warn(std::string code, std::string message, uint64_t times = 1) {
+    Diagnostic d;
+    d.severity = Severity::kWarning;
+    d.code = std::move(code);
+    d.message = std::move(message);
+    d.times = times;
+    diagnostics.push_back(std::move(d));
+  }
   uint32_t thread(int64_t process_id, int64_t id) {
     return threads.index({process_id, id}, {process_id, id, {}});
   }

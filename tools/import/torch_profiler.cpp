@@ -181,8 +181,8 @@ void TorchProfiler::take_call(const Event& e) {
   call.correlation = static_cast<uint64_t>(*correlation);
   call.thread = t_.thread(*process, *thread);
   call.graph = e.name.find("GraphLaunch") != e.name.npos;
+  call.kernel = e.name.find("LaunchKernel") != e.name.npos;
   t_.calls.push_back(call);
-  if (e.name.find("LaunchKernel") != e.name.npos) launches_.push_back(call);
 }
 
 void TorchProfiler::take_kernel(const Event& e) {
@@ -286,21 +286,19 @@ void TorchProfiler::take_counters(const Event& e) {
 // The first range is of the first launch, and so on, where there are as many.
 void TorchProfiler::join_counters() {
   if (counters_.empty()) return;
-  if (launches_.size() != counters_.size()) {
-    Diagnostic d;
-    d.severity = Severity::kWarning;
-    d.code = "import.counters";
-    d.message = std::to_string(counters_.size()) + " ranges of counters and " +
-                std::to_string(launches_.size()) +
-                " launches: which belong together is not known, and the counters are left out";
-    t_.diagnostics.push_back(d);
-    return;
-  }
+  std::vector<Call> launches;
+  std::ranges::copy_if(t_.calls, std::back_inserter(launches), &Call::kernel);
+  if (launches.size() != counters_.size())
+    return t_.warn(
+        "import.counters",
+        std::to_string(counters_.size()) + " ranges of counters and " +
+            std::to_string(launches.size()) +
+            " launches: which belong together is not known, and the counters are left out");
   std::ranges::stable_sort(counters_, {}, &Counters::start_ns);
-  std::ranges::stable_sort(launches_, {}, &Call::start_ns);
+  std::ranges::stable_sort(launches, {}, &Call::start_ns);
   for (size_t i = 0; i < counters_.size(); ++i) {
     Kernel kernel;
-    kernel.correlation = launches_[i].correlation;
+    kernel.correlation = launches[i].correlation;
     kernel.end_ns = -1;
     kernel.name = counters_[i].name;
     kernel.shape = Kernel::kNotKnown;
@@ -375,14 +373,9 @@ bool TorchProfiler::finish() {
       t_.process.pid = static_cast<uint32_t>(thread.process);
       break;
     }
-  if (unreadable_ != 0) {
-    Diagnostic d;
-    d.severity = Severity::kWarning;
-    d.code = "import.unreadable";
-    d.message = "events of the file could not be read and are left out";
-    d.times = unreadable_;
-    t_.diagnostics.push_back(d);
-  }
+  if (unreadable_ != 0)
+    t_.warn("import.unreadable", "events of the file could not be read and are left out",
+            unreadable_);
   return true;
 }
 

@@ -42,8 +42,7 @@ class TorchProfiler {
   std::string text_, name_, buffer_;
   uint64_t events_ = 0, unreadable_ = 0;
   bool finer_ = false;  // than microseconds
-  // What launched a kernel; and counters, each of one kernel, in the order of the launches.
-  std::vector<Call> launches_;
+  // Each of one kernel, in the order of the launches.
   struct Counters {
     int64_t start_ns = 0;
     uint32_t name = 0;
