@@ -6,9 +6,9 @@
 // calls anything; so a test visits every state that there is (window_machine_test.cpp).
 //
 // A context has an owner while a launch is inside of its window, or while a thread carries out
-// commands for it: nobody else touches the window or the profiler meanwhile. Who would is told to
-// wait (kHold) and asks again when the state has changed, or says that it has waited for long
-// (kDeadline): then it goes on, and the window is spoiled.
+// commands for it: no other thread touches the window or the profiler meanwhile. A thread that
+// comes is made to wait (kHold) and asks again when the state has changed, or says that it has
+// waited for long (kDeadline): then it goes on, and the window is spoiled.
 //
 // Threads: the caller locks.
 #pragma once
