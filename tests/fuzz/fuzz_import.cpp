@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -26,8 +25,7 @@ Read read(std::string_view bytes, size_t piece) {
   TorchProfiler profiler(timeline);
   JsonEventReader reader;
   reader.read = [&](char* to, size_t size) {
-    const size_t count = std::min({size, piece, bytes.size()});
-    std::memcpy(to, bytes.data(), count);
+    const size_t count = bytes.copy(to, std::min(size, piece));
     bytes.remove_prefix(count);
     return static_cast<ssize_t>(count);
   };
