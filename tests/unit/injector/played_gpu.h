@@ -10,6 +10,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,7 +19,6 @@
 #include <thread>
 #include <utility>
 
-#include "catch.h"
 #include "unit/collector/memory_sink.h"
 
 namespace flopinj::test {
@@ -66,7 +67,10 @@ class PlayedGpu {
     tracer->subscribe(error);
   }
   ~PlayedGpu() {
-    CHECK(forbidden == 0);
+    if (forbidden != 0) {  // in a test and in a benchmark alike
+      std::fprintf(stderr, "%u calls of the driver inside a callback\n", forbidden.load());
+      std::abort();
+    }
     end();
     drop_contexts(true);
     tracer.reset();
