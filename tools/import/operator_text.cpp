@@ -17,69 +17,24 @@ struct Setting {
 };
 struct OperatorSettingPlaces {
   std::string_view name;
-  std::array<Setting, 5> settings;  // those with a name
+  std::array<Setting, 5> settings;  // those with a name: the file has values without names
 };
 
-// Which of an operator's arguments are settings: the file has their values without their names.
-// Source: the schemas of PyTorch (aten/src/ATen/native/native_functions.yaml, those of convolution
-// in 1.8 to 2.15) and of flash_attn 2.7 (flash_attn_interface.py).
 constexpr auto kPlaces = std::to_array<OperatorSettingPlaces>({
-    {"aten::conv1d", {{{3, "stride"}, {4, "padding"}, {5, "dilation"}}}},
-    {"aten::conv2d", {{{3, "stride"}, {4, "padding"}, {5, "dilation"}}}},
-    {"aten::conv3d", {{{3, "stride"}, {4, "padding"}, {5, "dilation"}}}},
-    {"aten::conv_transpose1d", {{{3, "stride"}, {4, "padding"}, {7, "dilation"}}}},
-    {"aten::conv_transpose2d", {{{3, "stride"}, {4, "padding"}, {7, "dilation"}}}},
-    {"aten::conv_transpose3d", {{{3, "stride"}, {4, "padding"}, {7, "dilation"}}}},
-    {"aten::convolution", {{{3, "stride"}, {4, "padding"}, {5, "dilation"}, {6, "transposed"}}}},
-    {"aten::_convolution", {{{3, "stride"}, {4, "padding"}, {5, "dilation"}, {6, "transposed"}}}},
-    {"aten::convolution_overrideable",
-     {{{3, "stride"}, {4, "padding"}, {5, "dilation"}, {6, "transposed"}}}},
-    {"aten::convolution_backward",
-     {{{4, "stride"}, {5, "padding"}, {6, "dilation"}, {7, "transposed"}}}},
-    {"aten::cudnn_convolution", {{{2, "padding"}, {3, "stride"}, {4, "dilation"}}}},
-    {"aten::cudnn_convolution_relu", {{{3, "stride"}, {4, "padding"}, {5, "dilation"}}}},
-    {"aten::max_pool1d",
-     {{{1, "kernel_size"}, {2, "stride"}, {3, "padding"}, {4, "dilation"}, {5, "ceil_mode"}}}},
-    {"aten::max_pool2d",
-     {{{1, "kernel_size"}, {2, "stride"}, {3, "padding"}, {4, "dilation"}, {5, "ceil_mode"}}}},
-    {"aten::max_pool3d",
-     {{{1, "kernel_size"}, {2, "stride"}, {3, "padding"}, {4, "dilation"}, {5, "ceil_mode"}}}},
-    {"aten::max_pool2d_with_indices",
-     {{{1, "kernel_size"}, {2, "stride"}, {3, "padding"}, {4, "dilation"}, {5, "ceil_mode"}}}},
-    {"aten::max_pool3d_with_indices",
-     {{{1, "kernel_size"}, {2, "stride"}, {3, "padding"}, {4, "dilation"}, {5, "ceil_mode"}}}},
-    {"aten::max_pool2d_with_indices_backward",
-     {{{2, "kernel_size"}, {3, "stride"}, {4, "padding"}, {5, "dilation"}, {6, "ceil_mode"}}}},
-    {"aten::avg_pool1d", {{{1, "kernel_size"}, {2, "stride"}, {3, "padding"}, {4, "ceil_mode"}}}},
-    {"aten::avg_pool2d", {{{1, "kernel_size"}, {2, "stride"}, {3, "padding"}, {4, "ceil_mode"}}}},
-    {"aten::avg_pool3d", {{{1, "kernel_size"}, {2, "stride"}, {3, "padding"}, {4, "ceil_mode"}}}},
-    {"aten::avg_pool2d_backward",
-     {{{2, "kernel_size"}, {3, "stride"}, {4, "padding"}, {5, "ceil_mode"}}}},
-    {"aten::adaptive_avg_pool1d", {{{1, "output_size"}}}},
-    {"aten::adaptive_avg_pool2d", {{{1, "output_size"}}}},
-    {"aten::adaptive_avg_pool3d", {{{1, "output_size"}}}},
-    {"aten::_adaptive_avg_pool2d", {{{1, "output_size"}}}},
-    {"aten::_adaptive_avg_pool3d", {{{1, "output_size"}}}},
-    {"aten::adaptive_max_pool2d", {{{1, "output_size"}}}},
-    {"aten::adaptive_max_pool3d", {{{1, "output_size"}}}},
-    {"aten::scaled_dot_product_attention", {{{5, "is_causal"}}}},
-    {"aten::_scaled_dot_product_attention_math", {{{5, "is_causal"}}}},
-    {"aten::_scaled_dot_product_flash_attention", {{{4, "is_causal"}}}},
-    {"aten::_scaled_dot_product_flash_attention_backward", {{{11, "is_causal"}}}},
-    {"aten::_scaled_dot_product_efficient_attention", {{{6, "is_causal"}}}},
-    {"aten::_scaled_dot_product_efficient_attention_backward", {{{10, "is_causal"}}}},
-    {"aten::_scaled_dot_product_cudnn_attention", {{{6, "is_causal"}}}},
-    {"aten::_scaled_dot_product_cudnn_attention_backward", {{{14, "is_causal"}}}},
-    {"aten::_flash_attention_forward",
-     {{{8, "is_causal"}, {11, "window_size_left"}, {12, "window_size_right"}}}},
-    {"aten::_flash_attention_backward",
-     {{{11, "is_causal"}, {15, "window_size_left"}, {16, "window_size_right"}}}},
-    {"aten::_efficient_attention_forward", {{{9, "custom_mask_type"}, {13, "window_size"}}}},
-    {"flash_attn::_flash_attn_forward",
-     {{{5, "causal"}, {6, "window_size_left"}, {7, "window_size_right"}}}},
-    {"flash_attn::_flash_attn_backward",
-     {{{11, "causal"}, {12, "window_size_left"}, {13, "window_size_right"}}}},
+#define FLOPINJ_PLACES(OPERATOR, ...) {OPERATOR, {{__VA_ARGS__}}},
+#include <operator_settings.def>
+#undef FLOPINJ_PLACES
 });
+constexpr auto kNames = std::to_array<std::string_view>({
+#define FLOPINJ_SETTING(NAME, ...) #NAME,
+#include <operator_settings.def>
+#undef FLOPINJ_SETTING
+});
+static_assert(std::ranges::all_of(kPlaces, [](const OperatorSettingPlaces& places) {
+  return std::ranges::all_of(places.settings, [](const Setting& setting) {
+    return setting.name.empty() || std::ranges::find(kNames, setting.name) != kNames.end();
+  });
+}));
 
 // Types of tensors as C++ spells them, and as PyTorch does (c10/core/ScalarType.h).
 struct TypeName {

@@ -33,23 +33,17 @@ namespace {
 
 const FlopinjOperators* g_operators = nullptr;
 
-// Arguments that flopreduce's formulas read (tools/flopreduce/analytic/operator_name.cpp): windows
-// of convolutions and pooling, and which keys a query of attention sees.
-constexpr std::array<std::string_view, 14> kSettings = {
-    "kernel_size",     "stride",           "padding",     "dilation",
-    "output_size",     "ceil_mode",        "transposed",  "causal",
-    "is_causal",       "window_size_left", "window_size", "window_size_right",
-    "attention_chunk", "custom_mask_type"};
-// Only operators with one of these have settings: aten::as_strided has a stride too, and
-// aten::hann_window a window.
-constexpr std::array<std::string_view, 6> kWindows = {"padding", "kernel_size", "output_size",
-                                                      "causal",  "is_causal",   "custom_mask_type"};
+// Arguments that formulas read. Only operators that have one which tells have any.
+struct Setting {
+  std::string_view name;
+  bool tells;
+};
+constexpr Setting kSettings[] = {
+#define FLOPINJ_SETTING(NAME, TELLS, ...) {#NAME, TELLS},
+#include "operator_settings.def"
+#undef FLOPINJ_SETTING
+};
 constexpr size_t kMostArguments = 64;
-
-template <size_t N>
-bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 // Which arguments of the operator are settings, a bit for each.
 uint64_t settings_of(const at::RecordFunction& call) {
@@ -57,12 +51,14 @@ uint64_t settings_of(const at::RecordFunction& call) {
   if (!schema) return 0;
   const auto& arguments = schema->arguments();
   uint64_t bits = 0;
-  bool windows = false;
-  for (size_t i = 0; i < std::min(arguments.size(), kMostArguments); ++i) {
-    if (is_one_of(kSettings, arguments[i].name())) bits |= uint64_t{1} << i;
-    windows |= is_one_of(kWindows, arguments[i].name());
-  }
-  return windows ? bits : 0;
+  bool tells = false;
+  for (size_t i = 0; i < std::min(arguments.size(), kMostArguments); ++i)
+    for (const Setting& setting : kSettings)
+      if (arguments[i].name() == setting.name) {
+        bits |= uint64_t{1} << i;
+        tells |= setting.tells;
+      }
+  return tells ? bits : 0;
 }
 
 // By the name and by where it is: overloads of one name are each at a place of their own.

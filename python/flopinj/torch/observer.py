@@ -73,7 +73,7 @@ def build(source: Path = _SOURCE) -> Path:
 
     compiler = _compiler()
     about = [torch.__version__, str(torch.version.git_version), *_FLAGS]
-    sources = (source, _HEADERS / "operators.h")
+    sources = (source, _HEADERS / "operators.h", _HEADERS / "operator_settings.def")
     digest = hashlib.sha256(b"\0".join(
         [*(word.encode() for word in about), *(path.read_bytes() for path in sources)]))
     name = f"{source.stem}-{torch.__version__}-{digest.hexdigest()[:12]}.so"

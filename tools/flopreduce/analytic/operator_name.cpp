@@ -96,12 +96,6 @@ size_t end_of_field(std::string_view name, size_t from) {
   return name.size();
 }
 
-std::optional<bool> flag(std::string_view text) {
-  if (text.starts_with("True")) return true;
-  if (text.starts_with("False")) return false;
-  return std::nullopt;
-}
-
 std::optional<int64_t> whole_number(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -109,42 +103,32 @@ std::optional<int64_t> whole_number(std::string_view text) {
                                                                   : std::nullopt;
 }
 
+// Ways to read a setting's value, as common/operator_settings.def names them.
+struct Read {
+  static void sizes(std::string_view value, OperatorSettings&, Shape& to) {
+    if (!ListReader(value).numbers(to)) to.clear();
+  }
+  static void padding(std::string_view value, OperatorSettings& all, Shape& to) {
+    sizes(value, all, to);
+    all.padding_same = value.starts_with("same") || value.starts_with("'same");
+  }
+  static void flag(std::string_view value, OperatorSettings&, std::optional<bool>& to) {
+    to.reset();
+    if (value.starts_with("True")) to = true;
+    if (value.starts_with("False")) to = false;
+  }
+  static void whole(std::string_view value, OperatorSettings&, std::optional<int64_t>& to) {
+    to = whole_number(value);
+  }
+};
+
 // False where there is no such setting.
 bool read_setting(std::string_view key, std::string_view value, OperatorSettings& out) {
-  const auto numbers = [&](Shape& to) {
-    if (!ListReader(value).numbers(to)) to.clear();
-  };
-  if (key == "kernel_size") {
-    numbers(out.kernel);
-  } else if (key == "stride") {
-    numbers(out.stride);
-  } else if (key == "dilation") {
-    numbers(out.dilation);
-  } else if (key == "padding") {
-    numbers(out.padding);
-    out.padding_same = value.starts_with("same") || value.starts_with("'same");
-  } else if (key == "output_size") {
-    numbers(out.output);
-  } else if (key == "ceil_mode") {
-    out.ceil_mode = flag(value);
-  } else if (key == "transposed") {
-    out.transposed = flag(value);
-  } else if (key == "causal" || key == "is_causal") {
-    out.causal = flag(value);
-  } else if (key == "window_size_left") {
-    out.window_left = whole_number(value);
-  } else if (key == "window_size_right") {
-    out.window_right = whole_number(value);
-  } else if (key == "attention_chunk") {
-    out.chunk = whole_number(value);
-  } else if (key == "custom_mask_type") {
-    out.mask_type = whole_number(value);
-  } else if (key == "window_size") {
-    out.window = whole_number(value);
-  } else {
-    return false;
-  }
-  return true;
+#define FLOPINJ_SETTING(NAME, TELLS, READ, MEMBER) \
+  if (key == #NAME) return Read::READ(value, out, out.MEMBER), true;
+#include "operator_settings.def"
+#undef FLOPINJ_SETTING
+  return false;
 }
 
 // The fields after the first. True when one of them is of emit_nvtx.
