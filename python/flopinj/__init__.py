@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from flopinj._marks import phase as phase, range as range, step as step
     from flopinj._programs import LIBRARY as LIBRARY, Error as Error, environment as environment
     from flopinj._record import Recording as Recording, record as record
-    from flopinj._report import Comparison as Comparison, Report as Report
-    from flopinj._report import compare as compare, merge as merge, reduce as reduce
+    from flopinj._report import Comparison as Comparison, Explanation as Explanation
+    from flopinj._report import Report as Report, compare as compare, load as load, merge as merge
+    from flopinj._report import reduce as reduce
 
     __version__: str
 
@@ -24,7 +25,7 @@ _HOMES = {
     "_record": ("Recording", "load_ipython_extension", "record"),
     "_marks": ("phase", "range", "step"),
     "_programs": ("LIBRARY", "Error", "environment"),
-    "_report": ("Comparison", "Report", "compare", "merge", "reduce"),
+    "_report": ("Comparison", "Explanation", "Report", "compare", "load", "merge", "reduce"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -40,7 +41,11 @@ if not TYPE_CHECKING:  # which knows the names from above, and that there are no
             return version("flopinj")
         home = _HOME_OF.get(name)
         if home is None:
-            raise AttributeError(f"module 'flopinj' has no attribute '{name}'")
+            import difflib
+
+            near = difflib.get_close_matches(name, __all__, 3)
+            raise AttributeError(f"module 'flopinj' has no attribute '{name}'" + (
+                f": near {', '.join(near)}" if near else ""))
         value = getattr(importlib.import_module(f"flopinj.{home}"), name)
         globals()[name] = value
         return value

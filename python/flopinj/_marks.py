@@ -11,9 +11,13 @@ from flopinj._programs import TREE, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, TypeVar
+    from typing import Any, Callable, TypeVar, overload
 
     Function = TypeVar("Function", bound=Callable[..., Any])
+else:
+
+    def overload(function):  # typing takes long to import
+        return function
 
 
 @functools.lru_cache(maxsize=None)
@@ -48,18 +52,8 @@ def _whole(name: str, number: Any) -> tuple[bytes, int]:
     return name.encode(), value
 
 
-class range:  # noqa: A001  as NVTX names it
-    """A range of the program, for `with` or as a decorator. Launches inside have its name. Of
-    numbers that it is given, the report has the sum, and the FLOP for each of them.
-
-    >>> with range("data", tokens=4096):
-    ...     pass
-    >>> @range("layer:attention")
-    ... def attention(x):
-    ...     return x
-    >>> attention(1)
-    1
-    """
+class Range:
+    """What range() makes of a name."""
 
     __slots__ = ("_name", "_numbers")
 
@@ -91,27 +85,53 @@ class range:  # noqa: A001  as NVTX names it
         return wrapped  # type: ignore[return-value]
 
 
+@overload
+def range(name: str, **numbers: int) -> Range: ...
+@overload
+def range(name: Function) -> Function: ...
+def range(name: Any, **numbers: int) -> Any:  # noqa: A001  as NVTX names it
+    """A range of the program, for `with` or as a decorator. Launches inside have its name. Of
+    numbers that it is given, the report has the sum, and the FLOP for each of them.
+
+    >>> with range("data", tokens=4096):
+    ...     pass
+    >>> @range("layer:attention")
+    ... def attention(x):
+    ...     return x
+    >>> attention(1)
+    1
+    >>> @range  # by the function's own name
+    ... def sampling(x):
+    ...     return x
+    >>> sampling(2)
+    2
+    """
+    if callable(name):
+        return Range(getattr(name, "__qualname__", type(name).__name__), **numbers)(name)
+    return Range(name, **numbers)
+
+
 def number(**numbers: int) -> None:
     """Gives numbers to the range that is open."""
     for key, value in numbers.items():
         _nvtx()[2](*_whole(key, value))
 
 
-def step(**numbers: int) -> range:
+def step(**numbers: int) -> Range:
     """One step of the training loop.
 
     >>> for batch in ([1, 2], [3]):
     ...     with step(tokens=len(batch)):
     ...         pass
     """
-    return range("step", **numbers)
+    return Range("step", **numbers)
 
 
-def phase(name: str, **numbers: int) -> range:
+def phase(name: str, **numbers: int) -> Range:
     """A phase of the step. `flopreduce` knows forward, backward, recompute, loss, optimizer and
     communication; of another name it is told by `reduce(..., phase="evaluation=^evaluation$")`.
 
     >>> with phase("optimizer"):
     ...     pass
     """
-    return range(name, **numbers)
+    return Range(name, **numbers)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     Trace = Union[str, "os.PathLike[str]"]
 
+#: Forms of save() by the ends of names.
+_FORMS = {".html": "html", ".json": "json", ".db": "sqlite", ".sqlite": "sqlite",
+          ".md": "markdown", ".txt": "text"}
 _FINE = (0, 3)  # 3: something is missing, and the report says what
 _BESIDE = re.compile("(_at_least|_at_most)?(_exact)?$|_(why|estimated)$")  # a figure
 
@@ -50,26 +53,117 @@ def _in_memory(file: Path) -> sqlite3.Connection:
 
 
 class _Output:
-    """What flopreduce says of some traces, by the keys of its JSON form."""
+    """What flopreduce says of some traces, in one reading: the rows of `output["kernels"]` by the
+    keys of its JSON form, the data frame `output.kernels` of the same table, and a page."""
+
+    _NAME = "this"  # what it is, for messages
+    _FIGURES: tuple[str, ...] = ()  # of those that are attributes, the ones that dir() lists
 
     def __init__(self, *arguments: str) -> None:
         self._arguments = arguments
-        self._json = json.loads(self._run("--format=json"))
+        with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
+            database, page = Path(folder) / "output.db", Path(folder) / "output.html"
+            self._json = json.loads(self._run(
+                "--format=json", "--output=-", "--format=sqlite", f"--output={database}",
+                "--format=html", f"--output={page}"))
+            self._page = page.read_text(encoding="utf-8")
+            self._database = _in_memory(database)
 
     def _run(self, *options: str) -> str:
         return _programs.run("flopreduce", *self._arguments, *options, fine=_FINE)
 
     def __getitem__(self, key: str) -> Any:
+        if key not in self._json:
+            raise KeyError(self._no_such(key))
         return self._json[key]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self:
+            raise AttributeError(self._no_such(name))
+        value = self[name]
+        return self.table(name) if isinstance(value, list) else value
+
+    def _no_such(self, name: str) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(name, {*dir(type(self)), *self.keys()}, 3)
+        return f"{self._NAME} has no '{name}'" + (f": near {', '.join(near)}" if near else "")
 
     def __contains__(self, key: object) -> bool:
         return key in self.keys()
+
+    def __dir__(self) -> list[str]:
+        """What one may want to type: methods, figures, and tables that have rows."""
+        return sorted({name for name in dir(type(self)) if not name.startswith("_")}
+                      | {name for name, value in self._json.items()
+                         if isinstance(value, list) and value} | set(self._FIGURES))
 
     def keys(self) -> list[str]:
         return list(self._json)
 
     def __str__(self) -> str:
-        return self._run("--color=never")
+        return self.text()
+
+    # --- tables ---
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables: kernels, phases, ranges, ..."""
+        rows = self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        return [name for (name,) in rows]
+
+    def sql(self, query: str) -> pandas.DataFrame:
+        """The answer of an SQL query (SQLite's) over the tables."""
+        from flopinj import _frames
+
+        return _frames.pandas_frame(self._database.execute(query))
+
+    def table(self, name: str) -> pandas.DataFrame:
+        """A table with its columns of marks: `flop_mark` says how `flop` is to be read, such as
+        "~" for an estimate and ">=" for a sum that some launches are missing from."""
+        return self.sql(self._all_of(name))
+
+    def arrow(self, name: str) -> pyarrow.Table:
+        """A table, with FLOP as decimals of 38 digits."""
+        from flopinj import _frames
+
+        return _frames.arrow_table(self._database.execute(self._all_of(name)))
+
+    def _all_of(self, name: str) -> str:
+        if name not in self.tables:
+            raise KeyError(f"there is no table '{name}': there are {', '.join(self.tables)}")
+        return f'SELECT * FROM "{name}"'
+
+    # --- for people ---
+
+    def text(self, *, color: str = "never") -> str:
+        """As a terminal has it."""
+        return self._run(f"--color={color}")
+
+    def html(self) -> str:
+        """One page that zooms and sorts, for any browser."""
+        return self._page
+
+    def show(self) -> None:
+        """The whole of it where one looks: the page in a notebook, else text."""
+        from flopinj import _show
+
+        _show.show(self)
+
+    def save(self, file: Trace) -> Path:
+        """Writes a file whose form its name says: .html, .json, .db (SQLite), .md (Markdown), .txt;
+        a folder gets each table as CSV. A file that exists is overwritten. Returns its name."""
+        to = Path(file)
+        form = "csv" if to.is_dir() or os.fspath(file).endswith("/") else _FORMS.get(to.suffix)
+        if form is None:
+            raise ValueError(f"{to}: the form of '{to.suffix}' is not known: there are "
+                             f"{', '.join(_FORMS)}, and FOLDER/ for tables as CSV")
+        self._run(f"--format={form}", "--color=never", "--force",
+                  f"--output={to}{'/' if form == 'csv' else ''}")
+        return to
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 class Report(_Output):
@@ -81,33 +175,22 @@ class Report(_Output):
     `report.kernels` a table as a data frame.
     """
 
-    def __init__(self, *arguments: str) -> None:
-        with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
-            database, page = Path(folder) / "report.db", Path(folder) / "report.html"
-            super().__init__(*arguments, "--format=sqlite", f"--output={database}",
-                             "--format=html", f"--output={page}")
-            self._arguments = arguments
-            self._page = page.read_text(encoding="utf-8")
-            self._database = _in_memory(database)
+    _NAME = "a report"
+    _FIGURES = ("coverage", "hfu", "launches", "mfu", "ratio", "step_time")
+
+    def __init__(self, options: list[str], traces: list[str]) -> None:
+        super().__init__("--quiet", *options, *traces)
+        self._options, self._traces = options, traces
 
     def __getitem__(self, key: str) -> Any:
         figures = self._json["figures"]
         if _BESIDE.sub("", key, 1) in figures:
             return figures.get(key)
-        return self._json[key]
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self:
-            raise AttributeError(f"a report has no '{name}'")
-        value = self[name]
-        return self.table(name) if isinstance(value, list) else value
+        return super().__getitem__(key)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and (
             key in self._json or _BESIDE.sub("", key, 1) in self._json["figures"])
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.keys()]
 
     def keys(self) -> list[str]:
         return list({**self._json["figures"], **self._json})
@@ -145,51 +228,11 @@ class Report(_Output):
         """What to know before any figure, and what to do about it."""
         return [row["notice"] for row in self["notices"]]
 
-    # --- tables ---
-
-    @property
-    def tables(self) -> list[str]:
-        """Names of the tables: kernels, phases, ranges, ..."""
-        rows = self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        return [name for (name,) in rows]
-
-    def sql(self, query: str) -> pandas.DataFrame:
-        """The answer of an SQL query (SQLite's) over the tables."""
-        from flopinj import _frames
-
-        return _frames.pandas_frame(self._database.execute(query))
-
-    def table(self, name: str) -> pandas.DataFrame:
-        """A table with its columns of marks: `flop_mark` says how `flop` is to be read, such as
-        "~" for an estimate and ">=" for a sum that some launches are missing from."""
-        return self.sql(self._all_of(name))
-
-    def arrow(self, name: str) -> pyarrow.Table:
-        """A table, with FLOP as decimals of 38 digits."""
-        from flopinj import _frames
-
-        return _frames.arrow_table(self._database.execute(self._all_of(name)))
-
-    def _all_of(self, name: str) -> str:
-        if name not in self.tables:
-            raise KeyError(f"there is no table '{name}': there are {', '.join(self.tables)}")
-        return f'SELECT * FROM "{name}"'
-
     # --- for people ---
 
     def text(self, *, all: bool = False, color: str = "never") -> str:  # noqa: A002
         """The report as the terminal has it; `all`: every section."""
         return self._run(f"--color={color}", *(["--all"] if all else []))
-
-    def html(self) -> str:
-        """One page that zooms and sorts, for any browser."""
-        return self._page
-
-    def show(self) -> None:
-        """The report where one looks: the page in a notebook, else text."""
-        from flopinj import _show
-
-        _show.show(self)
 
     def plot(self, what: str = "kernels", ax: Axes | None = None) -> Axes:
         """A figure with matplotlib: kernels, phases, ranges or layers by GPU time; times of steps;
@@ -197,6 +240,12 @@ class Report(_Output):
         from flopinj import _show
 
         return _show.plot(self, what, ax)
+
+    def explain(self, name: str, **options: _programs.Option) -> Explanation:
+        """Where a figure comes from: a kernel, a layer, an operator, a range, a phase, a figure of
+        the first screen such as "MFU", or a line of where the peak went such as "padding". Keywords
+        are options of `flopreduce explain`."""
+        return Explanation(name, *self._options, *_programs.options(options), name, *self._traces)
 
     def __repr__(self) -> str:
         flop = "FLOP not known" if self.flop is None else f"{self.flop:,} FLOP"
@@ -209,21 +258,40 @@ class Report(_Output):
         return _screen.html(self._json)
 
 
+class Explanation(_Output):
+    """Where one figure of a report comes from, as `flopreduce explain` has it."""
+
+    _NAME = "an explanation"
+
+    def __init__(self, name: str, *arguments: str) -> None:
+        super().__init__("explain", "--quiet", *arguments)
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"<flopinj.Explanation: {self._name}>"
+
+
 class Comparison(_Output):
     """What changed from one recording to another, as `flopreduce compare` reports it."""
+
+    _NAME = "a comparison"
+
+    def plot(self, what: str = "kernels", ax: Axes | None = None) -> Axes:
+        """Both recordings side by side with matplotlib: kernels, phases, ranges or stacks by GPU
+        time; lost: where the time of a step went."""
+        from flopinj import _show
+
+        return _show.plot_both(self, what, ax)
 
     def __repr__(self) -> str:
         return f"<flopinj.Comparison: {' -> '.join(self._arguments[-2:])}>"
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
 
-
-def reduce(*traces: Any, **options: _programs.Option) -> Report:
+def load(*traces: Any, **options: _programs.Option) -> Report:
     """The report of traces and summaries: names, patterns, paths, folders, or lists of them.
-    Keywords are options of flopreduce.
+    Keywords are options of flopreduce. `reduce` is the same function.
 
-    >>> report = reduce(demo_trace, batch_size=32)
+    >>> report = load(demo_trace, batch_size=32)
     >>> report.launches
     700
     >>> report.flop == sum(report.phases["flop"])
@@ -233,7 +301,10 @@ def reduce(*traces: Any, **options: _programs.Option) -> Report:
     >>> print(report.mfu)  # no operator ranges, and no FLOP by formula given
     None
     """
-    return Report("--quiet", *_programs.options(options), *_traces(traces))
+    return Report(_programs.options(options), list(_traces(traces)))
+
+
+reduce = load
 
 
 def compare(before: Trace, after: Trace, **options: _programs.Option) -> Comparison:

@@ -9,11 +9,12 @@ from flopinj._programs import needed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any, Callable
 
     from matplotlib.axes import Axes
 
-    from flopinj._report import Report
+    from flopinj._report import Comparison, Report, _Output
 
 _WIDTH = 40  # of names
 _MOST_BARS, _MOST_NAMES = 12, 5
@@ -29,7 +30,7 @@ def _notebook() -> bool:
     return bool(kernel) and hasattr(kernel, "kernel")
 
 
-def show(report: Report) -> None:
+def show(report: _Output) -> None:
     if _notebook():
         from IPython.display import HTML, display
 
@@ -42,18 +43,52 @@ def show(report: Report) -> None:
 
 
 def plot(report: Report, what: str, ax: Axes | None) -> Axes:
-    if what not in PLOTS:
-        raise ValueError(f"no plot '{what}': there are {', '.join(PLOTS)}")
-    plt = needed("matplotlib.pyplot")
-    if ax is None:
-        ax = plt.subplots(layout="constrained")[1]
+    _check(what, PLOTS)
+    ax = _axes(ax)
     PLOTS[what](report, ax, what)
-    simulated = " (simulated)" if report.simulated else ""
-    ax.set_title((ax.get_title() or what) + simulated)
+    return _titled(ax, ax.get_title() or what, report.simulated)
+
+
+def plot_both(compared: Comparison, what: str, ax: Axes | None) -> Axes:
+    """Bars of A and of B beside each other, the rows with the longest of them."""
+    times = "step_{}_ns" if what == "lost" else "gpu_time_{}_ns"
+    _check(what, BOTH)
+    ax = _axes(ax)
+    a, b = times.format("a"), times.format("b")
+    only = "parent IS NULL AND " if what == "lost" else ""
+    rows = _rows(compared, f"SELECT name, {a}, {b} FROM compared_{what} WHERE {only}"
+                           f"max(coalesce({a}, 0), coalesce({b}, 0)) > 0"
+                           f" ORDER BY max(coalesce({a}, 0), coalesce({b}, 0)) DESC"
+                           f" LIMIT {_MOST_BARS}")[::-1]
+    height = 0.4
+    for number, side in enumerate("AB", 1):
+        ax.barh([place + (1.5 - number) * height for place in range(len(rows))],
+                [(row[number] or 0) / 1e6 for row in rows], height, label=side)
+    ax.set_yticks(range(len(rows)), [_short(row[0]) for row in rows])
+    ax.set_xlabel("time of a step, ms" if what == "lost" else "GPU time, ms")
+    ax.set_ylabel("where it went" if what == "lost" else what.removesuffix("s"))
+    ax.legend()
+    if not rows:
+        ax.text(0.5, 0.5, "not known of both", ha="center", va="center", transform=ax.transAxes)
+    return _titled(ax, f"{what}, A and B", compared["comparison"][0]["simulated"])
+
+
+def _check(what: str, known: Iterable[str]) -> None:
+    if what not in known:
+        raise ValueError(f"no plot '{what}': there are {', '.join(known)}")
+
+
+def _axes(ax: Axes | None) -> Axes:
+    plt = needed("matplotlib.pyplot")
+    return ax if ax is not None else plt.subplots(layout="constrained")[1]
+
+
+def _titled(ax: Axes, title: str, simulated: Any) -> Axes:
+    ax.set_title(title + (" (simulated)" if simulated else ""))
     return ax
 
 
-def _rows(report: Report, query: str) -> list[tuple[Any, ...]]:
+def _rows(report: _Output, query: str) -> list[tuple[Any, ...]]:
     return report._database.execute(query).fetchall()
 
 
@@ -132,6 +167,8 @@ def _roofline(report: Report, ax: Axes, _: str) -> None:
         ax.legend()
 
 
+#: What plot() draws of two recordings.
+BOTH = ("kernels", "phases", "ranges", "stacks", "lost")
 #: What plot() draws.
 PLOTS: dict[str, Callable[[Report, Axes, str], None]] = {
     "waterfall": _waterfall, "steps": _steps, "layers": _layers, "phases": _bars,

@@ -333,6 +333,67 @@ class Reports(unittest.TestCase):
                          expected.flop / self.expected.flop)
 
 
+    def test_one_function_has_two_names(self):
+        self.assertIs(flopinj.load, flopinj.reduce)
+
+    def test_a_figure_is_explained(self):
+        explained = self.report.explain("ratio", also="phase_precisions")
+        with unittest.mock.patch.dict(os.environ, COLUMNS="100"):
+            done = subprocess.run([harness.FLOPREDUCE, "explain", "ratio", self.trace, "--also",
+                                   "phase_precisions"], stdout=subprocess.PIPE, text=True,
+                                  check=True)
+            self.assertEqual(str(explained), done.stdout)
+        self.assertIn("phase_precisions", explained.tables)
+        self.assertRegex(repr(explained), "^<flopinj.Explanation: ratio>$")
+        self.assertIn("<html", explained.html())
+        with self.assertRaisesRegex(flopinj.Error, "nothing is named 'no such kernel'"):
+            self.report.explain("no such kernel")
+        # As the report was asked for: all figures of the screen are explained with its options.
+        with_flop = flopinj.load(self.trace, formula_flop=self.expected.flop, peak="fp32=1T")
+        self.assertIn("fp32", str(with_flop.explain("MFU")))
+
+    @has("pandas")
+    def test_tables_of_a_comparison_and_an_explanation(self):
+        compared = flopinj.compare(self.trace, self.trace)
+        kernels = compared.compared_kernels
+        self.assertEqual(set(kernels["change"]), {"same"})
+        self.assertEqual(sum(kernels["flop_a"]), self.expected.flop)
+        explained = self.report.explain("phase:backward")
+        self.assertEqual(sum(explained.stacks["flop"]), self.expected.phase_flop["backward"])
+
+    def test_files_have_the_form_of_their_names(self):
+        saved = {end: self.report.save(self.folder / f"saved{end}")
+                 for end in (".html", ".json", ".db", ".md", ".txt")}
+        self.assertEqual(json.loads(saved[".json"].read_text()), self.report._json)
+        self.assertEqual(saved[".txt"].read_text(), str(self.report))
+        self.assertIn("<html", saved[".html"].read_text())
+        self.assertIn("| ", saved[".md"].read_text())
+        with contextlib.closing(sqlite3.connect(saved[".db"])) as database:
+            self.assertEqual(database.execute("SELECT sum(launches) FROM kernels").fetchone(),
+                             (self.expected.launches,))
+        tables = self.report.save(f"{self.folder}/saved/")
+        self.assertTrue((tables / "kernels.csv").is_file())
+        self.report.save(saved[".txt"])  # again
+        with self.assertRaisesRegex(ValueError, r"form of '.pdf' is not known: there are .html"):
+            self.report.save("report.pdf")
+
+    def test_names_that_are_near_are_said(self):
+        for wrong, near in (("kernel", "kernels"), ("explian", "explain"), ("hfuu", "hfu")):
+            with self.assertRaisesRegex(AttributeError, f"'{wrong}': near .*{near}"):
+                getattr(self.report, wrong)
+        with self.assertRaisesRegex(KeyError, "near .*phases"):
+            self.report["phase"]
+        with self.assertRaisesRegex(AttributeError, "'recrod': near record"):
+            flopinj.recrod  # noqa: B018
+        offered = dir(self.report)
+        self.assertLess(len(offered), 80)
+        self.assertEqual([name for name in offered if name.startswith("_")], [])
+        self.assertLessEqual({"hfu", "mfu", "kernels", "explain", "save"}, set(offered))
+        for name in offered:
+            if name not in self.report.tables or has("pandas"):
+                self.assertIsNotNone(getattr(type(self.report), name, name))
+
+
 class Screen(html.parser.HTMLParser):
     """The words of a piece of HTML, and its tags with their styles."""
 
@@ -451,6 +512,10 @@ MARKING = CLIENT + """
 def layer():
     launch(40)
 
+@flopinj.range
+def update():
+    launch(9)
+
 for i in range(6):
     with flopinj.step(tokens=10 + i):
         with flopinj.range('data', tokens=1, images=2):
@@ -461,7 +526,7 @@ for i in range(6):
         with flopinj.phase('backward'):
             launch(70)
         with flopinj.phase('optimizer'):
-            launch(9)
+            update()
 ok(driver.cuCtxSynchronize())
 """
 CONTROLLING = CLIENT + """
@@ -664,6 +729,7 @@ class Programs(harness.TestCase):
             "step/forward/layer:one": (6, 6 * 2 * 40),
             "step/backward": (6, 6 * 2 * 70),
             "step/optimizer": (6, 6 * 2 * 9),
+            "step/optimizer/update": (6, 6 * 2 * 9),
         })
 
     def test_numbers_of_ranges_become_flop_for_each(self):
@@ -713,10 +779,80 @@ ok(driver.cuCtxSynchronize())
         self.assertEqual(numbers, {"images": 15})
 
     def test_ranges_that_cannot_be(self):
-        for wrong in (len, 5, None):
+        for wrong in (5, None):
             with self.assertRaisesRegex(TypeError, r'a range needs a name, as in @flopinj.range'):
                 flopinj.range(wrong)
         self.assertEqual(repr(flopinj.range("a\udcff")), "<flopinj.range 'a?'>")
+
+    @has("pytest")
+    def test_limits_of_a_pytest(self):
+        """Of a kernel with 2 n FLOP. In a program that runs already it is counted from its second
+        launch on."""
+        tests = self.folder / "test_limits.py"
+        tests.write_text(DRIVER + """
+import pytest
+sys.argv[1] = KERNELS
+flop = lambda *limits, **more: pytest.mark.flop(*limits, record=RECORD, **more)
+
+def work():  # 800 FLOP
+    for _ in range(4): launch(100)
+
+@flop(max=800)
+def test_fits():
+    begin()
+    work()
+
+@flop(max=799)
+def test_too_many(): work()
+
+@flop('launches < 4', min=800)
+def test_conditions(): work()
+
+@flop(mfu_min=0.5)
+def test_not_known(): work()
+
+@flop(max=1)
+def test_fails_by_itself():
+    work()
+    assert 1 == 2
+
+@flop(maximum=1)
+def test_no_such_limit(): work()
+
+@flop()
+def test_no_limit(): work()
+
+def test_without(): work()
+""".replace("KERNELS", repr(str(CLIENTS / "client_kernels.ptx"))).replace(
+            "RECORD", repr({"simulate": True, "budget": "none", "plan_wait_ms": 60000})))
+        env = {**clean_environment(), "LD_LIBRARY_PATH": str(harness.SIMGPU),
+               "PYTHONPATH": STAGE.name, "COLUMNS": "300"}
+        done = harness.run([sys.executable, "-m", "pytest", "-p", "flopinj.pytest_plugin", "-p",
+                            "no:cacheprovider", "-rA", "--strict-markers", tests], env,
+                           cwd=self.folder)
+        said = re.findall(r"^(PASSED|FAILED|SKIPPED|ERROR) \S*::(\w+)(?: - (.*))?$", done.stdout,
+                          re.MULTILINE)
+        self.assertEqual({name: result for result, name, _ in said}, {
+            "test_fits": "PASSED", "test_too_many": "FAILED", "test_conditions": "PASSED",
+            "test_not_known": "FAILED", "test_fails_by_itself": "FAILED",
+            "test_no_such_limit": "FAILED", "test_no_limit": "FAILED", "test_without": "PASSED"},
+            done.stdout)
+        reasons = {name: reason for _, name, reason in said}
+        self.assertIn("gate failed: 'flop > 799': flop = 800", reasons["test_too_many"])
+        self.assertIn("mfu is not known", reasons["test_not_known"])
+        self.assertIn("assert 1 == 2", reasons["test_fails_by_itself"])
+        self.assertIn("limits are max, min", reasons["test_no_such_limit"])
+        self.assertIn("without a limit", reasons["test_no_limit"])
+
+    @has("pytest")
+    def test_a_pytest_that_cannot_be_recorded_is_skipped(self):
+        tests = self.folder / "test_nothing.py"
+        tests.write_text("import pytest\n\n@pytest.mark.flop(max=1)\ndef test_nothing(): pass\n")
+        env = {**clean_environment(), "PYTHONPATH": STAGE.name}
+        done = harness.run([sys.executable, "-m", "pytest", "-p", "flopinj.pytest_plugin", "-p",
+                            "no:cacheprovider", "-rA", tests], env, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, r"SKIPPED .*nothing was recorded: neither this process nor")
 
     def test_numbers_that_cannot_be(self):
         with self.assertRaisesRegex(ValueError, "tokens=-1: a range's numbers are from 0"):

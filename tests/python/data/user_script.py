@@ -17,6 +17,11 @@ def layer(x: float) -> float:
     return 2 * x
 
 
+@flopinj.range
+def activation(x: float) -> float:
+    return max(x, 0.0)
+
+
 def train(batches: list[list[float]]) -> float:
     loss = 0.0
     for batch in batches:
@@ -43,6 +48,8 @@ def read(report: flopinj.Report) -> int | None:
     print(report.sql("SELECT phase, flop FROM phases")["flop"].sum())
     report.plot("roofline").set_title("mine")
     report.show()
+    explained: flopinj.Explanation = report.explain("MFU", also="phase_precisions")
+    print(explained.text(), report.save("report.html"))
     text: str = report.text(all=True) + report.html()
     return None if not text else flop
 
@@ -71,8 +78,10 @@ def main(before: Path, after: str) -> int:
     try:
         job: Path = flopinj.merge([before, after], out="job.sum")
         compared: flopinj.Comparison = flopinj.compare(before, after, top=5)
-        print(compared["total"], flopinj.__version__, flopinj.jax.save_names("names"))
-        read(flopinj.reduce(job, str(before), batch_size=32, phase=["a=x", "b=y"]))
+        compared.plot("lost").set_title("mine")
+        print(compared["total"], compared.compared_kernels)
+        print(flopinj.__version__, flopinj.jax.save_names("names"))
+        read(flopinj.load(job, str(before), batch_size=32, phase=["a=x", "b=y"]))
     except flopinj.Error as error:
         return error.exit_code
     return 0

@@ -138,7 +138,7 @@ class Bash(unittest.TestCase):
         self.assertEqual(self.complete("flopreduce --format ht"), ["html"])
         self.assertEqual(self.complete("flopreduce --format=ht"), ["html"])
         self.assertEqual(self.complete("flopreduce compare a b --format "),
-                         ["text", "json", "csv", "markdown", "html"])
+                         ["text", "json", "csv", "markdown", "sqlite", "html"])
         self.assertEqual(self.complete("flopreduce explain Cov"), ["Coverage"])
         self.assertEqual(self.complete("flopreduce explain Coverage Cov"), [])  # a trace
         self.assertEqual(self.complete("flopinj run --level="), ["launches", "tally"])

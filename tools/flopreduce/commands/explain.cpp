@@ -163,8 +163,7 @@ Action define_explain(manual::CommandLine& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   a->input.add_to(app);
-  a->input.add_skip_steps_to(app);
-  a->input.add_peaks_to(app);
+  a->input.add_utilization_to(app);
   a->output.add_to(app, result_forms());
   return [a] { return run_explain(*a); };
 }

@@ -146,7 +146,9 @@ int write_one(const Result& result, const OutputArguments& output) {
     });
   }
   return write_output(output, [&](std::ostream& out) {
-    if (output.format == "markdown")
+    if (output.format == "sqlite")
+      write_sqlite(out, tables_of(result), kProgram);
+    else if (output.format == "markdown")
       write_markdown(out, result.sections, output.top);
     else if (output.format == "html")
       write_html(out, result.title, result.sections, kProgram);
@@ -216,9 +218,6 @@ namespace {
 int write_one(const Report& report, const OutputArguments& output) {
   if (output.format == "html")
     return write_output(output, [&](std::ostream& out) { write_html(out, report, kProgram); });
-  if (output.format == "sqlite")
-    return write_output(
-        output, [&](std::ostream& out) { write_sqlite(out, report_tables(report), kProgram); });
   if (output.format == "folded") {
     const StackWeight weight = named(kWeights, output.weight);
     const uint64_t missing = weight == StackWeight::kFlop   ? report.total.unmeasured

@@ -11,7 +11,7 @@ namespace flopinj::reduce {
 
 class Launches;
 
-// An answer in the forms that sections and tables have: text, JSON, CSV, Markdown, HTML.
+// An answer in the forms that sections and tables have: text, JSON, CSV, SQLite, Markdown, HTML.
 struct Result {
   std::vector<Section> sections;   // for people
   std::vector<Table> tables = {};  // for programs; empty: those of the sections

@@ -23,7 +23,7 @@ constexpr Form kForms[] = {
     {"sqlite",
      "every table as a table of a database (-o FILE)",
      Reads::kEveryTable,
-     {.facts = true, .kept_from_terminals = "a database"}},
+     {.of_answers = true, .facts = true, .kept_from_terminals = "a database"}},
     {"html",
      "one page with flame view and sortable tables; needs nothing else",
      Reads::kEveryTable,

@@ -291,12 +291,12 @@ std::vector<Table> explanation_tables(const Report& report, const Explanation& e
   append(kStacks, e.part);
   append(kPhaseRules, e.part);
   tables.push_back(at_peaks_of(e).for_programs(e.part));
-  for (const std::string& key : also)
-    if (std::ranges::none_of(tables, [&](const Table& table) { return key == table.key; }))
-      tables.push_back(held(launch_table(key).for_programs(e.part)));
   if (e.kind == FigureKind::kBackwardForward)
     for (const Subject* subject : {&kRatio, &kPhases, &kOperatorWork}) append(*subject, report);
   if (e.kind == FigureKind::kShareOfPeak) append(kUtilization, report);
+  for (const std::string& key : also)
+    if (std::ranges::none_of(tables, [&](const Table& table) { return key == table.key; }))
+      tables.push_back(held(launch_table(key).for_programs(e.part)));
   return tables;
 }
 
