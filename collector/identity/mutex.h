@@ -20,7 +20,6 @@
 #define FLOPINJ_RELEASE(...) FLOPINJ_THREAD_SAFETY(release_capability(__VA_ARGS__))
 #define FLOPINJ_RELEASE_ANY(...) FLOPINJ_THREAD_SAFETY(release_generic_capability(__VA_ARGS__))
 #define FLOPINJ_TRY_ACQUIRE(...) FLOPINJ_THREAD_SAFETY(try_acquire_capability(__VA_ARGS__))
-#define FLOPINJ_ASSERT_HELD(...) FLOPINJ_THREAD_SAFETY(assert_capability(__VA_ARGS__))
 // For a function that may touch what a lock guards without it; a comment there says why.
 #define FLOPINJ_UNCHECKED_LOCKS FLOPINJ_THREAD_SAFETY(no_thread_safety_analysis)
 
@@ -31,7 +30,7 @@ class FLOPINJ_THREAD_SAFETY(capability("mutex")) Mutex {
   // True is followed by a MutexLock with std::adopt_lock at once. Looks again and again: thread
   // sanitizers do not understand a lock that is waited for by a clock that cannot be set.
   bool try_lock_for(std::chrono::milliseconds most) FLOPINJ_TRY_ACQUIRE(true) {
-    constexpr auto kLookEvery = std::chrono::milliseconds(1);
+    constexpr auto kLookEvery = std::chrono::microseconds(200);
     const auto give_up = std::chrono::steady_clock::now() + most;
     while (!mutex_.try_lock()) {
       if (std::chrono::steady_clock::now() > give_up) return false;
@@ -75,38 +74,6 @@ class FLOPINJ_THREAD_SAFETY(scoped_lockable) MutexUnlock {
 
  private:
   std::unique_lock<std::mutex>& lock_;
-};
-
-// One that is waited for only so long, and may be held from one function's end to another's start.
-// A thread that has got it makes a HeldLock at once, which gives it back.
-class FLOPINJ_THREAD_SAFETY(capability("mutex")) TimedMutex {
- public:
-  bool try_lock() FLOPINJ_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
-  // By the system clock: thread sanitizers do not understand a lock that is waited for by any
-  // other. Should the clock jump, one wait is shorter or longer.
-  bool try_lock_for(std::chrono::system_clock::duration most) FLOPINJ_TRY_ACQUIRE(true) {
-    return mutex_.try_lock_until(std::chrono::system_clock::now() + most);
-  }
-  void unlock() FLOPINJ_RELEASE() { mutex_.unlock(); }
-  // The caller says that an earlier function of this thread has kept it.
-  void kept() const FLOPINJ_ASSERT_HELD() {}
-
- private:
-  std::timed_mutex mutex_;
-};
-
-class FLOPINJ_THREAD_SAFETY(scoped_lockable) HeldLock {
- public:
-  explicit HeldLock(TimedMutex& mutex) FLOPINJ_REQUIRES(mutex) : mutex_(&mutex) {}
-  ~HeldLock() FLOPINJ_RELEASE() {
-    if (mutex_ != nullptr) mutex_->unlock();
-  }
-  HeldLock(const HeldLock&) = delete;
-  HeldLock& operator=(const HeldLock&) = delete;
-  void keep() { mutex_ = nullptr; }  // beyond the scope
-
- private:
-  TimedMutex* mutex_;
 };
 
 // Many readers, or one writer.

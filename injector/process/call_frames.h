@@ -8,10 +8,8 @@
 //                            call; or with the thread, which ended inside of it; or it is dropped
 //                            with the recording, whose callbacks were disabled meanwhile
 //
-// What a call has raised or locked belongs to its frame, which takes it back however it ends.
+// What a call has raised or owns belongs to its frame, which takes it back however it ends.
 #pragma once
-#include <collector/identity/mutex.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -21,15 +19,19 @@
 
 namespace flopinj {
 
+class CallFrames;
 struct Context;
 
-// What a launch holds while it is in a window: a lock, from its ENTER to its EXIT.
-struct WindowSeat {
-  TimedMutex lock;
-  virtual void left() noexcept = 0;  // gives the lock back
+// How a launch has left its window: kUntold: it has no row, though it may have run; kLast: the
+// window has all its launches.
+enum class LeftWindow : uint8_t { kUntold, kMade, kLast };
+
+// Who is told that a launch has left the window that it owned from its ENTER on.
+struct WindowKeeper {
+  virtual void left(Context&, const CallFrames& by, LeftWindow how) noexcept = 0;
 
  protected:
-  ~WindowSeat() = default;
+  ~WindowKeeper() = default;
 };
 
 // In the order of DriverCall::function.
@@ -90,14 +92,17 @@ class CallFrames {
   // Of the outermost launch: the context on which it is made outside of any window; read by the
   // thread that wants to open one.
   std::atomic<const Context*> launching{nullptr};
-  // It is in its context's window, whose lock the thread holds from now on.
-  void hold_window(WindowSeat& seat) noexcept { window_ = &seat; }
+  // It is in the window of the context, which it owns until it leaves.
+  void enter_window(Context& context, WindowKeeper& keeper) noexcept {
+    window_ = &context;
+    keeper_ = &keeper;
+  }
   bool in_window() const noexcept { return window_ != nullptr; }
   // Then the thread must not wait for it.
-  bool holds(const WindowSeat& seat) const noexcept { return window_ == &seat; }
-  void leave_window() noexcept {
+  bool in_window_of(const Context& context) const noexcept { return window_ == &context; }
+  void leave_window(LeftWindow how = LeftWindow::kUntold) noexcept {
     launching.store(nullptr, std::memory_order_release);
-    if (window_ != nullptr) std::exchange(window_, nullptr)->left();
+    if (window_ != nullptr) keeper_->left(*std::exchange(window_, nullptr), *this, how);
   }
 
  private:
@@ -111,7 +116,8 @@ class CallFrames {
 
   std::array<CallFrame, kMost> frames_;
   size_t depth_ = 0;
-  WindowSeat* window_ = nullptr;
+  Context* window_ = nullptr;
+  WindowKeeper* keeper_ = nullptr;
 };
 
 }  // namespace flopinj

@@ -256,7 +256,7 @@ void new_signature_shared(benchmark::State& state) {
 BENCHMARK(new_signature_shared)->Iterations(20'000)->ThreadRange(1, 8);
 
 // One device with a plan, one context, threads that launch one kernel of their own each: what the
-// scheduler and the context's lock add to a launch. The clock is read as often as the injector
+// scheduler and the device's lock add to a launch. The clock is read as often as the injector
 // does.
 struct MeasuredContext {
   SignatureTable table;

@@ -1,5 +1,4 @@
 #include <injector/counters/access/contexts.h>
-#include <injector/counters/access/leases.h>
 #include <injector/counters/access/open_window.h>
 #include <injector/counters/profiler/range_profiler.h>
 #include <injector/process/thread_context.h>
@@ -11,13 +10,6 @@ namespace flopinj {
 
 Context::Context() = default;
 Context::~Context() = default;
-
-void Context::left() noexcept {
-  lock.kept();
-  window_call_began_ns.store(0, std::memory_order_relaxed);
-  leases->step(*this, WindowMachine::Event::kLeft, leaving, inside);
-  lock.unlock();
-}
 
 Context* Contexts::find(ThreadContext& thread, CUcontext handle) {
   if (handle == nullptr) return nullptr;
@@ -63,10 +55,8 @@ Context* Contexts::add(CUcontext handle, uint32_t ordinal, uint32_t id) {
   }
   context->handle = handle;
   context->id = id;
-  context->plan_awaited.store(false, std::memory_order_relaxed);
-  context->trial.store(Context::Trial::kNone, std::memory_order_relaxed);
-  context->asked.store(0);
-  context->gone.store(false);
+  context->asked.of.store(0);
+  context->asked.gone.store(false);
   live_.emplace(handle, context);
   return context;
 }

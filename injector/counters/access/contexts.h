@@ -5,7 +5,6 @@
 #include <collector/schedule/window_machine.h>
 #include <cuda.h>
 #include <injector/counters/access/waiting_streams.h>
-#include <injector/process/call_frames.h>
 #include <injector/process/edge.h>
 
 #include <atomic>
@@ -19,9 +18,7 @@
 namespace flopinj {
 
 struct OpenWindow;
-struct Signature;
 struct ThreadContext;
-class Leases;
 class RangeProfiler;
 
 // What other threads see of a context's windows (collector/schedule/window_machine.h): one byte,
@@ -44,9 +41,24 @@ class Gate {
   std::atomic<uint8_t> seen_{kMayOpen};
 };
 
+// What the planner's thread is asked about a context, and its answers (questions.h).
+struct Asked {
+  std::atomic<uint32_t> of{0};
+  std::atomic<size_t> free_bytes{0};
+  std::atomic<CUstream> stream{nullptr};
+  std::atomic<bool> stream_captures{false};
+  std::atomic<bool> gone{false};  // the context is, or is going: the driver is asked no more
+  Mutex asking;                   // held while the driver is asked
+};
+
 // One CUDA context. Never freed: a thread may still hold a pointer when the context goes away; the
 // object then serves the next one of the same device, so that the planner's thread may read which.
-struct Context final : WindowSeat {
+//
+// Threads: what it is does not change while it is known. Its window is its owner's: the thread that
+// a step of the machine has made so (leases.h), until another step. Outside of steps threads share
+// `gate`, which tells them where the machine stands without its lock, `waiting` and `asked`, which
+// calls of the program's change that are not the owner's; these two lock what needs it.
+struct Context {
   Context();
   ~Context();
 
@@ -56,40 +68,13 @@ struct Context final : WindowSeat {
   DeviceId device;
 
   Gate gate;
-  size_t seat = WindowMachine::kNone;  // in its device's machine (leases.h), under its lock
-
-  // The measurement window; windows.h has which thread may touch what.
-  std::atomic<bool> plan_awaited{false};  // the first launch has waited for the device's plan
-  std::unique_ptr<OpenWindow> window FLOPINJ_GUARDED_BY(lock);
-  std::unique_ptr<RangeProfiler> profiler FLOPINJ_GUARDED_BY(lock);  // made at the first window
-  // A launch wanted a window since the last one was opened, and work that waits was in flight. For
-  // the next one counters that are due are kept for a moment: since when.
-  std::atomic<bool> wanted{false};
-  uint64_t kept_since_ns FLOPINJ_GUARDED_BY(lock) = 0;
   WaitingStreams waiting;
-  // What the planner's thread is asked (questions.h), its answer, and the lock that it has while it
-  // asks the driver. The context is gone, or going: the driver is not asked about it any more.
-  std::atomic<uint32_t> asked{0};
-  std::atomic<size_t> free_bytes{0};
-  std::atomic<CUstream> stream_asked{nullptr};
-  std::atomic<bool> stream_captures{false};
-  TimedMutex asking;
-  std::atomic<bool> gone{false};
+  Asked asked;
+
+  size_t seat = WindowMachine::kNone;  // in its device's machine: of steps
+  std::unique_ptr<OpenWindow> window;
+  std::unique_ptr<RangeProfiler> profiler;  // made at the first window
   std::atomic<uint32_t> modules_loaded{0};
-  // Of what opening an instrumented window costs (Windows::try_out): asked by a launch that wanted
-  // one; the group, of what it wanted; and what the trial took, once it is done.
-  enum class Trial : uint8_t { kNone, kAsked, kDone };
-  std::atomic<Trial> trial{Trial::kNone};
-  std::atomic<uint32_t> trial_group{0};
-  std::atomic<uint64_t> trial_ns{0};
-  // The launch that is in the window: who made it, and how it is to leave.
-  void left() noexcept override;
-  Leases* leases FLOPINJ_GUARDED_BY(lock) = nullptr;
-  uintptr_t inside FLOPINJ_GUARDED_BY(lock) = 0;
-  WindowMachine::Facts leaving FLOPINJ_GUARDED_BY(lock);
-  // When it entered, 0 between launches.
-  std::atomic<uint64_t> window_call_began_ns{0};
-  std::atomic<const Signature*> window_call{nullptr};
 };
 
 class Contexts {

@@ -16,7 +16,13 @@
 // after kKeptNs. Where CUPTI refuses to disable it on the planner's thread, a launching thread
 // does.
 //
-// Threads: any. A device's lock is held for one step, and never while CUPTI is called.
+// A step makes a thread the owner of a context, or takes that back. While another thread is its
+// owner a launch, and a call that must not go on beside a window, wait in await(): each step that
+// leaves a context without an owner wakes one of those who wait, whose own step wakes the next.
+//
+// Threads: any. A device's lock is held for one step, and never while CUPTI is called; a thread
+// that waits does not hold it. It is not cancelled meanwhile. A forked child has no device's lock,
+// nor any of this (process_state.h).
 #pragma once
 #include <collector/identity/mutex.h>
 #include <collector/schedule/backoff.h>
@@ -24,16 +30,35 @@
 #include <collector/schedule/window_machine.h>
 #include <injector/counters/access/contexts.h>
 #include <injector/counters/profiler/planner.h>
+#include <injector/process/call_frames.h>
 #include <injector/process/edge.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
-#include <vector>
+#include <deque>
 
 namespace flopinj {
 
-class Leases {
+struct Signature;
+
+// Of what opening an instrumented window costs (Windows::try_out): a launch asked for it that
+// wanted one; the group, of what it wanted; and what the trial took, once it is done.
+struct Trial {
+  enum class State : uint8_t { kNone, kAsked, kDone } state = State::kNone;
+  uint32_t group = 0;
+  uint64_t took_ns = 0;
+};
+
+// A launch that is in a window, and since when; 0: none is.
+struct LaunchInside {
+  const Signature* signature = nullptr;
+  uint64_t since_ns = 0;
+};
+
+class Leases final : public WindowKeeper {
  public:
   using Command = WindowMachine::Command;
   using Event = WindowMachine::Event;
@@ -41,16 +66,39 @@ class Leases {
 
   Leases(const Edge&, Backoff&);
 
-  // Of a context whose lock the caller has.
-  Command step(Context&, Event, Facts, uintptr_t who);
+  using Until = std::chrono::steady_clock::time_point;
+  // Who makes a call of the program's.
+  static uintptr_t token(const CallFrames& calls) { return reinterpret_cast<uintptr_t>(&calls); }
+
+  // Waits where the context has another owner. kHold: it has until then.
+  Command await(Context&, Event, Facts, uintptr_t who, Until);
+  // Does not wait.
+  Command step(Context& context, Event event, Facts facts, uintptr_t who) {
+    return await(context, event, facts, who, Until::min());
+  }
+  void left(Context&, const CallFrames& by, LeftWindow how) noexcept override;
+
+  // --- The owner's ------------------------------------------------------------------------------
   bool spoiled(const Context&);
-  void spoil(Context&);
-  void forget(Context&);  // it is gone
-  void taken(const Context&);
-  void used(const Context&);  // a window was opened or closed
+  void taken(const Context&);                      // the counters are
+  void opened(const Context&, uint64_t clock_ns);  // a window was, at that time of the program's
+  void closed(const Context&);
+  void entered(const Context&, LaunchInside);  // until it has no owner any more
   // The counters were disabled, since they were not used, or another context wants them. False: the
   // latter, and no pause follows.
   bool given_back(const Context&);
+
+  // --- Anybody's --------------------------------------------------------------------------------
+  void spoil(Context&);   // its window
+  void forget(Context&);  // it is gone
+  // The launch that is in its window, the trial, and when its last window was opened.
+  struct Seen {
+    LaunchInside inside;
+    Trial trial;
+    uint64_t opened_ns = 0;
+  };
+  Seen seen(const Context&);
+  void set_trial(Context&, Trial);
 
   // Null: no context of the device has the counters.
   Context* holder(uint32_t ordinal);
@@ -59,6 +107,8 @@ class Leases {
   // They were due for kKeptNs. The planner's thread.
   bool kept_for_long(const Context&);
   void not_due(const Context&);
+  // They are due, and kept for a moment, since a launch wanted a window: behind a call that waited.
+  bool kept_for_launch(const Context&);
   bool resume();  // ends pauses that are over; true while there is a reason to come again
   // Measuring is over: counters are due.
   void end() { ended_.store(true, std::memory_order_relaxed); }
@@ -67,19 +117,31 @@ class Leases {
  private:
   static constexpr uint64_t kIdleNs = 2'000'000'000, kLongNs = 60'000'000'000;
   static constexpr uint64_t kHandOverNs = 100'000'000, kKeptNs = 5'000'000'000;
-  static constexpr uint64_t kReservedNs = 1'000'000'000;
+  static constexpr uint64_t kReservedNs = 1'000'000'000, kKeptForLaunchNs = 200'000'000;
 
+  struct Seat {
+    Context* context;
+    bool owned = false;
+    uint32_t waiting = 0;  // so many threads do, for `freed`
+    std::condition_variable freed;
+    Seen seen;
+    uint64_t kept_since_ns = 0;
+  };
   struct Device {
     Mutex mutex;
     WindowMachine machine FLOPINJ_GUARDED_BY(mutex);
-    std::vector<Context*> contexts FLOPINJ_GUARDED_BY(mutex);  // by their seats in the machine
+    std::deque<Seat> seats FLOPINJ_GUARDED_BY(mutex);  // by their places in the machine
     uint64_t taken_ns FLOPINJ_GUARDED_BY(mutex) = 0;
     uint64_t used_ns FLOPINJ_GUARDED_BY(mutex) = 0;
     uint64_t wanted_since_ns FLOPINJ_GUARDED_BY(mutex) = 0;
     uint64_t due_since_ns FLOPINJ_GUARDED_BY(mutex) = 0;  // of the holder; 0: it is not due
   };
   Device& device_of(const Context& context) { return devices_[context.ordinal]; }
-  static size_t seat(Device& device, Context&) FLOPINJ_REQUIRES(device.mutex);
+  static Seat& seat(Device& device, Context&) FLOPINJ_REQUIRES(device.mutex);
+  // Null: no step was made for the context.
+  static Seat* known_seat(Device& device, const Context&) FLOPINJ_REQUIRES(device.mutex);
+  static Command take(Device& device, Seat&, Event, Facts, uintptr_t who)
+      FLOPINJ_REQUIRES(device.mutex);
   static void publish(Device& device) FLOPINJ_REQUIRES(device.mutex);
 
   Backoff& backoff_;

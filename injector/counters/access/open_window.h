@@ -21,7 +21,6 @@ struct OpenWindow {
   bool settled = false;
   const DevicePlan* plan = nullptr;
   const JointGroup* joint = nullptr;  // what is read; null: only the group of `measured`
-  bool finished = false;              // it has all its launches
   bool instrumented = false;
   uint32_t modules_at_open = 0;  // Context::modules_loaded
   MeasurementWindow measured;

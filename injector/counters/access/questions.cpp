@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of Context::asked.
+// Of Asked::of.
 constexpr uint32_t kWaiting = 1, kMemory = 2, kClose = 4, kCapturing = 8;
 // How long a launch waits for an answer that it may do without, and a call that waited for the GPU,
 // which has a tenth of its own time.
@@ -33,7 +33,7 @@ Questions::Questions(Edge& edge, Planner& planner, Contexts& contexts, const Cap
 bool Questions::unfinished(Context& context, std::chrono::nanoseconds most) {
   if (!context.waiting.any()) return false;
   if (captures_.any()) return true;
-  context.asked.fetch_or(kWaiting);
+  context.asked.of.fetch_or(kWaiting);
   planner_.ask(most);
   return context.waiting.any();
 }
@@ -58,33 +58,34 @@ bool Questions::in_flight(Context& context, uint64_t call_ns, uint64_t& cost_ns)
 }
 
 std::optional<size_t> Questions::free_memory(Context& context, std::chrono::nanoseconds most) {
-  context.asked.fetch_or(kMemory);
+  context.asked.of.fetch_or(kMemory);
   if (!planner_.ask(most)) return std::nullopt;
-  return context.free_bytes.load();
+  return context.asked.free_bytes.load();
 }
 
 bool Questions::capturing(Context& context, CUstream stream, bool per_thread) {
   if (stream == CU_STREAM_PER_THREAD || (stream == nullptr && per_thread)) return true;
-  context.stream_asked.store(stream);
-  context.asked.fetch_or(kCapturing);
-  return !planner_.ask(kMostWaitForCapture) || context.stream_captures.load();
+  context.asked.stream.store(stream);
+  context.asked.of.fetch_or(kCapturing);
+  return !planner_.ask(kMostWaitForCapture) || context.asked.stream_captures.load();
 }
 
 bool Questions::close(Context& context, std::chrono::nanoseconds most) {
   const NoCancellation whole;
   const auto give_up = std::chrono::steady_clock::now() + most;
-  context.asked.fetch_or(kClose);
-  while ((context.asked.load() & kClose) != 0 && !context.gone.load()) {
+  context.asked.of.fetch_or(kClose);
+  while ((context.asked.of.load() & kClose) != 0 && !context.asked.gone.load()) {
     const auto left = give_up - std::chrono::steady_clock::now();
-    if (left <= 0ns) return (context.asked.fetch_and(~kClose) & kClose) == 0;
-    if (!planner_.ask(left) || (context.asked.load() & kClose) != 0)
+    if (left <= 0ns) return (context.asked.of.fetch_and(~kClose) & kClose) == 0;
+    if (!planner_.ask(left) || (context.asked.of.load() & kClose) != 0)
       std::this_thread::sleep_for(kCloseAgainAfter);
   }
   return true;
 }
 
 void Questions::let_questions_end(Context& context) {
-  if (context.asking.try_lock_for(kMostHeldUp)) const HeldLock lock(context.asking);
+  Mutex& asking = context.asked.asking;
+  if (asking.try_lock_for(kMostHeldUp)) const MutexLock lock(asking, std::adopt_lock);
 }
 
 void Questions::capture_beginning() {
@@ -101,47 +102,47 @@ void Questions::stream_destroying(CUstream stream) {
 }
 
 void Questions::context_destroying(Context& context) {
-  context.gone.store(true);
+  context.asked.gone.store(true);
   let_questions_end(context);
 }
 
 bool Questions::ask(Context& context) {
   if (!context.waiting.any()) return false;
-  if (!context.asking.try_lock_for(kMostHeldUp)) return true;
-  const HeldLock lock(context.asking);
+  if (!context.asked.asking.try_lock_for(kMostHeldUp)) return true;
+  const MutexLock lock(context.asked.asking, std::adopt_lock);
   // capture_beginning() comes behind the raised count: it is seen here, or waits for the lock.
-  if (context.gone.load() || captures_.any()) return true;
+  if (context.asked.gone.load() || captures_.any()) return true;
   const RelaxedCapture relaxed(edge_.cuda);
   const WithContext current(edge_.cuda, context.handle);  // default streams are the context's
   return !current || context.waiting.ask(edge_.cuda);
 }
 
 size_t Questions::ask_free_memory(Context& context) {
-  if (!context.asking.try_lock_for(kMostHeldUp)) return 0;
-  const HeldLock lock(context.asking);
-  if (context.gone.load() || edge_.cuda.MemGetInfo == nullptr) return 0;
+  if (!context.asked.asking.try_lock_for(kMostHeldUp)) return 0;
+  const MutexLock lock(context.asked.asking, std::adopt_lock);
+  if (context.asked.gone.load() || edge_.cuda.MemGetInfo == nullptr) return 0;
   const WithContext current(edge_.cuda, context.handle);
   size_t free = 0, total = 0;
   return current && edge_.cuda.MemGetInfo(&free, &total) == CUDA_SUCCESS ? free : 0;
 }
 
 bool Questions::ask_capturing(Context& context) {
-  if (edge_.cuda.StreamIsCapturing == nullptr || !context.asking.try_lock_for(kMostHeldUp))
+  if (edge_.cuda.StreamIsCapturing == nullptr || !context.asked.asking.try_lock_for(kMostHeldUp))
     return true;
-  const HeldLock lock(context.asking);
+  const MutexLock lock(context.asked.asking, std::adopt_lock);
   const WithContext current(edge_.cuda, context.handle);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return context.gone.load() || !current ||
-         edge_.cuda.StreamIsCapturing(context.stream_asked.load(), &status) != CUDA_SUCCESS ||
+  return context.asked.gone.load() || !current ||
+         edge_.cuda.StreamIsCapturing(context.asked.stream.load(), &status) != CUDA_SUCCESS ||
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void Questions::answer(Context& context) {
-  const uint32_t asked = context.asked.fetch_and(kClose);  // which is asked until it is done
+  const uint32_t asked = context.asked.of.fetch_and(kClose);  // which is asked until it is done
   if ((asked & kWaiting) != 0) ask(context);
-  if ((asked & kMemory) != 0) context.free_bytes.store(ask_free_memory(context));
-  if ((asked & kCapturing) != 0) context.stream_captures.store(ask_capturing(context));
-  if ((asked & kClose) != 0 && close_(context)) context.asked.fetch_and(~kClose);
+  if ((asked & kMemory) != 0) context.asked.free_bytes.store(ask_free_memory(context));
+  if ((asked & kCapturing) != 0) context.asked.stream_captures.store(ask_capturing(context));
+  if ((asked & kClose) != 0 && close_(context)) context.asked.of.fetch_and(~kClose);
 }
 
 void Questions::answer() noexcept {

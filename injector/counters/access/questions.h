@@ -3,7 +3,7 @@
 // answer waits for it, for a bounded time.
 //
 //   has the work that waits ended?     from then on Context::waiting says so, until there is more
-//   how much memory is free?           Context::free_bytes
+//   how much memory is free?           Asked::free_bytes
 //   is the stream under capture?       of one launch (captures.h)
 //   close another context's window     by Windows: a context is current on the thread of its launch
 //

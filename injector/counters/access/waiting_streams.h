@@ -64,6 +64,10 @@ class WaitingStreams {
   void waited(uint64_t now_ns, uint64_t took_ns, bool in_vain);
 
   void wanted(uint64_t now_ns) { wanted_ns_.store(now_ns, std::memory_order_relaxed); }
+  // A launch wanted a window since the last one was opened, and such work was in flight.
+  bool turned_away() const { return turned_away_.load(std::memory_order_relaxed); }
+  void turn_away() { turned_away_.store(true, std::memory_order_relaxed); }
+  void opened() { turned_away_.store(false, std::memory_order_relaxed); }
   // Whether a launch may have the driver asked now, or (`call_ns` is not 0) a call that waited so
   // long: where a launch wanted a window lately, or counters are due to be given back.
   bool may_ask(uint64_t now_ns, uint64_t call_ns, bool due) const;
@@ -92,7 +96,7 @@ class WaitingStreams {
 
   std::atomic<uint32_t> calls_{0};
   std::atomic<bool> any_{false};  // there is one in streams_, or some is lost
-  std::atomic<bool> come_and_go_{false};
+  std::atomic<bool> come_and_go_{false}, turned_away_{false};
   std::atomic<uint64_t> added_{0}, call_ns_{0};
   std::atomic<uint64_t> ask_at_ns_[2]{};  // at a launch, and at the end of such a call: when next
   std::atomic<uint64_t> asking_ns_{0};    // took so long the last time

@@ -146,6 +146,7 @@ void Planner::wait(uint32_t ordinal, uint32_t most_ms) {
   changed_.wait_for(
       lock.native(), std::chrono::milliseconds(most_ms),
       [&]() FLOPINJ_REQUIRES(mutex_) { return done_[ordinal] || stopping_ || !running_; });
+  awaited_[ordinal].store(true, std::memory_order_relaxed);
 }
 
 Planner::~Planner() {

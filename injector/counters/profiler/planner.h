@@ -81,6 +81,10 @@ class Planner {
   DevicePlan* plan(uint32_t ordinal) const {
     return ordinal < plans_.size() ? plans_[ordinal].load(std::memory_order_acquire) : nullptr;
   }
+  // A launch has waited for the device's plan, so that no other has to.
+  bool awaited(uint32_t ordinal) const {
+    return ordinal >= kMostDevices || awaited_[ordinal].load(std::memory_order_relaxed);
+  }
   void wait(uint32_t ordinal, uint32_t most_ms);  // until the device is done with
 
   // `visit` is called on the thread every 50 ms from visit_soon() on, until it returns false, and
@@ -117,6 +121,7 @@ class Planner {
 
   Edge& edge_;
   std::array<std::atomic<DevicePlan*>, kMostDevices> plans_{};
+  std::array<std::atomic<bool>, kMostDevices> awaited_{};
   std::map<ChipCounters, ChipPlan> chips_;  // the planner's thread only
   bool counters_said_ = false;              // likewise
   std::function<bool()> visit_;

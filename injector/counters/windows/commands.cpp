@@ -1,5 +1,6 @@
 // The commands of the machine (collector/schedule/window_machine.h), carried out: the only calls of
-// CUPTI's range profiler. The caller has the context's lock, and the context current.
+// CUPTI's range profiler. They are the context's owner's.
+#include <injector/counters/access/with_context.h>
 #include <injector/counters/windows/windows.h>
 #include <injector/process/log.h>
 #include <injector/process/process.h>
@@ -13,9 +14,12 @@
 namespace flopinj {
 
 WindowMachine::Command Windows::drive(Run& run, Event event) {
-  Command command = leases_.step(run.context, event, run.facts, run.who);
+  Command command = leases_.await(run.context, event, run.facts, run.who, run.until);
+  std::optional<WithContext> current;  // on a thread that may have another one, or none
   while (command != Command::kPass && command != Command::kAdmit && command != Command::kAskTrial &&
          command != Command::kHold) {
+    if (run.facts.has(Fact::kOutside) && !current)
+      run.gone = !current.emplace(edge_.cuda, run.context.handle);
     try {
       event = carry_out(run, command);
     } catch (const std::exception&) {  // memory
@@ -137,16 +141,14 @@ WindowMachine::Event Windows::start(Run& run) {
     }
     return Event::kNotStarted;
   }
-  leases_.used(context);
   window->measured.trial = trial;
-  window->finished = trial;  // by a launching thread, where it cannot be closed here
   window->measured.opened_ns = edge_.cuda.clock_ns();
+  leases_.opened(context, window->measured.opened_ns);
   window->measured.cost.overhead_ns = window->measured.opened_ns - run.began_ns;
   context.window = std::move(window);
   run.tried = trial;
   if (trial) return Event::kStarted;
-  context.wanted.store(false, std::memory_order_relaxed);
-  context.kept_since_ns = 0;
+  context.waiting.opened();
   opened_.fetch_add(1, std::memory_order_relaxed);
   planner_.visit_soon();
   return Event::kStarted;
@@ -172,7 +174,7 @@ WindowMachine::Event Windows::stop(Run& run) {
   }
   measured.cost.open_ns = began - measured.opened_ns;
   measured.cost.overhead_ns += edge_.cuda.clock_ns() - began;
-  leases_.used(context);
+  leases_.closed(context);
   log_closed(context, *window);
   const bool counted =
       outcome == RangeProfiler::Outcome::kRead || outcome == RangeProfiler::Outcome::kMismatch;
@@ -205,7 +207,6 @@ WindowMachine::Event Windows::discard(Run& run, std::unique_ptr<OpenWindow> wind
         problem.line +
             ". That was on another thread than the program's: from now on windows are "
             "closed only by threads that launch");
-    window->finished = true;
     context.window = std::move(window);
     return Event::kNotStopped;
   }

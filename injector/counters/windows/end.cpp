@@ -134,7 +134,7 @@ void Windows::hand_over(std::unique_ptr<OpenWindow> window, std::vector<uint8_t>
 // True: another thread is reading, and may have left some.
 bool Windows::read_closed() {
   if (!reading_.try_lock_for(patience_.for_reading)) return true;
-  const HeldLock lock(reading_);
+  const MutexLock lock(reading_, std::adopt_lock);
   while (std::optional<UnreadWindow> unread = unread_.pop()) read(*unread);
   return false;
 }

@@ -1,4 +1,3 @@
-#include <injector/counters/access/with_context.h>
 #include <injector/counters/windows/instrumenting.h>
 #include <injector/counters/windows/windows.h>
 #include <injector/process/log.h>
@@ -13,8 +12,6 @@
 
 namespace flopinj {
 
-using Trial = Context::Trial;
-
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,8 +21,6 @@ constexpr uint64_t kLongLaunchNs = 10'000'000'000;
 // Windows are wanted, and none is opened for so long, or in a short recording.
 constexpr uint64_t kNoneOpenedNs = 5'000'000'000, kNoneOpenedAtEndNs = 1'000'000'000;
 constexpr auto kLookEvery = 50us;  // while a launch waits
-// Counters that are due are kept so long for a launch that wanted them.
-constexpr uint64_t kKeptForLaunchNs = 200'000'000;
 constexpr uint64_t kMostWaitForAvailabilityNs = 1'000'000'000;
 constexpr auto kLookForMoment = 10ms;
 constexpr int kMostSteps = 4;  // of a launch, each of which ends something
@@ -69,11 +64,10 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Capture
 }
 
 void Windows::await_plan(Context& context) {
-  if (context.plan_awaited.load(std::memory_order_relaxed)) return;
+  if (planner_.awaited(context.ordinal)) return;
   planner_.device_seen(context.ordinal);
-  if (on_.load(std::memory_order_relaxed) && edge_.settings.plan_wait_ms() > 0)
-    planner_.wait(context.ordinal, edge_.settings.plan_wait_ms());
-  context.plan_awaited.store(true, std::memory_order_relaxed);
+  planner_.wait(context.ordinal,
+                on_.load(std::memory_order_relaxed) ? edge_.settings.plan_wait_ms() : 0);
 }
 
 void Windows::enter(Context& context, ThreadContext& thread, const Signature* signature) {
@@ -102,7 +96,7 @@ bool Windows::goes_outside(Context& context, ThreadContext& thread, const Signat
   return false;
 }
 
-// Through the lock, where it wants no window itself. `came`: not for the first time.
+// To the machine, where it wants no window itself. `came`: not for the first time.
 bool Windows::must_come(const Context& context, const ThreadContext& thread,
                         const Signature* signature, bool came) const {
   const Gate::Level level = context.gate.level();
@@ -119,7 +113,7 @@ bool Windows::quiet(Context& context, ThreadContext& thread, const Signature& si
   if (!context.waiting.any()) return true;
   thread.slow_callback = true;
   if (!in_flight(context, 0) || wait_for_end(context, signature)) return true;
-  context.wanted.store(true, std::memory_order_relaxed);
+  context.waiting.turn_away();
   if (!turned_away_.load(std::memory_order_relaxed) && !turned_away_.exchange(true))
     planner_.visit_soon();
   return false;
@@ -153,9 +147,7 @@ bool Windows::wait_for_end(Context& context, const Signature& signature) {
 }
 
 void Windows::synchronizing(Context& context, ThreadContext& thread) {
-  const Gate::Level level = context.gate.level();
-  if (level == Gate::Level::kShut && !thread.calls.holds(context) && context.lock.try_lock()) {
-    const HeldLock lock(context.lock);
+  if (context.gate.level() == Gate::Level::kShut && !thread.calls.in_window_of(context)) {
     Run run{.context = context, .who = token(thread)};
     drive(run, Event::kWaits);  // before a copy or a pause that would lie in a full window
   }
@@ -169,46 +161,33 @@ void Windows::synchronized(Context& context, ThreadContext& thread, const SyncFu
   const uint64_t took = since != 0 ? monotonic_ns() - since : 0;
   if (took != 0) note_end(context, call, parameters, thread.synchronizing_work, took);
   if (context.waiting.any() && in_flight(context, took)) return;
-  if (!context.gate.owes() || !context.lock.try_lock()) return;
-  const HeldLock lock(context.lock);
-  const uint64_t now = monotonic_ns(), began = edge_.cuda.clock_ns();
-  if (context.wanted.load(std::memory_order_relaxed) && !leases_.ended()) {
-    if (context.kept_since_ns == 0) context.kept_since_ns = now;
-    if (now < context.kept_since_ns + kKeptForLaunchNs) return;
-  }
+  if (!context.gate.owes()) return;
+  if (context.waiting.turned_away() && !leases_.ended() && leases_.kept_for_launch(context)) return;
+  const uint64_t began = edge_.cuda.clock_ns();
   Run run{.context = context, .who = token(thread), .facts = Fact::kPauses};
   drive(run, Event::kWaited);
   scheduler_.add_cost(edge_.cuda.clock_ns() - began);
 }
 
 void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signature* signature) {
-  const auto give_up = std::chrono::steady_clock::now() + patience_.for_lock;
-  if (enter_with_lock(context, thread, signature)) return;
-  if (signature != nullptr && context.trial.load(std::memory_order_acquire) == Trial::kAsked &&
-      wait_for_trial(context, *signature) && enter_with_lock(context, thread, signature))
+  const auto until = within(patience_.for_owner);
+  if (enter_window(context, thread, signature, until)) return;
+  if (signature != nullptr && leases_.seen(context).trial.state == Trial::State::kAsked &&
+      wait_for_trial(context, *signature) && enter_window(context, thread, signature, until))
     return;
   // Another thread may have shut the gate since, and not have seen this one.
   while (!goes_outside(context, thread, signature, true)) {
-    if (std::chrono::steady_clock::now() > give_up) {
-      leases_.spoil(context);
-      return thread.calls.launching.store(&context, std::memory_order_seq_cst);
+    if (std::chrono::steady_clock::now() > until) {
+      thread.calls.launching.store(&context, std::memory_order_seq_cst);
+      return leases_.spoil(context);
     }
-    if (enter_with_lock(context, thread, signature)) return;
+    if (enter_window(context, thread, signature, until)) return;
   }
 }
 
-// True: the launch is in a window, and its thread has the lock until exit().
-bool Windows::enter_with_lock(Context& context, ThreadContext& thread, const Signature* signature) {
-  if (!context.lock.try_lock_for(patience_.for_lock)) return false;
-  HeldLock lock(context.lock);
-  const bool entered = enter_locked(context, thread, signature);
-  if (entered) lock.keep();
-  return entered;
-}
-
-// True: the launch is in a window.
-bool Windows::enter_locked(Context& context, ThreadContext& thread, const Signature* signature) {
-  Run run{.context = context, .who = token(thread), .facts = Fact::kFirst};
+bool Windows::enter_window(Context& context, ThreadContext& thread, const Signature* signature,
+                           Leases::Until until) {
+  Run run{.context = context, .who = token(thread), .facts = Fact::kFirst, .until = until};
   run.thread = &thread;
   run.signature = signature;
   // Counters are to be given back here, at the cost of the budget, and not beside waiting work.
@@ -223,27 +202,22 @@ bool Windows::enter_locked(Context& context, ThreadContext& thread, const Signat
     command = drive(run, Event::kEnter);
   }
   if (command == Command::kAskTrial) {
-    context.trial_group.store(*run.decision.open, std::memory_order_relaxed);
-    context.trial.store(Trial::kAsked, std::memory_order_release);
+    leases_.set_trial(context, {Trial::State::kAsked, *run.decision.open});
     planner_.visit_now();
   }
   if (command != Command::kAdmit) return false;
   thread.launch.chosen = run.decision.chosen;
-  enter_window(context, thread, signature);
+  entered(context, thread, signature);
   return true;
 }
 
-void Windows::enter_window(Context& context, ThreadContext& thread, const Signature* signature) {
-  context.leases = &leases_;
-  context.inside = token(thread);
-  context.leaving = Fact::kUntold;  // unless exit() knows better
-  thread.calls.hold_window(context);
+void Windows::entered(Context& context, ThreadContext& thread, const Signature* signature) {
+  thread.calls.enter_window(context, leases_);
   // A simulated GPU's times are not comparable where the driver does not show its clock.
   const bool timed = edge_.kernel_records_off == 0 && (!edge_.cuda.simulated || edge_.own_clock);
   thread.launch.window_entered_ns = timed ? edge_.now_ns() : 0;
   thread.launch.window_call_began_ns = edge_.cuda.clock_ns();
-  context.window_call.store(signature, std::memory_order_relaxed);
-  context.window_call_began_ns.store(thread.launch.window_call_began_ns, std::memory_order_release);
+  leases_.entered(context, {signature, thread.launch.window_call_began_ns});
 }
 
 bool Windows::may_patch(const DevicePlan& plan, const ThreadContext& thread,
@@ -309,52 +283,49 @@ bool Windows::due(const Context& context, const ThreadContext& thread,
           ? !patched
           : patched && window.joint == window.plan->unpatched && window.joint != nullptr)
     return true;
-  if (window.instrumented && modules_came(context)) return true;  // see leave_out_unpatched()
-  return window.finished;
+  return window.instrumented && modules_came(context);  // see leave_out_unpatched()
 }
 
 bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUresult result) {
   struct Leave {
     CallFrames& calls;
-    ~Leave() { calls.leave_window(); }
-  } const leave{thread.calls};
+    LeftWindow how = LeftWindow::kUntold;
+    ~Leave() { calls.leave_window(how); }
+  } leave{thread.calls};
   if (!thread.calls.in_window()) return false;
   thread.slow_callback = true;
-  context.lock.kept();  // by enter_slowly()
-  context.leaving = {};
   if (result != CUDA_SUCCESS) {
+    leave.how = LeftWindow::kMade;
     launch_failed(context, *context.window, row.signature, result);
     return false;
   }
-  if (row.signature == nullptr) {  // there is a range, and no row
-    context.leaving = Fact::kUntold;
-    return false;
-  }
+  if (row.signature == nullptr) return false;  // there is a range, and no row
   const uint64_t now = edge_.cuda.clock_ns();
   row.chosen = thread.launch.chosen;
   row.call_ns = now - thread.launch.window_call_began_ns;
-  OpenWindow& window = *context.window;
   row.late = modules_came(context);  // in this very launch: see due()
-  const bool last = scheduler_.row_added(window.measured, row, now) ||
-                    window.measured.rows.size() >= size_.most_rows();
-  window.finished = last;
+  const bool last = scheduler_.row_added(context.window->measured, row, now) ||
+                    context.window->measured.rows.size() >= size_.most_rows();
+  leave.how = last ? LeftWindow::kLast : LeftWindow::kMade;
   // Copies and other work have become ranges before: here none can have come yet. The window is
   // another thread's then.
   if (last && size_.most_rows() == 1) {
     Run run{.context = context, .who = token(thread)};
     drive(run, Event::kEndsWindow);
   }
-  if (last) context.leaving = Fact::kLast;
   return true;
 }
 
 void Windows::wait_beginning(Context& context, const CallFrames& calls, CallFrame& frame) {
   context.waiting.begin(frame);
-  if (context.gate.level() < Gate::Level::kCalls || calls.holds(context)) return;
-  if (!context.lock.try_lock_for(patience_.for_lock)) return leases_.spoil(context);
-  const HeldLock lock(context.lock);
-  Run run{.context = context, .who = reinterpret_cast<uintptr_t>(&calls)};
-  drive(run, Event::kComes);
+  close_before(context, calls);
+}
+
+// Closes the window of the context that is current before a call that must not be made in it.
+void Windows::close_before(Context& context, const CallFrames& calls) {
+  if (context.gate.level() < Gate::Level::kCalls || calls.in_window_of(context)) return;
+  Run run{.context = context, .who = Leases::token(calls), .until = within(patience_.for_owner)};
+  if (drive(run, Event::kComes) == Command::kHold) leases_.spoil(context);
 }
 
 void Windows::wait_made(Context& context, CUstream stream, bool per_thread) {
@@ -382,11 +353,12 @@ void Windows::waiting_lost() {
 
 bool Windows::context_destroying(Context& context) {
   questions_.context_destroying(context);
-  if (!context.lock.try_lock_for(kMostWaitAtEnd)) return false;
-  const HeldLock lock(context.lock);
-  Run run{.context = context, .who = reinterpret_cast<uintptr_t>(&context), .facts = Fact::kDue};
-  drive(run, Event::kEnds);  // its window
-  drive(run, Event::kEnds);  // the counters
+  Run run{.context = context,
+          .who = reinterpret_cast<uintptr_t>(&context),
+          .facts = Fact::kDue,
+          .until = within(kMostWaitAtEnd)};
+  drive(run, Event::kEnds);                                      // its window
+  if (drive(run, Event::kEnds) == Command::kHold) return false;  // the counters
   context.profiler.reset();
   leases_.forget(context);
   context.waiting.clear();
@@ -401,33 +373,25 @@ void Windows::capture_beginning(const Context* own, const CallFrames& calls) {
 // Closes the window of a context. Of another one than the thread's the planner's thread does. Left
 // open, its closing would disturb a capture.
 void Windows::shut(Context& context, const Context* own, const CallFrames& calls) {
-  if (context.gate.level() < Gate::Level::kCalls || calls.holds(context)) return;
-  if (&context != own) {
-    questions_.close(context, patience_.for_lock);
-    return;
-  }
-  if (!context.lock.try_lock_for(patience_.for_lock)) return leases_.spoil(context);
-  const HeldLock lock(context.lock);
-  Run run{.context = context, .who = reinterpret_cast<uintptr_t>(&calls)};
-  drive(run, Event::kComes);
+  if (&context == own) return close_before(context, calls);
+  if (context.gate.level() >= Gate::Level::kCalls && !calls.in_window_of(context))
+    questions_.close(context, patience_.for_owner);
 }
 
 // False: a launch is in it.
 bool Windows::close_asked(Context& context) {
-  if (!context.lock.try_lock()) return false;
-  const HeldLock lock(context.lock);
-  from_outside(context, Event::kComes, Fact::kOutside);
-  return true;
+  return from_outside(context, Event::kComes, Fact::kOutside) != Command::kHold;
 }
 
-// On a thread that may have another context, or none.
-void Windows::from_outside(Context& context, Event event, Facts facts) {
-  const WithContext current(edge_.cuda, context.handle);
-  Run run{.context = context, .who = reinterpret_cast<uintptr_t>(&current), .facts = facts};
-  run.gone = !current;
+// On a thread that may have another context, or none. A context that is going away is left to the
+// thread on which it does.
+WindowMachine::Command Windows::from_outside(Context& context, Event event, Facts facts) {
+  if (context.asked.gone.load()) return Command::kPass;
+  Run run{.context = context, .facts = facts};
   run.must_close = event == Event::kComes;
   run.ends = event == Event::kEnds;
-  drive(run, event);
+  if (run.ends) run.until = within(kMostWaitAtEnd);
+  return drive(run, event);
 }
 
 // On the planner's thread. True while there is a reason to come again.
@@ -452,13 +416,10 @@ bool Windows::close_old() {
   for (Context* const context : contexts_.all()) {
     if (context->gate.level() != Gate::Level::kShut) continue;
     open = true;
-    if (!context->lock.try_lock()) continue;  // a launch in the window closes it, if it is the last
-    const HeldLock lock(context->lock);
-    if (context->window == nullptr) continue;
-    const uint64_t opened_ns = context->window->measured.opened_ns;
-    const bool old = edge_.cuda.clock_ns() - opened_ns >= scheduler_.config().max_open_ns;
-    if (old || context->window->finished)
-      from_outside(*context, Event::kVisit, {Fact::kOutside, Fact::kOld});
+    const uint64_t open_ns = edge_.cuda.clock_ns() - leases_.seen(*context).opened_ns;
+    Facts facts = Fact::kOutside;
+    facts.set(Fact::kOld, open_ns >= scheduler_.config().max_open_ns);
+    from_outside(*context, Event::kVisit, facts);
   }
   return open;
 }
@@ -472,11 +433,7 @@ bool Windows::give_back_due() {
       continue;
     }
     questions_.ask(*context);
-    if (!context->lock.try_lock()) continue;
-    {
-      const HeldLock lock(context->lock);
-      from_outside(*context, Event::kVisit, {Fact::kOutside, Fact::kDue, Fact::kPauses});
-    }
+    from_outside(*context, Event::kVisit, {Fact::kOutside, Fact::kDue, Fact::kPauses});
     if (leases_.holder(context->ordinal) == context && leases_.kept_for_long(*context))
       say_kept(*context);
   }
@@ -505,7 +462,7 @@ void Windows::say_kept(const Context& context) {
 // CUPTI may refuse it while a session is active there (cupti_profiler_target.h). Empty where it
 // does, where the last context of the device is gone, and where there was no moment for it within a
 // second. A context that is still being created cannot be made current. One that is being destroyed
-// waits for the lock, but not for long (context_destroying()).
+// waits for this, but not for long (context_destroying()).
 std::vector<uint8_t> Windows::availability(uint32_t ordinal) {
   std::vector<uint8_t> image;
   if (edge_.cupti.ProfilerGetCounterAvailability == nullptr) return image;
@@ -516,12 +473,8 @@ std::vector<uint8_t> Windows::availability(uint32_t ordinal) {
       if (context->ordinal != ordinal) continue;
       any = true;
       questions_.ask(*context);
-      if (!context->lock.try_lock()) continue;
-      const HeldLock lock(context->lock);
-      const WithContext current(edge_.cuda, context->handle);
-      if (!current) continue;
-      Run run{.context = *context, .who = reinterpret_cast<uintptr_t>(&current)};
-      run.facts = Fact::kOutside;
+      if (context->asked.gone.load()) continue;
+      Run run{.context = *context, .facts = Fact::kOutside};
       drive(run, Event::kInquiry);
       if (run.asked) return std::move(run.image);
     }
@@ -535,12 +488,10 @@ std::vector<uint8_t> Windows::availability(uint32_t ordinal) {
 bool Windows::watch_launches() {
   bool launching = false;
   for (Context* const context : contexts_.all()) {
-    const uint64_t began = context->window_call_began_ns.load(std::memory_order_acquire);
-    if (began == 0) continue;
+    const auto [signature, since_ns] = leases_.seen(*context).inside;
+    if (since_ns == 0) continue;
     launching = true;
-    if (edge_.cuda.clock_ns() < began + kLongLaunchNs) continue;
-    const Signature* const signature = context->window_call.load(std::memory_order_relaxed);
-    if (context->window_call_began_ns.load(std::memory_order_acquire) != began) continue;  // ended
+    if (edge_.cuda.clock_ns() < since_ns + kLongLaunchNs) continue;
     if (!long_said_.insert(signature).second) continue;
     const std::string line =
         "a launch of " + name_of(signature) +
@@ -595,10 +546,10 @@ void Windows::end_measuring() noexcept {
 void Windows::finish() {
   on_.store(false, std::memory_order_relaxed);
   for (Context* const context : contexts_.all()) {
-    if (!context->lock.try_lock_for(kMostWaitAtEnd)) continue;
-    const HeldLock lock(context->lock);
-    if (context->profiler == nullptr) continue;
-    if (context->window != nullptr) from_outside(*context, Event::kEnds, Fact::kOutside);
+    if (leases_.holder(context->ordinal) != context) continue;
+    if (context->gate.level() == Gate::Level::kShut &&
+        from_outside(*context, Event::kEnds, Fact::kOutside) == Command::kHold)
+      continue;
     if (leases_.holder(context->ordinal) != context) continue;
     if (questions_.ask(*context))
       say_kept(*context);

@@ -1,13 +1,13 @@
 // Measurement windows: stretches of launches on one context whose counters are read.
 //
 // Protocol
-//   1. A launch whose signature wants a group (or that finds the gate shut) takes the context's
-//      lock at its ENTER, and the scheduler decides. It does not want one while work that waits is
+//   1. A launch whose signature wants a group (or that finds the gate shut) becomes the context's
+//      owner at its ENTER, and the scheduler decides. It does not want one while work that waits is
 //      in flight, unless that ends in a time that it may wait (drains.h). A window is to be opened:
 //      the gate is shut, launches that other threads are in the middle of are waited for, and CUPTI
 //      is started.
-//   2. While a window is open, every launch on the context holds the lock from ENTER to EXIT:
-//      rows are in the order of execution. A launch that succeeded appends its row.
+//   2. While a window is open, every launch on the context owns it from ENTER to EXIT: rows are in
+//      the order of execution. A launch that succeeded appends its row.
 //   3. It is closed at the ENTER of the next launch where that must not be inside (a graph, a
 //      collective) or wants another group's window, or where the window has all its launches
 //      (finished); then also at the ENTER of a call that waits for the GPU. So NVIDIA's own sample
@@ -33,13 +33,14 @@
 // enabled the profiler: only launching threads do. There is no trial where the budget has no end.
 //
 // What decides is the machine (collector/schedule/window_machine.h), whose step takes the device's
-// lock alone; the thread that has the context's lock carries out its commands (commands.cpp).
+// lock alone (leases.h); the owner of a context carries out its commands (commands.cpp), and only
+// it touches the window and the profiler. Nobody holds a lock of windows while CUPTI is called.
 //
-// Order of locks: context's window lock -> device's | list of threads' contexts | the planner's,
-// the collector's and CUPTI's own; reading -> group's evaluation. No callback takes a window lock
-// while holding another of ours.
-// Waiting for a window lock is bounded everywhere: a launch that does not get it goes on, and the
-// window is spoiled, and will be discarded.
+// Waiting for a context is bounded everywhere: a launch that waits for too long goes on, and the
+// window is spoiled, and will be discarded. It says that it launches before it spoils the window:
+// so a window that is opened later sees it.
+//
+// Order of locks: device's -> backoff's; reading -> group's evaluation; all others one at a time.
 #pragma once
 #include <collector/schedule/backoff.h>
 #include <collector/schedule/scheduler.h>
@@ -52,6 +53,7 @@
 #include <injector/counters/profiler/range_profiler.h>
 #include <injector/counters/windows/unread_windows.h>
 #include <injector/process/edge.h>
+#include <injector/process/thread_context.h>
 #include <injector/vendor/driver_calls.h>
 
 #include <atomic>
@@ -65,7 +67,7 @@
 namespace flopinj {
 
 struct WindowPatience {
-  std::chrono::milliseconds for_lock, for_launches, for_reading;
+  std::chrono::milliseconds for_owner, for_launches, for_reading;
 };
 
 // For messages; null: a kernel without a signature.
@@ -118,7 +120,6 @@ class Windows {
 
  private:
   void enter_slowly(Context&, ThreadContext&, const Signature*);
-  bool enter_with_lock(Context&, ThreadContext&, const Signature*);
   using Command = WindowMachine::Command;
   using Event = WindowMachine::Event;
   using Fact = WindowMachine::Fact;
@@ -126,13 +127,14 @@ class Windows {
   // A call's way through the machine.
   struct Run {
     Context& context;
-    uintptr_t who;
+    uintptr_t who = reinterpret_cast<uintptr_t>(this);  // unless it is a call of the program's
     Facts facts = {};
-    ThreadContext* thread = nullptr;       // of a launch
-    const Signature* signature = nullptr;  // likewise
-    bool gone = false;                     // the driver is
-    bool must_close = false;               // the window must not stay open
-    bool ends = false;                     // the context, or measuring
+    Leases::Until until = Leases::Until::min();  // while the context has another owner
+    ThreadContext* thread = nullptr;             // of a launch
+    const Signature* signature = nullptr;        // likewise
+    bool gone = false;                           // the driver is
+    bool must_close = false;                     // the window must not stay open
+    bool ends = false;                           // the context, or measuring
     bool decided = false, for_trial = false, tried = false, refused = false, asked = false;
     LaunchDecision decision = {};
     std::optional<LaunchDecision> next = {};  // once the window is closed
@@ -142,55 +144,53 @@ class Windows {
     uint64_t began_ns = 0;
     std::vector<uint8_t> image = {};  // of counters' availability
   };
-  static uintptr_t token(const ThreadContext& thread) {
-    return reinterpret_cast<uintptr_t>(&thread);
+  static uintptr_t token(const ThreadContext& thread) { return Leases::token(thread.calls); }
+  Leases::Until within(std::chrono::milliseconds most) const {
+    return std::chrono::steady_clock::now() + most;
   }
-  // The caller of drive(), and so of all that it calls, has the lock of the context of the Run. It
-  // returns what the call that `event` is of is told in the end.
-  Command drive(Run& run, Event) FLOPINJ_UNCHECKED_LOCKS;
-  Event carry_out(Run& run, Command) FLOPINJ_UNCHECKED_LOCKS;
-  Event decide(Run& run) FLOPINJ_UNCHECKED_LOCKS;
-  static Event ends_window(Run& run) FLOPINJ_UNCHECKED_LOCKS;
-  Event wants_window(Run& run) FLOPINJ_UNCHECKED_LOCKS;
-  bool is_quiet(const Run& run) FLOPINJ_UNCHECKED_LOCKS;
-  Event scan(const Run& run) FLOPINJ_UNCHECKED_LOCKS;
-  Event enable(Run& run) FLOPINJ_UNCHECKED_LOCKS;
-  Event start(Run& run) FLOPINJ_UNCHECKED_LOCKS;
-  Event stop(Run& run) FLOPINJ_UNCHECKED_LOCKS;
-  Event discard(Run& run, std::unique_ptr<OpenWindow>, RangeProfiler::Outcome,
-                Problem&) FLOPINJ_UNCHECKED_LOCKS;
-  Event disable(Run& run) FLOPINJ_UNCHECKED_LOCKS;
-  Event inquire(Run& run) FLOPINJ_UNCHECKED_LOCKS;
-  void from_outside(Context& context, Event, Facts) FLOPINJ_REQUIRES(context.lock);
+  // What the call that `event` is of is told in the end; kHold: it has waited for long enough. What
+  // it calls meanwhile, the owner of the context calls.
+  Command drive(Run& run, Event);
+  Event carry_out(Run& run, Command);
+  Event decide(Run& run);
+  static Event ends_window(Run& run);
+  Event wants_window(Run& run);
+  bool is_quiet(const Run& run);
+  Event scan(const Run& run);
+  Event enable(Run& run);
+  Event start(Run& run);
+  Event stop(Run& run);
+  Event discard(Run& run, std::unique_ptr<OpenWindow>, RangeProfiler::Outcome, Problem&);
+  Event disable(Run& run);
+  Event inquire(Run& run);
+  Command from_outside(Context& context, Event, Facts);
 
-  bool enter_locked(Context& context, ThreadContext&, const Signature*)
-      FLOPINJ_REQUIRES(context.lock);
-  void enter_window(Context& context, ThreadContext&, const Signature*)
-      FLOPINJ_REQUIRES(context.lock);
+  // True: the launch is in a window, which its thread owns until exit().
+  bool enter_window(Context& context, ThreadContext&, const Signature*, Leases::Until);
+  void entered(Context& context, ThreadContext&, const Signature*);
   std::unique_ptr<OpenWindow> make_window(const Context&, const DevicePlan&, const JointGroup*,
                                           const LaunchDecision&, size_t most_rows);
   // By another thread than `self` (null: than none that launches). False: still, after a while.
   bool none_launching(const ThreadContext* self, const Context&) const;
   bool must_come(const Context&, const ThreadContext&, const Signature*, bool came) const;
   bool goes_outside(Context&, ThreadContext&, const Signature*, bool came) const;
-  bool is_to_be_tried(const Context&, const DevicePlan&, GroupSet groups) const;
+  bool is_to_be_tried(const Context&, const DevicePlan&, GroupSet groups);
   bool wait_for_trial(const Context&, const Signature&);
   bool try_asked();
   void try_out(Context&);
-  bool open_for_trial(Context& context, const DevicePlan&, uint32_t group)
-      FLOPINJ_REQUIRES(context.lock);
-  void judge_trial(const Context&, const DevicePlan&, uint32_t group);
+  bool open_for_trial(Context& context, const DevicePlan&, Trial&);
+  void judge_trial(const Context&, const DevicePlan&, const Trial&);
   bool resume_costly();
   void deliver(const OpenWindow&, uint32_t number, uint32_t group, std::span<const double> values,
                size_t column);
-  static bool modules_came(const Context& context) FLOPINJ_REQUIRES(context.lock);
-  bool due(const Context& context, const ThreadContext&, const Signature* next) const
-      FLOPINJ_REQUIRES(context.lock);
+  static bool modules_came(const Context& context);
+  bool due(const Context& context, const ThreadContext&, const Signature* next) const;
   void hand_over(std::unique_ptr<OpenWindow>, std::vector<uint8_t> image);
   bool read_closed();
   void read(UnreadWindow&);
   void leave_out_unpatched(OpenWindow&, std::span<const double> values);
   void log_closed(const Context&, const OpenWindow&) const;
+  void close_before(Context&, const CallFrames&);
   void shut(Context&, const Context* own, const CallFrames&);
   bool close_asked(Context&);
   // No work that waits is in flight, perhaps after a wait for its end.
@@ -229,7 +229,7 @@ class Windows {
   const WindowPatience patience_;
   WindowSize size_;
   UnreadWindows unread_;
-  TimedMutex reading_;  // one after another, in the order in which they were closed
+  Mutex reading_;  // one after another, in the order in which they were closed
   std::set<uint32_t>
       costly_;  // the planner's thread: ordinals of devices without instrumented windows
   std::set<const Signature*> long_said_;  // the planner's thread: kernels that it has named
