@@ -49,6 +49,9 @@ constexpr std::array kAdvice{
     Advice{CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, Lasts::kForGood, "cupti.subscriber",
            "another CUPTI client is in this process: torch.profiler (turn it off), Nsight Systems "
            "or Nsight Compute (run without), or cuda-gdb"},
+    Advice{CUPTI_ERROR_NOT_INITIALIZED, Lasts::kForGood, "cupti.driver",
+           "this CUPTI cannot work with the driver, which may be older: name the CUPTI of a CUDA "
+           "version that `nvidia-smi` shows, or of an older one, by --cupti"},
     Advice{CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, Lasts::kForGood, "counters.vgpu",
            "the GPU is virtual (vGPU): ask its administrator to enable profiling"},
     Advice{CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, Lasts::kForGood, "counters.vgpu",

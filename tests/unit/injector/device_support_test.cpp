@@ -54,3 +54,21 @@ TEST_CASE("a refusal names the feature that refuses, and no feature that is unkn
   CHECK(refused_for(&Params::wsl, kNo) == "counters.wsl");
   CHECK(refused_for(&Params::wsl, CUPTI_PROFILER_CONFIGURATION_UNKNOWN) == "counters.failed");
 }
+
+TEST_CASE("a result of CUPTI that says why is told apart from a failure") {
+  struct Expected {
+    CUptiResult result;
+    std::string code;
+    bool lasting, passing;
+  };
+  for (const Expected& of : {Expected{CUPTI_ERROR_NOT_INITIALIZED, "cupti.driver", true, false},
+                             Expected{CUPTI_ERROR_HARDWARE_BUSY, "counters.busy", false, true},
+                             Expected{CUPTI_ERROR_UNKNOWN, "counters.failed", false, false}}) {
+    Problem problem;
+    CHECK_FALSE(check(of.result, "cuptiCall", problem));
+    CHECK(problem.code == of.code);
+    CHECK(problem.lasting == of.lasting);
+    CHECK(problem.passing == of.passing);
+    CHECK(problem.line.find("cuptiCall") != std::string::npos);
+  }
+}
