@@ -103,6 +103,7 @@ constexpr std::array kCalls{
     CALL(cuMemcpy, kSynchronizes),
     CALL(cuMemcpy_v2, kSynchronizes),
     CALL(cuMemcpy_ptds, kSynchronizes),
+    CALL(cuMemcpy2DUnaligned_v2, kSynchronizes),
     CALL(cuMemcpyDtoH, kSynchronizes),
     CALL(cuMemcpyDtoH_v2, kSynchronizes),
     CALL(cuMemcpyDtoH_v2_ptds, kSynchronizes),

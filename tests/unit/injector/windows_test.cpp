@@ -107,6 +107,24 @@ TEST_CASE("behind a call that waits for the GPU windows open; before it none doe
   CHECK(program.gpu.windows > before);
 }
 
+TEST_CASE("behind a copy of rows to the host windows open, as behind any call that waits") {
+  Program program;
+  program.launch();
+  program.collective();
+  for (int i = 0; i < 50; ++i) CHECK_FALSE(program.launch());
+  const auto copies =
+      program.gpu.call(CUPTI_DRIVER_TRACE_CBID_cuMemcpy2DUnaligned_v2, program.none);
+  CHECK(comes_true(  // the planner's thread may be slow to answer
+      [&] {
+        program.gpu.enter(copies);
+        std::this_thread::sleep_for(3ms);
+        program.gpu.busy = false;
+        program.gpu.exit(copies);
+        return program.launch();
+      },
+      20s));
+}
+
 TEST_CASE("a window is closed before a collective, and a launch behind it waits for its end") {
   Program program;
   program.launch();
