@@ -239,7 +239,7 @@ void Tracer::State::resource(const RecursionGuard& guard, CUpti_CallbackIdResour
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
       if (ThreadContext* const thread = thread_context(guard); thread != nullptr)
         if (Context* const context = contexts.find(*thread, data.context); context != nullptr)
-          context->modules_loaded.fetch_add(1, std::memory_order_relaxed);
+          windows.module_loaded(*context);
       if (data.resourceDescriptor != nullptr)
         modules.loaded(thread_context(guard),
                        *static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor));

@@ -60,6 +60,8 @@ constexpr M::Row kRows[] = {
     {E::kTrial, kAny, {}, {}, kIdle, L::kSame, {kStay}, C::kPass},
     {E::kInquiry, kIdle, {}, {}, kSwitching, L::kSame, {kOwn}, C::kLook},
     {E::kInquiry, kAny, {}, {}, kIdle, L::kSame, {kStay}, C::kPass},
+    // A module is loaded.
+    {E::kLoads, {kOpening, kOpen}, {}, {}, kIdle, L::kSame, {kStay, kStale}, C::kPass},
     // The end of the context, or of measuring.
     {E::kEnds, {kOpen, kFull}, {kFree}, {}, kClosing, L::kSame, {kOwn}, C::kStop},
     {E::kEnds, kIdle, {kHeld, kDue}, {}, kSwitching, L::kGive, {kOwn}, C::kDisable},
@@ -139,7 +141,8 @@ M::Command WindowMachine::step(size_t index, E event, Facts given, uintptr_t who
   if (row->effects.has(X::kOwn)) context.owner = who;
   if (row->effects.has(X::kDisown)) context.owner = 0;
   if (row->effects.has(X::kSpoil)) context.spoiled = true;
-  if (row->effects.has(X::kFresh)) context.spoiled = false;
+  if (row->effects.has(X::kStale)) context.stale = true;
+  if (row->effects.has(X::kFresh)) context.spoiled = context.stale = false;
   switch (row->lease) {
     case L::kSame:
       break;

@@ -76,6 +76,7 @@ class WindowMachine {
     kVisit,    // by the planner's thread; kOld, kDue: of the window, and of the counters
     kTrial,    // the same: a trial was asked for
     kInquiry,  // the same: which counters the device has
+    kLoads,    // a module was loaded on the context
     kEnds,     // the context, or measuring; kDue: it does not matter which work is in flight
     kDeadline,
     // What came of a command; of kStop, too: it was refused to a thread of ours, and the window is
@@ -136,6 +137,7 @@ class WindowMachine {
     kDisown,
     kFresh,  // a window is about to be opened
     kSpoil,
+    kStale,  // kernels may be unknown to CUPTI that the window's launches run
     kWant,   // the counters, which another context has
     kPause,  // they are not taken again before resume()
     kOwe,
@@ -170,7 +172,7 @@ class WindowMachine {
   struct Context {
     Phase phase = Phase::kIdle;
     uintptr_t owner = 0;
-    bool spoiled = false;  // the window
+    bool spoiled = false, stale = false;  // the window
     bool operator==(const Context&) const = default;
   };
 

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using World = test::WindowWorld<3, 3>;
   std::vector<World> next;
   const auto keep = [&](World&& world) { next.push_back(std::move(world)); };
-  test::WindowMoves<3, 3, decltype(keep)> moves({3, true, true, true}, keep);
+  test::WindowMoves<3, 3, decltype(keep)> moves({3, true, true, true, true}, keep);
   World world(WindowMachine::rows());
   for (size_t i = 0; i + 1 < size && !world.finished; i += 2) {
     next.clear();

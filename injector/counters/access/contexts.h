@@ -74,7 +74,6 @@ struct Context {
   size_t seat = WindowMachine::kNone;  // in its device's machine: of steps
   std::unique_ptr<OpenWindow> window;
   std::unique_ptr<RangeProfiler> profiler;  // made at the first window
-  std::atomic<uint32_t> modules_loaded{0};
 };
 
 class Contexts {

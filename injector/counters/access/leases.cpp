@@ -64,10 +64,11 @@ void Leases::left(Context& context, const CallFrames& by, LeftWindow how) noexce
   step(context, Event::kLeft, facts, token(by));
 }
 
-bool Leases::spoiled(const Context& context) {
+WindowMachine::Context Leases::state(const Context& context) {
   Device& device = device_of(context);
   const MutexLock lock(device.mutex);
-  return context.seat != WindowMachine::kNone && device.machine.contexts[context.seat].spoiled;
+  return context.seat != WindowMachine::kNone ? device.machine.contexts[context.seat]
+                                              : WindowMachine::Context();
 }
 
 void Leases::spoil(Context& context) { step(context, Event::kDeadline, {}, 0); }

@@ -79,7 +79,7 @@ class Leases final : public WindowKeeper {
   void left(Context&, const CallFrames& by, LeftWindow how) noexcept override;
 
   // --- The owner's ------------------------------------------------------------------------------
-  bool spoiled(const Context&);
+  WindowMachine::Context state(const Context&);
   void taken(const Context&);                      // the counters are
   void opened(const Context&, uint64_t clock_ns);  // a window was, at that time of the program's
   void closed(const Context&);

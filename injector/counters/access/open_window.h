@@ -22,7 +22,6 @@ struct OpenWindow {
   const DevicePlan* plan = nullptr;
   const JointGroup* joint = nullptr;  // what is read; null: only the group of `measured`
   bool instrumented = false;
-  uint32_t modules_at_open = 0;  // Context::modules_loaded
   MeasurementWindow measured;
 
   MetricGroup& reads() const { return joint ? *joint->group : *plan->groups[measured.group]; }

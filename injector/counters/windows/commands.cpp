@@ -178,7 +178,7 @@ WindowMachine::Event Windows::stop(Run& run) {
   log_closed(context, *window);
   const bool counted =
       outcome == RangeProfiler::Outcome::kRead || outcome == RangeProfiler::Outcome::kMismatch;
-  if (counted && leases_.spoiled(context)) {  // CUPTI has no part in it
+  if (counted && leases_.state(context).spoiled) {  // CUPTI has no part in it
     edge_.collector->diagnostic(
         Severity::kWarning, "counters.spoiled",
         "a window was discarded, since a launch did not wait any longer for another thread's "

@@ -257,7 +257,6 @@ std::unique_ptr<OpenWindow> Windows::make_window(const Context& context, const D
   auto window = std::make_unique<OpenWindow>(scheduler_);
   window->plan = &plan;
   window->joint = joint;
-  window->modules_at_open = context.modules_loaded.load(std::memory_order_relaxed);
   window->measured.device = context.device;
   window->measured.group = *decision.open;
   window->instrumented = !plan.instrumented(window->groups()).empty();
@@ -267,14 +266,12 @@ std::unique_ptr<OpenWindow> Windows::make_window(const Context& context, const D
   return window;
 }
 
-// Since the window was opened.
-bool Windows::modules_came(const Context& context) {
-  return context.modules_loaded.load(std::memory_order_relaxed) != context.window->modules_at_open;
+void Windows::module_loaded(Context& context) {
+  if (context.gate.level() == Gate::Level::kShut) leases_.step(context, Event::kLoads, {}, 0);
 }
 
 // Is the open window to be closed before the launch `next`?
-bool Windows::due(const Context& context, const ThreadContext& thread,
-                  const Signature* next) const {
+bool Windows::due(const Context& context, const ThreadContext& thread, const Signature* next) {
   const OpenWindow& window = *context.window;
   if (failed(window.instrumented).load(std::memory_order_relaxed)) return true;
   if (scheduler_.close_before(next)) return true;
@@ -283,7 +280,7 @@ bool Windows::due(const Context& context, const ThreadContext& thread,
           ? !patched
           : patched && window.joint == window.plan->unpatched && window.joint != nullptr)
     return true;
-  return window.instrumented && modules_came(context);  // see leave_out_unpatched()
+  return window.instrumented && leases_.state(context).stale;  // see leave_out_unpatched()
 }
 
 bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUresult result) {
@@ -303,7 +300,7 @@ bool Windows::exit(Context& context, ThreadContext& thread, WindowRow&& row, CUr
   const uint64_t now = edge_.cuda.clock_ns();
   row.chosen = thread.launch.chosen;
   row.call_ns = now - thread.launch.window_call_began_ns;
-  row.late = modules_came(context);  // in this very launch: see due()
+  row.late = context.window->instrumented && leases_.state(context).stale;  // in this very launch
   const bool last = scheduler_.row_added(context.window->measured, row, now) ||
                     context.window->measured.rows.size() >= size_.most_rows();
   leave.how = last ? LeftWindow::kLast : LeftWindow::kMade;

@@ -102,6 +102,9 @@ class Windows {
   void synchronizing(Context&, ThreadContext&);
   void synchronized(Context&, ThreadContext&, const SyncFunction&, const void* parameters);
 
+  // MODULE_LOADED. CUPTI may not count a kernel of it in a window that is open.
+  void module_loaded(Context&);
+
   // ENTER of a call that destroys a stream.
   void stream_destroying(CUstream);
 
@@ -183,8 +186,7 @@ class Windows {
   bool resume_costly();
   void deliver(const OpenWindow&, uint32_t number, uint32_t group, std::span<const double> values,
                size_t column);
-  static bool modules_came(const Context& context);
-  bool due(const Context& context, const ThreadContext&, const Signature* next) const;
+  bool due(const Context& context, const ThreadContext&, const Signature* next);
   void hand_over(std::unique_ptr<OpenWindow>, std::vector<uint8_t> image);
   bool read_closed();
   void read(UnreadWindow&);

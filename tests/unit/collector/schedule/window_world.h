@@ -33,6 +33,7 @@ struct WindowBounds {
   size_t contexts;
   bool capture, wait;  // there is one
   bool refuses;  // CUPTI refuses a thread of ours to stop a window, or to disable the profiler
+  bool loads;    // modules
 };
 
 struct Thread {
@@ -50,6 +51,7 @@ struct Cupti {
   bool enabled = false, started = false;
   bool foreign = false;  // a launch was made in the window that is no row of it
   bool trial = false;    // its counters are not read
+  bool loaded = false;   // a module was, since the window was started
 };
 
 // The last thread is the planner's.
@@ -147,6 +149,8 @@ class WindowMoves {
       case At::kCommand:
         return carry_out(w, t);
       case At::kInside:
+        if (w.cupti[thread.context].loaded && !w.machine.contexts[thread.context].stale)
+          fails("a module is loaded in a window that does not know of it");
         then(w, [&](World& n) {  // a window of one launch
           n.threads[t].call = Call::kCloses;
           told(n, t, n.machine.step(thread.context, Event::kEndsWindow, {}, name(t)));
@@ -201,6 +205,11 @@ class WindowMoves {
       starts(Call::kLaunch, c, At::kLook, Event::kEnter);
       if (w.machine.may_open(c) && !w.ended)
         starts(Call::kLaunch, c, At::kStep, Event::kEnter, Fact::kFirst);
+      if (bounds_.loads)
+        then(w, [&](World& n) {
+          n.machine.step(c, Event::kLoads, {}, 0);
+          n.cupti[c].loaded = n.cupti[c].started;
+        });
       starts(Call::kOther, c, At::kStep, Event::kWaits);
       starts(Call::kOther, c, At::kStep, Event::kWaited, Fact::kPauses);
       starts(Call::kDestroy, c, At::kStep, Event::kEnds, Fact::kDue);
@@ -412,7 +421,7 @@ class WindowMoves {
         answers(Event::kStarted, [&](World& n) {
           n.cupti[c].started = true;
           n.cupti[c].trial = n.machine.contexts[c].phase == M::Phase::kTrying;
-          n.cupti[c].foreign = false;
+          n.cupti[c].foreign = n.cupti[c].loaded = false;
           for (const Thread& other : n.threads)
             if (other.at == At::kOutside && other.context == c)
               n.cupti[c].foreign = !n.cupti[c].trial;
@@ -423,7 +432,9 @@ class WindowMoves {
         if (!cupti.started) fails("a window is closed that is not open");
         if (cupti.foreign && !w.machine.contexts[c].spoiled)
           fails("a window is read that other launches were in");
-        answers(Event::kStopped, [&](World& n) { n.cupti[c] = {true, false, false, false}; });
+        answers(Event::kStopped, [&](World& n) {
+          n.cupti[c] = {true, false, false, false, false};
+        });
         // CUPTI may go on with the window then, until the profiler is disabled.
         if (outside && bounds_.refuses && thread.event != Event::kEnds) answers(Event::kNotStopped);
         answers(Event::kLost);
