@@ -298,7 +298,7 @@ class Commands(Attach):
                                      (("attach", "train.py"), "'train.py' is no process id: it is"),
                                      (("status", "0"), "'0' is no process id"),
                                      (("detach", 1 << 40), "is no process id"),
-                                     (("attach",), "PID")):
+                                     (("attach",), "which process?")):
                 with self.subTest(arguments):
                     done = flopinj(*arguments)
                     self.assertIn(done.returncode, (1, 2))

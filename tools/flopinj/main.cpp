@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "commands.h"
@@ -52,12 +53,16 @@ void add_recording_options(CommandLine& line, Options& options, bool of_running)
       continue;
     }
     std::vector<std::string>& given = options.given[std::string(setting.variable)];
+    const auto grouped = [&](CLI::Option* one) {
+      return of_running ? one : one->group(flopinj::group_of(setting.variable));
+    };
     if (setting.value.empty()) {
-      line.add_flag_callback(
-          name, [&given] { given = {"1"}; }, help);
+      grouped(line.add_flag_callback(
+          name, [&given] { given = {"1"}; }, help));
       continue;
     }
-    CLI::Option* const option = line.add_option(name, given, help)->allow_extra_args(false);
+    CLI::Option* const option =
+        grouped(line.add_option(name, given, help))->allow_extra_args(false);
     if (!setting.many) option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     if (!setting.choices.empty()) {
       option->type_name(std::string(setting.value));
@@ -89,11 +94,16 @@ void add_simulator_options(CommandLine& line, Options& options, const char* help
 }
 
 void add_run_options(CommandLine& run, Options& options) {
+  const auto [usual, what, job, simulator, expert] = flopinj::kRunGroups;
+  run.groups = {std::begin(flopinj::kRunGroups), std::end(flopinj::kRunGroups)};
   run.prefix_command();
   run.operands = "[--] PROGRAM [ARGUMENT...]";
-  add_recording_options(run, options, false);
-  run.add_flag("--preload", options.preload,
-               "Also preload the library, for programs that clear the injection variables");
+  const auto in = [&](const char* group) { run.option_defaults()->group(group); };
+  in(usual);
+  run.add_option("--report", options.page,
+                 "When the program has ended, write the report of its traces to FILE, as a page "
+                 "for any browser. flopinj stays until then, as the program's parent")
+      ->type_name("FILE");
   run.add_flag(
       "--torch", options.torch,
       "Name modules and operators of the first network that trains with PyTorch, in as many "
@@ -102,15 +112,19 @@ void add_run_options(CommandLine& run, Options& options) {
                "When the program has ended, replace each trace by its summary (NAME.sum), which "
                "long runs hardly make larger. flopinj stays until then, as the program's parent. A "
                "trace whose summary is not complete is kept");
-  run.add_option("--report", options.page,
-                 "When the program has ended, write the report of its traces to FILE, as a page "
-                 "for any browser. flopinj stays until then, as the program's parent")
-      ->type_name("FILE");
+  add_recording_options(run, options, false);
+  in(job);
+  run.add_flag("--dry-run,--print-env", options.print_env,
+               "Run nothing; print the environment as shell exports, to paste into a job script");
+  in(simulator);
   add_simulator_options(run, options,
                         "Run on a simulated GPU, on the CPU. Every launch is measured (--mode "
                         "full) unless --mode says otherwise");
-  run.add_flag("--dry-run,--print-env", options.print_env,
-               "Run nothing; print the environment as shell exports, to paste into a job script");
+  in(expert);
+  run.add_flag("--preload", options.preload,
+               "Also preload the library, for programs that clear the injection variables");
+  run.get_help_ptr()->group(usual);
+  run.set_help_all_flag("--help-all", "Show all options")->group(usual);
 }
 
 // As people type it: a program's name is the usual mistake.
@@ -128,24 +142,25 @@ CLI::Validator process_id() {
 }
 
 void add_processes(CommandLine& line, Options& options, const char* help) {
-  line.add_option("PID", options.processes, help)->type_name("")->required()->check(process_id());
+  line.add_option("PID", options.processes, help)->type_name("")->check(process_id());
   line.first_words = flopinj::processes_to_look_at;
-}
-
-void add_process(CommandLine& line, Options& options) {
-  add_processes(line, options, "The process");
-  line.get_option("PID")->expected(1);
 }
 
 // For commands that only look.
 void add_any_process(CommandLine& line, Options& options) {
   add_processes(line, options,
                 "The process. If not given: the only one that can be shown; of several, a list");
-  line.get_option("PID")->required(false)->expected(0, 1);
+  line.get_option("PID")->expected(0, 1);
+}
+
+void add_process(CommandLine& line, Options& options) {
+  add_processes(line, options, "The process. If not given: a list");
+  line.get_option("PID")->expected(0, 1);
 }
 
 void add_attach_options(CommandLine& attach, Options& options) {
   add_process(attach, options);
+  attach.first_words = flopinj::processes_to_attach_to;
   add_recording_options(attach, options, true);
   attach.add_flag("--never-enter", options.never_enter,
                   "Do not enter a program that was started without flopinj");
@@ -175,7 +190,6 @@ void add_top_options(CommandLine& top, Options& options) {
 void add_metrics_options(CommandLine& metrics, Options& options) {
   add_processes(metrics, options,
                 "The processes. If none is given: all that can be shown, until you stop it");
-  metrics.get_option("PID")->required(false);
   metrics
       .add_option("-o,--output", options.file,
                   "Write them to this file repeatedly, for the textfile collector of "
@@ -351,13 +365,53 @@ bool is_program(const std::string& word) {
   return false;
 }
 
+// What people type who know perf, nsys, ncu, py-spy, memray or git, and the command that they mean.
+constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
+    {"record", "run --"},
+    {"profile", "run --"},
+    {"launch", "run --"},
+    {"exec", "run --"},
+    {"trace", "run --"},
+    {"start", "attach"},
+    {"stop", "detach"},
+    {"ps", "status"},
+    {"list", "status"},
+    {"live", "top"},
+    {"watch", "top"},
+    {"show", "report"},
+    {"stats", "report"},
+    {"stat", "report"},
+    {"analyze", "report"},
+    {"analyse", "report"},
+    {"view", "report"},
+    {"print", "report"},
+    {"summary", "report"},
+    {"diff", "compare"},
+    {"convert", "import"},
+    {"check", "doctor"},
+    {"why", "explain"},
+    {"sql", "query"},
+    {"html", "report --format html -o report.html"},
+    {"json", "report --format json"},
+    {"csv", "report --format csv -o tables/"},
+    {"markdown", "report --format markdown"},
+    {"sqlite", "report --format sqlite -o report.db"},
+    {"flamegraph", "report --format folded"}};
+
 // For words that are no command, but that one can see the purpose of. Empty: for others.
 std::string right_spelling(const std::vector<std::string>& words) {
-  std::string said;
-  for (const std::string& word : words) said += " " + flopinj::shell_quoted(word);
+  const auto with = [&](std::string said, size_t first) {
+    if (first < words.size() && words[first] == "--") ++first;
+    for (size_t i = first; i < words.size(); ++i) said += " " + flopinj::shell_quoted(words[i]);
+    return "flopinj " + said;
+  };
   std::error_code error;
-  if (is_program(words.front())) return "flopinj run --" + said;
-  if (std::filesystem::is_regular_file(words.front(), error)) return "flopinj report" + said;
+  const auto* const habit = std::ranges::find(
+      kHabits, words.front(), &std::pair<std::string_view, std::string_view>::first);
+  if (habit != std::end(kHabits)) return with(std::string(habit->second), 1);
+  if (is_program(words.front())) return with("run --", 0);
+  if (words.front().ends_with(".py")) return with("run -- python", 0);
+  if (std::filesystem::is_regular_file(words.front(), error)) return with("report", 0);
   return "";
 }
 

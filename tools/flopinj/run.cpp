@@ -146,7 +146,11 @@ int exec_program(const std::vector<std::string>& program, const std::string& wat
   if (!watcher.empty()) send_run_notice(watcher, {RunEvent::kRefused, {}});
   std::cerr << "flopinj: cannot run '" << program.front() << "': ";
   if (error == ENOENT) {
-    std::cerr << "no such program, or its interpreter is missing\n";
+    std::cerr << "no such program, or its interpreter is missing"
+              << (program.front().ends_with(".py")
+                      ? ". Did you mean: flopinj run -- python " + shell_quoted(program.front())
+                      : "")
+              << "\n";
     return kExitNotFound;
   }
   std::cerr << std::strerror(error) << "\n";

@@ -21,6 +21,7 @@ struct Option {
   std::string value;               // what it takes: "FILE", "N"; empty for a flag
   std::vector<std::string> choices;
   std::string text, preset;  // what it is for; its value where it is not given
+  std::string group;
   bool required = false, many = false;
 };
 
@@ -65,6 +66,7 @@ Option describe(const CLI::Option& from) {
   option.preset = from.get_default_str();
   option.required = from.get_required();
   option.many = from.get_items_expected_max() > 1;
+  option.group = from.get_group();
   if (from.get_items_expected_max() > 0) describe_value(from.get_type_name(), option);
   if (from.get_positional()) option.value = from.get_single_name();
   return option;
@@ -82,8 +84,9 @@ void add_commands(const Program& program, const CommandLine& line, const std::st
   const bool usual = name == program.usual;
   Command command{usual ? "" : name, &line, {}, below(usual ? program.line : line)};
   std::erase_if(command.below, [&](const CommandLine* one) { return one == &line; });
-  for (const CLI::Option* option : line.get_options())
-    if (!option->get_group().empty()) command.options.push_back(describe(*option));
+  for (const std::string& group : line.groups)
+    for (const CLI::Option* option : line.get_options())
+      if (option->get_group() == group) command.options.push_back(describe(*option));
   if (usual || &line != &program.line) all.push_back(std::move(command));
   for (const CommandLine* child : below(line))
     add_commands(program, *child, (name.empty() ? "" : name + " ") + child->get_name(), all);
@@ -199,7 +202,8 @@ std::vector<Entry> exit_status_of(const Program& program, const Command& command
   return list;
 }
 
-void write_help(std::ostream& out, const Program& program, const Command& command, size_t width) {
+void write_help(std::ostream& out, const Program& program, const Command& command, bool all,
+                size_t width) {
   const CommandLine& line = *command.line;
   const std::string name = full_name(program, command);
   const std::string arguments = arguments_text(command, std::identity());
@@ -210,14 +214,23 @@ void write_help(std::ostream& out, const Program& program, const Command& comman
           0, 7, width);
   out << '\n';
   wrapped(out, line.get_description(), 0, 0, width);
-  std::vector<Entry> next, positional, named;
+  std::vector<Entry> next, positional;
   for (const CommandLine* child : command.below)
     next.push_back({child->get_name(), child->purpose});
+  const auto entry = [](const Option& o) { return Entry{names_text(o), o.text + values_text(o)}; };
   for (const Option& o : command.options)
-    (o.names.empty() ? positional : named).push_back({names_text(o), o.text + values_text(o)});
+    if (o.names.empty()) positional.push_back(entry(o));
   entries(out, "Commands (" + name + " COMMAND --help)", next, width);
   entries(out, "Arguments", positional, width, kTextColumn);
-  entries(out, "Options", named, width, kTextColumn);
+  const bool hides = !all && line.get_help_all_ptr() != nullptr;
+  for (const std::string& group : line.groups) {
+    if (hides && group == kExpert) continue;
+    std::vector<Entry> named;
+    for (const Option& o : command.options)
+      if (!o.names.empty() && o.group == group) named.push_back(entry(o));
+    entries(out, group, named, width, kTextColumn);
+  }
+  if (hides) out << "\nMore options: " << name << " --help-all\n";
   for (const List& list : line.lists) entries(out, list.title, list.entries, width);
   if (!line.notes.empty()) {
     out << '\n';
@@ -265,7 +278,11 @@ void roff_entries(std::ostream& out, const char* section, const std::string& tit
 
 void details(std::ostream& out, const Command& command) {
   out << roff(command.line->get_description()) << '\n';
+  const bool grouped = command.line->groups.size() > 1;
+  const std::string* group = nullptr;
   for (const Option& o : command.options) {
+    if (grouped && !o.names.empty() && (group == nullptr || *group != o.group))
+      out << ".SS " << roff(*(group = &o.group)) << '\n';
     out << ".TP\n";
     for (const std::string& name : o.names) out << (name == o.names[0] ? "" : ", ") << bold(name);
     if (!o.value.empty()) out << (o.names.empty() ? "" : " ") << italic(o.value);
@@ -429,6 +446,14 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
              : ": did you mean " + best.second + "?";
 }
 
+// "compare takes A B": of a command that was given a word too many, or one too few.
+std::string takes(const CommandLine& line) {
+  Command command{line.get_name(), &line, {}, {}};
+  for (const CLI::Option* option : line.get_options()) command.options.push_back(describe(*option));
+  const std::string arguments = arguments_text(command, std::identity());
+  return line.get_name() + " takes" + (arguments.empty() ? " no such word" : arguments);
+}
+
 // What is wrong, in words that say what to do; `otherwise`, where it is no unknown word.
 std::string words_of(const CommandLine& root, const CommandLine& line,
                      const std::string& otherwise) {
@@ -439,10 +464,20 @@ std::string words_of(const CommandLine& root, const CommandLine& line,
   const std::vector<std::string> left = root.remaining(true);
   const auto unknown = std::ranges::find_if(
       left, [&](const std::string& word) { return !commands.empty() || word.starts_with("-"); });
-  if (unknown == left.end())
-    return commands.empty() ? otherwise : "which command? There are " + joined(commands);
+  if (unknown == left.end()) {
+    if (!commands.empty()) return "which command? There are " + joined(commands);
+    if (!left.empty()) return "'" + left.front() + "' is one word too many: " + takes(line);
+    return otherwise + (otherwise.ends_with(" is required") ? ": " + takes(line) : "");
+  }
   const std::string word = unknown->substr(0, unknown->find('='));
-  if (word.starts_with("-")) return "unknown option " + word + did_you_mean(word, options);
+  if (word.starts_with("-")) {
+    // --html, say, where --format takes it.
+    for (const CLI::Option* option : line.get_options())
+      if (word.size() > 2 && std::ranges::count(describe(*option).choices, word.substr(2)) > 0)
+        return "unknown option " + word + ": did you mean " + names_of(*option).back() + " " +
+               word.substr(2) + "?";
+    return "unknown option " + word + did_you_mean(word, options);
+  }
   const std::string near = did_you_mean(word, commands);
   return "unknown command '" + word + "'" +
          (near.empty() ? "; there are " + joined(commands) : near);
@@ -453,6 +488,16 @@ size_t help_width() {
   const char* columns = std::getenv("COLUMNS");
   const size_t width = columns != nullptr ? std::strtoul(columns, nullptr, 10) : 0;
   return width == 0 ? kWidth : std::clamp(width, kLeast, kWidth);
+}
+
+// The help of the command that was given.
+bool helped(const Program& program, bool all) {
+  std::string name;
+  innermost(program.line, name);
+  for (const Command& command : commands_of(program))
+    if (command.name == (name == program.usual ? "" : name))
+      write_help(std::cout, program, command, all, help_width());
+  return static_cast<bool>(std::cout.flush());
 }
 
 }  // namespace
@@ -496,11 +541,9 @@ Parsed parse(const Program& program, std::vector<std::string> arguments, int usa
   try {
     program.line.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    innermost(program.line, name);
-    for (const Command& command : commands_of(program))
-      if (command.name == (name == program.usual ? "" : name))
-        write_help(std::cout, program, command, help_width());
-    return {std::cout.flush() ? 0 : usage_code, ""};
+    return {helped(program, false) ? 0 : usage_code, ""};
+  } catch (const CLI::CallForAllHelp&) {
+    return {helped(program, true) ? 0 : usage_code, ""};
   } catch (const CLI::CallForVersion& version) {
     std::cout << version.what() << '\n';
     return {std::cout.flush() ? 0 : usage_code, ""};

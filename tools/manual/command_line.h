@@ -19,6 +19,10 @@ struct List {
   std::vector<Entry> entries;
 };
 
+// Options are in groups (CLI::Option::group), which help and manual have in the order of `groups`.
+// Those of the group kExpert are in --help only with --help-all, where the command has that.
+inline constexpr const char* kExpert = "For experts";
+
 class CommandLine : public CLI::App {
  public:
   // `purpose`: one line for the list of commands; `text`: a paragraph for its own help.
@@ -29,6 +33,7 @@ class CommandLine : public CLI::App {
   std::string purpose;
   std::string operands;  // what follows the options, where they do not say it: "[--] PROGRAM"
   std::string notes;     // a paragraph behind the options
+  std::vector<std::string> groups{"Options"};
   std::vector<List> lists;
   std::vector<Entry> examples;  // a command line and what it does
   // What may come as the first positional argument, for completion; empty: files.

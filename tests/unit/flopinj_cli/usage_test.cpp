@@ -64,6 +64,28 @@ TEST_CASE("Words that lack their command are told it") {
   check_one_error_line(tree.run({"t.pb"}), 2, "Did you mean: flopinj report t.pb");
 }
 
+TEST_CASE("Words of other tools are answered with the command that is meant") {
+  const InstalledTree tree;
+  const auto meant = [&](const std::vector<std::string>& words, const std::string& said) {
+    check_one_error_line(tree.run(words), 2, "Did you mean: " + said + "\n");
+  };
+  meant({"record", "--", "python", "train.py"}, "flopinj run -- python train.py");
+  meant({"profile", "python", "a b.py"}, "flopinj run -- python 'a b.py'");
+  meant({"train.py", "--lr", "1"}, "flopinj run -- python train.py --lr 1");
+  meant({"html", "t.pb"}, "flopinj report --format html -o report.html t.pb");
+  meant({"diff", "a.pb", "b.pb"}, "flopinj compare a.pb b.pb");
+  meant({"stop", "4711"}, "flopinj detach 4711");
+  check_one_error_line(tree.run({"run", "train.py"}), 127,
+                       "Did you mean: flopinj run -- python train.py");
+}
+
+TEST_CASE("Who names no process is asked for it, and none is touched") {
+  const InstalledTree tree;
+  for (const char* command : {"attach", "detach"})
+    check_one_error_line(tree.run({command}), 1, "which process?");
+  check_one_error_line(tree.run({"detach", "1", "2"}), 2, "detach");
+}
+
 TEST_CASE("An incomplete installation is named") {
   const InstalledTree tree;
   fs::remove(tree.simgpu() / "libcuda.so.1");

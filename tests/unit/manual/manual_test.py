@@ -21,14 +21,16 @@ ENVIRONMENT = {
 PLACES = [(program, command) for program, commands in COMMANDS.items() for command in commands]
 
 
-def help_of(program, command):
-    return subprocess.run([PROGRAMS[program], *command.split(), "--help"], capture_output=True,
+def help_of(program, command, option="--help"):
+    return subprocess.run([PROGRAMS[program], *command.split(), option], capture_output=True,
                           text=True, timeout=60, check=True).stdout
 
 
 def options_of(program, command):
-    """Long options as --help lists them."""
-    return {name for line in help_of(program, command).splitlines() if re.match(r" {2,6}-", line)
+    """Long options as help lists them, all of them."""
+    option = "--help-all" if command == "run" else "--help"
+    return {name for line in help_of(program, command, option).splitlines()
+            if re.match(r" {2,6}-", line)
             for name in re.findall(r"--[a-z-]+", re.split(r"\s{2,}|[A-Z]", line.strip())[0])}
 
 
@@ -59,6 +61,20 @@ class ManualPages(unittest.TestCase):
         self.assertIn("--peak [DEVICE:]PRECISION=VALUE\n", help_of("flopreduce", ""))
         self.assertIn("--kernel-name NAME|regex:EXPRESSION\n", help_of("flopinj", "run"))
         self.assertNotIn("No regex:", help_of("flopinj", "run"))
+
+    def test_help_is_in_groups_and_leaves_out_those_for_experts(self):
+        usual, whole = help_of("flopinj", "run"), help_of("flopinj", "run", "--help-all")
+        groups = ["Usual", "What to record", "Job", "Simulator"]
+        titles = re.findall(r"^(\w[\w ]+):$", usual, re.MULTILINE)
+        self.assertEqual(titles[:4], groups)
+        self.assertLess(usual.index("--report"), usual.index("What to record:"))
+        self.assertIn("More options: flopinj run --help-all", usual)
+        self.assertNotIn("--flush-ms", usual)
+        self.assertIn("--flush-ms", whole.split("For experts:")[1])
+        self.assertNotIn("More options", whole)
+        page = read_page("flopinj")[0]
+        places = [page.index(f"   {title}\n") for title in [*groups, "For experts"]]
+        self.assertEqual(places, sorted(places))
 
     def test_every_option_and_its_text_is_there(self):
         for program, command in PLACES:

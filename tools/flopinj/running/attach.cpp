@@ -33,6 +33,7 @@
 #include "permissions.h"
 #include "process.h"
 #include "running/control_client.h"
+#include "running/live.h"
 #include "running/process_image.h"
 #include "running/remote_call.h"
 #include "shell_word.h"
@@ -407,7 +408,7 @@ int attach(const Options& options) {
   for (const auto& [name, value] : recording_variables(options))
     if (std::ranges::find(recording_options(), name, &RecordingOption::variable)->by_request)
       request.push_back(name + "=" + value);
-  const pid_t pid = options.pid();
+  const pid_t pid = named_one(options, true);
   nlohmann::json answer;
   bool entered = false;
   try {
@@ -425,7 +426,7 @@ int attach(const Options& options) {
 }
 
 int detach(const Options& options) {
-  const pid_t pid = options.pid();
+  const pid_t pid = named_one(options, false);
   const nlohmann::json stopped = ask(pid, {"stop"});
   const std::string output = shown(stopped, "output");
   const nlohmann::json last = ask(pid, {"status"});

@@ -180,7 +180,7 @@ Json parse_answer(pid_t pid, const std::string& text) {
 
 }  // namespace
 
-std::vector<pid_t> listening_processes() {
+std::vector<pid_t> all_processes() {
   std::vector<pid_t> found;
   std::error_code error;
   fs::directory_iterator process("/proc", error);
@@ -188,9 +188,15 @@ std::vector<pid_t> listening_processes() {
     const std::string name = process->path().filename();
     pid_t pid = 0;
     const auto end = std::from_chars(name.data(), name.data() + name.size(), pid).ptr;
-    if (end == name.data() + name.size() && pid > 0 && listens(pid)) found.push_back(pid);
+    if (end == name.data() + name.size() && pid > 0) found.push_back(pid);
   }
   std::ranges::sort(found, std::greater<>());
+  return found;
+}
+
+std::vector<pid_t> listening_processes() {
+  std::vector<pid_t> found = all_processes();
+  std::erase_if(found, [](pid_t pid) { return !listens(pid); });
   return found;
 }
 

@@ -24,6 +24,8 @@ nlohmann::json ask(pid_t, const std::vector<std::string>& request);
 // The processes that ask() would reach, the last ids first. A process that this user may not
 // read is left out.
 std::vector<pid_t> listening_processes();
+// All that there are, the last ids first.
+std::vector<pid_t> all_processes();
 
 // Throws std::runtime_error, with what to do, where it is in another network namespace than we are:
 // its socket is not to be reached from here.

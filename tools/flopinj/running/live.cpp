@@ -81,15 +81,39 @@ std::string status_text(pid_t pid, const Json& answer) {
   return text + "\n";
 }
 
-std::vector<manual::Entry> processes_to_look_at() {
+namespace {
+
+manual::Entry named(pid_t pid) {
   constexpr size_t kShown = 60;
+  std::string command = proc_text(pid, "cmdline");
+  std::ranges::replace(command, '\0', ' ');
+  return {std::to_string(pid),
+          command.substr(0, std::min(kShown, command.find_last_not_of(' ') + 1))};
+}
+
+[[noreturn]] void ask_which(const std::vector<manual::Entry>& found) {
+  constexpr size_t kNamed = 10;
+  std::string text = "which process?";
+  for (size_t i = 0; i < std::min(kNamed, found.size()); ++i)
+    text += (i > 0 ? ", " : " ") + found[i].term + " (" + found[i].text + ")";
+  if (found.size() > kNamed) text += ", and " + std::to_string(found.size() - kNamed) + " more";
+  throw std::runtime_error(text);
+}
+
+}  // namespace
+
+std::vector<manual::Entry> processes_to_look_at() {
   std::vector<manual::Entry> processes;
-  for (const pid_t pid : listening_processes()) {
-    std::string command = proc_text(pid, "cmdline");
-    std::ranges::replace(command, '\0', ' ');
-    processes.push_back({std::to_string(pid),
-                         command.substr(0, std::min(kShown, command.find_last_not_of(' ') + 1))});
-  }
+  for (const pid_t pid : listening_processes()) processes.push_back(named(pid));
+  return processes;
+}
+
+std::vector<manual::Entry> processes_to_attach_to() {
+  std::vector<manual::Entry> processes = processes_to_look_at();
+  for (const pid_t pid : all_processes())
+    if (proc_text(pid, "maps").find("/libcuda.so") != std::string::npos &&
+        std::ranges::find(processes, std::to_string(pid), &manual::Entry::term) == processes.end())
+      processes.push_back(named(pid));
   return processes;
 }
 
@@ -100,12 +124,18 @@ pid_t chosen(const Options& options) {
   if (found.empty())
     throw std::runtime_error(
         "no process that you may read is recorded, or could be: start one with flopinj run");
-  constexpr size_t kNamed = 10;
-  std::string text = "which process?";
-  for (size_t i = 0; i < std::min(kNamed, found.size()); ++i)
-    text += (i > 0 ? ", " : " ") + found[i].term + " (" + found[i].text + ")";
-  if (found.size() > kNamed) text += ", and " + std::to_string(found.size() - kNamed) + " more";
-  throw std::runtime_error(text);
+  ask_which(found);
+}
+
+pid_t named_one(const Options& options, bool to_attach) {
+  if (!options.processes.empty()) return options.pid();
+  const std::vector<manual::Entry> found =
+      to_attach ? processes_to_attach_to() : processes_to_look_at();
+  if (!found.empty()) ask_which(found);
+  throw std::runtime_error(
+      to_attach ? "which process? None that you may read uses CUDA, or was started with flopinj "
+                  "run --dormant"
+                : "which process? None that you may read is recorded");
 }
 
 int status(const Options& options) {

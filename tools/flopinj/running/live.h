@@ -32,7 +32,13 @@ std::string formatted(const char* format, double value);
 
 // Those that are recorded or could be, with their command lines, the last ids first.
 std::vector<manual::Entry> processes_to_look_at();
-// The process that was named. Else the only one that there is, or an error that names all.
+// These, and behind them others that have loaded CUDA's driver.
+std::vector<manual::Entry> processes_to_attach_to();
+// The process that was named. Else the only one that there is to look at, or an error that names
+// all.
 pid_t chosen(const Options& options);
+// The process that was named. Else an error that names all that can be attached to, or be looked
+// at: what changes a process is never done to one that nobody named.
+pid_t named_one(const Options& options, bool to_attach);
 
 }  // namespace flopinj

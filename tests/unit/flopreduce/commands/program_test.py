@@ -119,6 +119,13 @@ class Program(unittest.TestCase):
         self.assertEqual([(row["job_id"], row["processes"]) for row in report["runs"]],
                          [("8", 2)])
 
+    def test_words_too_many_or_too_few(self):
+        trace = self.trace["training"]
+        self.one_line(run("compare", trace), 2, "B is required: compare takes A B")
+        self.one_line(run("compare", trace, trace, "third.pb"), 2,
+                      "'third.pb' is one word too many: compare takes A B")
+        self.one_line(run("--html", trace), 2, "unknown option --html: did you mean --format html?")
+
     def test_lines_fit_the_width(self):
         text = run("--all", self.trace["training"], COLUMNS="90").stdout.decode()
         table = text[text.index("Top kernels"):text.index("\nLedger\n")]
