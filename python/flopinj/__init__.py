@@ -11,7 +11,7 @@ import importlib
 TYPE_CHECKING = False  # as typing's, which takes long to import
 if TYPE_CHECKING:
     from flopinj._control import start as start, status as status, stop as stop
-    from flopinj._marks import phase as phase, range as range, step as step
+    from flopinj._marks import formula as formula, phase as phase, range as range, step as step
     from flopinj._programs import LIBRARY as LIBRARY, Error as Error, environment as environment
     from flopinj._record import Recording as Recording, record as record
     from flopinj._report import Comparison as Comparison, Explanation as Explanation
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "_control": ("start", "status", "stop"),
     "_record": ("Recording", "load_ipython_extension", "record"),
-    "_marks": ("phase", "range", "step"),
+    "_marks": ("formula", "phase", "range", "step"),
     "_programs": ("LIBRARY", "Error", "environment"),
     "_report": ("Comparison", "Explanation", "Report", "compare", "load", "merge", "reduce"),
 }

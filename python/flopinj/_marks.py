@@ -117,6 +117,17 @@ def number(**numbers: int) -> None:
         _nvtx()[2](*_whole(key, value))
 
 
+def formula(flop: int, name: str = "own") -> Range:
+    """A range whose work is so many FLOP by a formula of your own, a multiply-add as two: MFU
+    counts these for all that runs inside, whatever operators that calls.
+
+    >>> rows, inner, columns = 64, 128, 256
+    >>> with formula(2 * rows * inner * columns, "my_product"):
+    ...     pass
+    """
+    return Range("formula::" + name, flop=flop)
+
+
 def step(**numbers: int) -> Range:
     """One step of the training loop.
 

@@ -58,7 +58,8 @@ def run_page(commands, parent, settings):
     """What the commands of a page print, in a folder as its reader has it."""
     folder = Path(parent) / "page"
     folder.mkdir()
-    (folder / "tests").symlink_to(ROOT / "tests")
+    for name in ("tests", "examples"):
+        (folder / name).symlink_to(ROOT / name)
     (folder / "build").mkdir()
     (folder / "build/dev").symlink_to(BUILD)
     shutil.copy(HERE / "stand_ins/train.py", folder)

@@ -1,9 +1,10 @@
-// Any bytes as a file of names of scopes; as a rule file, then as a name that its rules are tried
-// on.
+// Any bytes as a file of names of scopes; as one of formulas, which are then worked out; as a rule
+// file, then as a name that its rules are tried on.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
+#include "phases/given_formulas.h"
 #include "phases/given_names.h"
 #include "phases/phases.h"
 
@@ -13,6 +14,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   GivenNames names;
   if (const auto error = names.add_file("fuzz", text))
     if (error->empty() || error->find('\n') != error->npos || names.any()) std::abort();
+  GivenFormulas formulas;
+  if (const auto error = formulas.add_file("fuzz", text))
+    if (error->empty() || error->find('\n') != error->npos || formulas.any()) std::abort();
+  const std::vector<Shape> sizes = {{3, 4, 5}, {}, {INT64_MAX, INT64_MAX, INT64_MAX}, {0}};
+  for (const GivenFormula* formula : formulas.all()) {
+    const Formula value = formula->of_call({.sizes = &sizes});
+    if (value.flop.has_value() == (*value.why_not != '\0')) std::abort();
+    formula->of_launch({1, 2, 3}, {UINT32_MAX, UINT32_MAX, UINT32_MAX});
+  }
+  fits_pattern(text.substr(0, text.size() / 2), text.substr(text.size() / 2));
   PhaseRules rules;
   const size_t before = rules.rules().size();
   if (const auto error = rules.add_rule_file("fuzz", text)) {

@@ -239,14 +239,60 @@ class Made(Files):
         self.assertEqual(len(done.stderr.decode().splitlines()), 1)
 
 
+class Shipped(Files):
+    """The recording that comes with flopinj: what `flopinj demo` has written, by zstd -19."""
+
+    def test_it_is_whole_and_says_what_it_is(self):
+        path = Path(__file__).resolve().parents[2] / "examples/gpt-simulated.pb.zst"
+        report = self.report(path)
+        self.assertEqual(report["damage"], [])
+        self.assertEqual(report["figures"]["launches"], 2120)
+        self.assertEqual(report["ledger"][0]["measured"], 2120)
+        self.check_ledger(report)
+        first = self.run_program("flopreduce", path).stdout.decode().splitlines()[0]
+        self.assertTrue(first.startswith("SIMULATED by simgpu"), first)
+
+
 class Recorded(Files):
     """Files of real GPUs."""
 
-    def test_their_own_figures(self):
+    def recordings(self):
         folder = os.environ.get("FLOPINJ_RECORDINGS")
         if not folder:
             self.skipTest("no recordings of real GPUs; FLOPINJ_RECORDINGS=FOLDER names them")
-        paths = sorted(Path(folder).glob("*.json*"))
+        return Path(folder)
+
+    def test_alexnet_of_an_a100_with_counters(self):
+        """Two forward passes of AlexNet, 128 images, whose counters of FP32 and FP16 instructions
+        Kineto's range profiler read: what docs/hardware-findings.md says of them."""
+        path = self.recordings() / "a100-alexnet-counters.json.gz"
+        if not path.exists():
+            self.skipTest(f"{path} is not there")
+        report = self.report(path)
+        precisions = {p["precision"]: p["flop_at_least"] for p in report["precisions"]}
+        # Tensor cores ran and their counters were not asked for: a lower bound, and never 0.
+        self.assertEqual(precisions, {"fp32": 79_679_454_712, "fp16": 0})
+        ranges = {r["name"]: r for r in report["ranges"]}
+        second = ranges["[param|pytorch.model.alex_net|0|0|0|measure|forward]"]
+        self.assertEqual(second["flop_at_least"], 39_800_995_580)
+        # Packed half instructions that only move constants: as many may be work, and none is.
+        self.assertEqual(second["flop_doubtful"], 541_851_648)
+        kernels = {}
+        for kernel in report["kernels"]:
+            kernels[kernel["kernel"].split("<")[0]] = kernel["flop_at_least"]
+        outputs, images = 128 * 64 * 55 * 55, 128
+        # conv1: K of 3 x 11 x 11 = 363 in whole steps of 8, and alpha for each output.
+        self.assertEqual(kernels["void implicit_convolve_sgemm"], 2 * outputs * 368 + outputs)
+        # fc6, fc7 and fc8, twice; what a sliced K, alpha, beta and N of 1,024 for 1,000 add.
+        products = 2 * images * (9216 * 4096 + 4096 * 4096 + 4096 * 1000)
+        counted = kernels["ampere_sgemm_32x32_sliced1x4_tn"]
+        self.assertEqual(counted, 30_160_191_488)
+        self.assertLess(2 * products, counted)
+        self.assertLess(counted, 1.01 * 2 * products)
+
+    def test_their_own_figures(self):
+        folder = self.recordings()
+        paths = sorted(folder.glob("*.json*"))
         self.assertNotEqual(paths, [])
         for path in paths:
             recording = kineto_oracle.Recording(path)

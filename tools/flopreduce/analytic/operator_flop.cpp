@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "analytic/given_formula.h"
 #include "analytic/tables.h"
 #include "support/text.h"
 
@@ -89,6 +90,9 @@ OperatorFlop OperatorFlop::times(u128 count) const {
 }
 
 bool has_operator_formula(std::string_view name) { return find(name).known(); }
+bool has_operator_formula(const OperatorName& name) {
+  return name.has_given_formula() || has_operator_formula(name.name);
+}
 
 std::vector<std::string_view> operators_with_formula() {
   std::vector<std::string_view> names;
@@ -123,6 +127,7 @@ bool moves_data(std::string_view name) {
 }
 
 Formula operator_formula(const OperatorName& name, const OperatorCall& call) {
+  if (name.given != nullptr) return name.given->of_call(call);
   const Entry entry = find(name.name);
   if (!entry.known()) return Formula::none(kNoFormula);
   Formula formula = call.sizes != nullptr ? formula_of(entry, call) : Formula::none(kNoSizes);

@@ -113,6 +113,8 @@ struct ProductGradients {
 
 // Of a function's name ("aten::conv2d", "mul"; an in-place "_" may follow).
 bool has_operator_formula(std::string_view name);
+// The same, or a formula of the user's own.
+bool has_operator_formula(const OperatorName& name);
 // All names that the tables have, as they have them, in no order.
 std::vector<std::string_view> operators_with_formula();
 

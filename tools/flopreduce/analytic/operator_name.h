@@ -10,6 +10,8 @@
 
 namespace flopinj::reduce {
 
+class GivenFormula;
+
 // Elements along each dimension; empty for a scalar and for an argument that is no tensor.
 using Shape = std::vector<int64_t>;
 
@@ -17,6 +19,7 @@ enum class OperatorKind : uint8_t {
   kFunction,  // "aten::conv2d", "flash_attn::_flash_attn_forward"
   kAutograd,  // "autograd::engine::evaluate_function: AddmmBackward0", "AddmmBackward0"
   kModule,    // "Conv2d(3, 64, kernel_size=(3, 3), stride=(1, 1))": settings, no sizes
+  kRange,     // a range of the program's, or a kernel, with a formula of the user's own
 };
 
 // Settings that emit_nvtx leaves out; a module's annotation has them, and so has flopinj.torch's
@@ -46,6 +49,10 @@ struct OperatorName {
   std::string_view types;            // of the arguments: "BFloat16, BFloat16, -"; empty: not said
   std::vector<Shape> sizes;          // of the arguments, in order; tensor lists are flattened
   OperatorSettings settings;         // of kModule, and of kFunction from flopinj.torch
+  // The user's own; of kRange null where the program gives the range its FLOP.
+  const GivenFormula* given = nullptr;
+
+  bool has_given_formula() const { return given != nullptr || kind == OperatorKind::kRange; }
 
   // The name without its namespace: "conv2d".
   std::string_view function() const;

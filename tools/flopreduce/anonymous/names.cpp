@@ -87,13 +87,14 @@ std::string plain(std::string_view name) {
 // Words of names that figures read, beside those of phase rules.
 constexpr std::string_view kWords =
     "seq op id sizes input ids node layer layers name module model backward backwards fn to "
-    "autograd "
+    "autograd formula flop "
     "function none true false step steps batch epoch iteration iter main train training";
-// Arguments of operators that formulas read, whole (analytic/operator_name.cpp).
+// Arguments of operators that formulas read, whole.
 constexpr std::string_view kArguments =
-    "attention_chunk causal ceil_mode custom_mask_type dilation input_op_ids is_causal kernel_size "
-    "output_size padding padding_mode same stride transposed types window_size window_size_left "
-    "window_size_right";
+#define FLOPINJ_SETTING(NAME, ...) #NAME " "
+#include "operator_settings.def"
+#undef FLOPINJ_SETTING
+    "input_op_ids padding_mode same types";
 // Parts of words: what is an anonymous namespace in a mangled name; gradients, algorithms, number
 // formats and fused work (report/operators).
 constexpr std::string_view kParts =

@@ -410,7 +410,7 @@ Report Reducer::run() {
   const GivenNames::Applied names =
       options_.names.any() ? options_.names.apply(tables) : GivenNames::Applied{};
   PhaseMap phases(options_.rules, tables);
-  const OperatorMap operators(tables, phases);
+  const OperatorMap operators(tables, phases, nullptr, &options_.formulas);
   const auto [calls, numbers] = sequence_pass(tables, phases, operators);
   const NumberSource source{tables, operators, numbers};
   SharedTables shared(tables, phases, options_.facts ? RowsBy::kThread : RowsBy::kReport);
@@ -423,8 +423,8 @@ Report Reducer::run() {
   Formulas formulas(options_.fma);
   WorkTable work(tables, totals, formulas);
   const ReportSources sources{
-      tables,   totals, options_.rules,       phases,        operators, calls,
-      formulas, work,   options_.utilization, options_.facts};
+      tables,   totals, options_.rules,       phases,         operators,         calls,
+      formulas, work,   options_.utilization, options_.facts, &options_.formulas};
   Report report = build_report(sources);
   // The report has these: a job may have very many ranks.
   totals.facts.clear();
@@ -437,6 +437,11 @@ Report Reducer::run() {
   for (TraceState& state : tables.traces) state.steps.forget_single();
   note_missing_ends(tables);
   report.given_names_unused = names.none;
+  for (const GivenFormula* formula : options_.formulas.all()) {
+    const auto& places = report.operators.places;
+    if (std::ranges::find(places, formula->source, &OperatorReport::given) == places.end())
+      report.unused_formulas.push_back(formula->source);
+  }
   if (names.full) damage_of(tables.traces.front()).add(Damage::kTableFull);
   if (report.total.overflow) damage_of(tables.traces.front()).add(Damage::kOverflow);
   if (!report.ledger.disagreements.empty())

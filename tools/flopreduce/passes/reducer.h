@@ -14,6 +14,7 @@
 #include "passes/router.h"
 #include "passes/second_pass.h"
 #include "phases/forward_numbers.h"
+#include "phases/given_formulas.h"
 #include "phases/given_names.h"
 #include "phases/operator_calls.h"
 #include "phases/operators.h"
@@ -34,6 +35,7 @@ struct ReduceOptions {
   int fma = 2;  // what one fused multiply-add counts, 1 or 2
   PhaseRules rules = {};
   GivenNames names = {};
+  GivenFormulas formulas = {};
   UtilizationOptions utilization = {};
   // Called last, for forms of output that show every launch.
   std::function<void(Launches&)> launches = {};

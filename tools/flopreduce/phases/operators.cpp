@@ -165,10 +165,12 @@ void KnownOperators::make_room() {
   bytes_ = 0;
 }
 
-OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, KnownOperators* known)
+OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, KnownOperators* known,
+                         const GivenFormulas* given)
     : tables_(tables),
       phases_(phases),
       known_operators_(known),
+      given_(given),
       known_(tables.names.size()),
       name_(tables.paths.size(), kNoIndex),
       operator_(tables.paths.size(), kNoIndex),
@@ -178,6 +180,7 @@ OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, Know
       own_number_(tables.paths.size(), kNoIndex),
       outermost_node_(tables.paths.size(), PathTable::kRoot),
       sparse_(tables.paths.size(), false) {
+  find_flop_given();
   for (uint32_t i = PathTable::kLost + 1; i < tables.paths.size(); ++i) {
     const Known& of_name = read_name(tables.paths[i].name);
     name_[i] = of_name.name;
@@ -187,15 +190,61 @@ OperatorMap::OperatorMap(const TraceTables& tables, const PhaseMap& phases, Know
     const OperatorName* name = name_of(i);
     const uint32_t parent = tables.paths[i].parent;
     sparse_[i] = sparse_[parent] || (name != nullptr && of_sparse(*name, name_of(parent)));
-    const bool layer = name == nullptr || name->kind == OperatorKind::kModule;
+    const bool range = name != nullptr && name->kind == OperatorKind::kRange;
+    const bool layer = range || name == nullptr || name->kind == OperatorKind::kModule;
     // A step of the whole process is in no layer, and is none.
     const bool own_step = tables_.names[tables_.paths[i].name] == kOwnStep;
     layer_[i] = layer && !own_step ? i : layer_[parent];
-    any_ = any_ || !layer;
-    if (!layer) find_operator(i);
+    any_ = any_ || range || !layer;
+    // All that runs in a range with a formula of the user's is of it.
+    const uint32_t around = operator_[parent];
+    if (around != kNoIndex && name_of(around)->kind == OperatorKind::kRange)
+      operator_[i] = around;
+    else if (range || !layer)
+      find_operator(i);
     if (name != nullptr && node_[i] == kNoIndex && is_program_function(*name))
       program_calls_.insert(tables.paths[i].name);
   }
+}
+
+// The name with its formula, where the user gives one; else null.
+const OperatorName* OperatorMap::read_given(const std::string& text, const OperatorName* parsed) {
+  using Of = GivenFormula::Of;
+  bool range = text.starts_with(kFormulaRange);
+  const GivenFormula* of = nullptr;
+  if (given_ != nullptr && !range) {
+    if (parsed != nullptr && parsed->kind != OperatorKind::kModule)
+      of = given_->find(Of::kOperator, parsed->name);
+    if (of == nullptr) {
+      of = given_->find(Of::kRange, text);
+      range = of != nullptr;
+    }
+  }
+  if (of == nullptr && !range) return nullptr;
+  OperatorName& own = own_names_.emplace_back();
+  if (!range) own = *parsed;
+  if (range) own.kind = OperatorKind::kRange;
+  if (range) own.name = text;
+  own.given = of;
+  return &own;
+}
+
+// Of the whole recording: with --skip-steps it is not known what was given in the rest.
+void OperatorMap::find_flop_given() {
+  for (const TraceState& trace : tables_.traces) {
+    if (trace.skipped_steps.any()) continue;
+    for (const RangeNumber& number : trace.numbers) {
+      if (tables_.names[number.name] != kFormulaNumber) continue;
+      GivenFlop& sum = flop_given_[number.path];
+      add_saturating(sum.total, u128{number.total});
+      add_saturating(sum.calls, number.times);
+    }
+  }
+}
+
+std::optional<OperatorMap::GivenFlop> OperatorMap::flop_given(uint32_t path) const {
+  const auto found = flop_given_.find(path);
+  return found == flop_given_.end() ? std::nullopt : std::optional(found->second);
 }
 
 const OperatorMap::Known& OperatorMap::read_name(uint32_t name) {
@@ -214,9 +263,15 @@ const OperatorMap::Known& OperatorMap::read_name(uint32_t name) {
     of_name.own_number = true;
     if (of_name.name != kNoIndex) return of_name;
   }
-  of_name.function =
-      functions_.try_emplace(function, static_cast<uint32_t>(functions_.size())).first->second;
-  if (!parsed) return of_name;
+  const OperatorName* given = read_given(text, parsed ? &*parsed : nullptr);
+  if (given == nullptr || given->kind != OperatorKind::kRange)
+    of_name.function =
+        functions_.try_emplace(function, static_cast<uint32_t>(functions_.size())).first->second;
+  if (given != nullptr) {
+    of_name.name = static_cast<uint32_t>(names_.size());
+    names_.push_back(given);
+  }
+  if (!parsed || given != nullptr) return of_name;
   shapes_ += parsed->sizes.size();
   const bool too_many = shapes_ > kMaxShapes;
   const OperatorName* kept = &*parsed;
@@ -263,13 +318,14 @@ uint32_t OperatorMap::parent_of(uint32_t path) const {
 // Parents come before their children.
 void OperatorMap::find_operator(uint32_t path) {
   operator_[path] = path;
-  if (name_of(path)->kind != OperatorKind::kFunction) return;
+  if (name_of(path)->kind != OperatorKind::kFunction && name_of(path)->kind != OperatorKind::kRange)
+    return;
   const uint32_t parent = tables_.paths[path].parent;
   const OperatorName* above = name_of(parent);
   if (above == nullptr || above->kind != OperatorKind::kFunction) return;
   const uint32_t outer = operator_[parent];
-  const bool outer_has = has_operator_formula(name_of(outer)->name);
-  const bool has = sparse_[path] || has_operator_formula(name_of(path)->name);
+  const bool outer_has = has_operator_formula(*name_of(outer));
+  const bool has = sparse_[path] || has_operator_formula(*name_of(path));
   if (outer_has || sparse_[parent] || !has) operator_[path] = outer;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analytic/operator_name.h"
+#include "phases/given_formulas.h"
 #include "tables/id_map.h"
 
 namespace flopinj::reduce {
@@ -75,7 +76,8 @@ enum class Multiplies : uint8_t { kNothing, kProducts, kWeights };
 class OperatorMap {
  public:
   // The tables must be joined, and all must outlive the map.
-  OperatorMap(const TraceTables& tables, const PhaseMap& phases, KnownOperators* known = nullptr);
+  OperatorMap(const TraceTables& tables, const PhaseMap& phases, KnownOperators* known = nullptr,
+              const GivenFormulas* given = nullptr);
 
   // Whether any range names an operator.
   bool any() const { return any_; }
@@ -90,6 +92,13 @@ class OperatorMap {
   bool is_call(uint32_t path) const;
   // What the range of this path says of an operator, or nullptr.
   const OperatorName* name_of(uint32_t path) const;
+  // What the program gave to the range of this path as its FLOP, all calls together; nothing where
+  // it gave none.
+  struct GivenFlop {
+    u128 total = 0;
+    uint64_t calls = 0;
+  };
+  std::optional<GivenFlop> flop_given(uint32_t path) const;
   // Settings of the innermost range at or above a path that has them, or is a module's; or nullptr.
   const OperatorSettings* settings_of(uint32_t path) const;
   // Whether a function or node at or above a path is of sparse operands: sizes do not say how much
@@ -140,6 +149,8 @@ class OperatorMap {
     bool own_number = false;
   };
   const Known& read_name(uint32_t name);
+  const OperatorName* read_given(const std::string& text, const OperatorName* parsed);
+  void find_flop_given();
   void find_operator(uint32_t path);
   uint32_t program_call_of(uint32_t path) const;
   void find_node(uint32_t path);
@@ -148,6 +159,8 @@ class OperatorMap {
   const TraceTables& tables_;
   const PhaseMap& phases_;
   KnownOperators* known_operators_;
+  const GivenFormulas* given_;
+  std::unordered_map<uint32_t, GivenFlop> flop_given_;  // by path
   std::unordered_set<uint32_t> program_calls_;  // names of such functions' ranges outside of nodes
   bool any_ = false;
   std::vector<std::optional<Known>> known_;  // by index in TraceTables::names

@@ -50,23 +50,12 @@ bool read(const Names& names, std::string_view text, Value& value) {
   return true;
 }
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
 // Takes the next word off `rest`.
 std::string_view word(std::string_view& rest) {
-  while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
-  size_t end = 0;
-  while (end < rest.size() && !is_space(rest[end])) ++end;
-  const std::string_view found = rest.substr(0, end);
-  rest.remove_prefix(end);
-  while (!rest.empty() && is_space(rest.front())) rest.remove_prefix(1);
+  rest = trimmed(rest);
+  const std::string_view found = rest.substr(0, rest.find_first_of(kBlanks));
+  rest = trimmed(rest.substr(found.size()));
   return found;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 // Of phases, and of NVTX domains in rules.

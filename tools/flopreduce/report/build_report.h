@@ -31,6 +31,7 @@ struct ReportSources {
   WorkTable& work;
   const UtilizationOptions& utilization;
   bool facts = false;  // Report::facts
+  const GivenFormulas* given = nullptr;
 };
 
 // Fills everything but damage, errors and the traces' file names.

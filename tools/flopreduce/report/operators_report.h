@@ -49,6 +49,7 @@ struct OperatorReport {
   // Executed / formula where both are known and the formula is not 0.
   std::optional<double> ratio;
   std::string cause, evidence;
+  std::string given;  // where a formula of the user's own is from; empty: it is flopinj's
 };
 
 // All that is done for one layer, or by one operator of forward. Backward work belongs to them by

@@ -72,6 +72,13 @@ void add_formula_details(Columns<OperatorReport>& c) {
       [](const OperatorReport& o) { return counted_calls(o.formula_uncounted, o); },
       "comparisons, exponentials and the like, which no FLOP counter counts and formula_flop "
       "leaves out");
+  c.text(
+      "formula_given", "given",
+      [](const OperatorReport& o) {
+        return o.given.empty() ? std::nullopt : std::optional(o.given);
+      },
+      "where a formula of your own is from: FILE:LINE of --formulas, or the program; null: it is "
+      "flopinj's");
   add_work_details(c, &OperatorReport::work);
 }
 

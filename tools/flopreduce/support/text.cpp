@@ -31,6 +31,12 @@ void collect(const char* piece, size_t size, void* opaque) {
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
 std::string printable(std::string_view bytes) { return flopinj::printable(bytes); }
 
 void replace_invalid_utf8(char* data, size_t size, char with) {

@@ -25,6 +25,10 @@ std::string lower(std::string_view text);
 // controls, line separators, and bytes that are not UTF-8.
 std::string printable(std::string_view bytes);
 
+// What parts words on a line of a file, and a text without it at both ends.
+inline constexpr std::string_view kBlanks = " \t\r";
+std::string_view trimmed(std::string_view text);
+
 std::string hash_text(uint64_t hash);  // 16 hexadecimal digits: JSON numbers are too short
 
 // Readable form of a mangled C++ name, at most `limit` bytes; the name itself where it is not a

@@ -132,6 +132,10 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
                          "Names of scopes from FILE, which flopinj.jax writes: they take the place "
                          "of XLA's ranges"),
           "FILE");
+  several(app.add_option("--formulas", formulas,
+                         "Formulas of your own from FILE: lines such as 'operator my_ext::mlp = "
+                         "2*size[0]*size[1][-1]'"),
+          "FILE");
   app.add_option("-j,--jobs", reduce.jobs,
                  "Threads that read; without it one per core, at most " + std::to_string(kMostJobs))
       ->check(CLI::Range(1U, 256U));
@@ -194,6 +198,9 @@ void InputArguments::finish() {
   for (const std::string& name : names)
     if (const auto error = reduce.names.add_file(name, text_of(name, kMaxNamesFileBytes)))
       throw Failure(*error);
+  for (const std::string& name : formulas)
+    if (const auto error = reduce.formulas.add_file(name, text_of(name, kMaxFormulaFileBytes)))
+      throw Failure(*error);
   for (const std::string& list : lists)
     std::ranges::move(lines_of(list, "--files-from"), std::back_inserter(traces));
   if (traces.empty() && asks_for_traces) take_newest_run();
@@ -211,6 +218,7 @@ std::vector<std::string> InputArguments::files() const {
   std::vector<std::string> all = traces;
   all.insert(all.end(), rules.files.begin(), rules.files.end());
   all.insert(all.end(), names.begin(), names.end());
+  all.insert(all.end(), formulas.begin(), formulas.end());
   return all;
 }
 
@@ -421,6 +429,8 @@ Reduced reduce_traces(InputArguments& input) {
     complain(printable(runs));
   if (result.report->given_names_unused)
     complain("--names: no launch has one of the names: are they of this program?");
+  if (const auto& unused = result.report->unused_formulas; !unused.empty())
+    complain(first_few(unused, 3, printable) + ": nothing that was launched counts by it");
   if (!result.report->errors.empty()) {
     result.exit_code = trouble;
   } else if (result.report->partial) {

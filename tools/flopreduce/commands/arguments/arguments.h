@@ -99,7 +99,8 @@ struct InputArguments {
   std::vector<std::string> lists;  // files with names of more traces
   bool asks_for_traces = false;    // there must be one
   RuleArguments rules;
-  std::vector<std::string> names;  // files with names of scopes
+  std::vector<std::string> names;     // files with names of scopes
+  std::vector<std::string> formulas;  // files with formulas
   bool quiet = false;
   ReduceOptions reduce;
 

@@ -1,6 +1,7 @@
 #include <map>
 #include <set>
 
+#include "phases/given_formulas.h"
 #include "report/build_report.h"
 
 namespace flopinj::reduce {
@@ -26,6 +27,12 @@ std::set<uint32_t> step_paths(const TraceTables& tables) {
     for (const auto& [number, step] : trace.steps.steps()) paths.insert(trace.paths.get(step.path));
   }
   return paths;
+}
+
+// Of flopinj.formula: the work itself, and not what it is done on.
+bool is_formula(const TraceTables& tables, const RangeNumber& number) {
+  return tables.names[number.name] == kFormulaNumber &&
+         tables.names[tables.paths[number.path].name].starts_with(kFormulaRange);
 }
 
 // Unmeasured launches beside none with FLOP: what they do is not 0.
@@ -63,6 +70,7 @@ void add_numbers(const TraceTables& tables, const std::vector<uint32_t>& range_o
     std::set<uint32_t> names;
     for (const RangeNumber& number : trace.numbers) {
       const std::string& name = tables.names[number.name];
+      if (is_formula(tables, number)) continue;
       Sum& sum = by_name[name][number.path];
       add_saturating(sum.times, number.times);
       add_saturating(sum.total, static_cast<u128>(number.total));

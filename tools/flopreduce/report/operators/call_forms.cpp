@@ -215,6 +215,17 @@ void add_form(std::vector<CallForm>& forms, const CallForm& form) {
   add_saturating(known->runs, form.runs);
 }
 
+std::vector<CallForm> even_forms(u128 total, uint64_t calls) {
+  if (calls == 0) return {{Formula::none("it was not called"), 0}};
+  const auto more = static_cast<uint64_t>(total % calls);
+  const auto form = [](u128 flop, uint64_t times) {
+    return CallForm{.formula = Formula::of(OperatorFlop{0, flop, 0}), .calls = times};
+  };
+  std::vector<CallForm> forms = {form(total / calls, calls - more)};
+  if (more > 0) forms.push_back(form(total / calls + 1, more));
+  return forms;
+}
+
 void deal_calls(std::vector<CallForm>& forms, uint64_t calls) {
   uint64_t all = 0, before = 0;
   uint64_t dealt = 0;

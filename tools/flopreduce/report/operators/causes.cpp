@@ -336,7 +336,7 @@ std::optional<double> needed_of_attention(const OperatorFacts& facts,
   const std::string_view name = facts.name->name;
   const auto of_operator = fused_attention(*facts.name);
   if (facts.formula.flop || facts.attention == nullptr ||
-      (has_operator_formula(name) && !is_attention(name)))
+      (has_operator_formula(*facts.name) && !is_attention(name)))
     return std::nullopt;
   const auto& known = kernel.attention;
   if (known && known->does == Does::kBeside) return std::nullopt;
@@ -408,6 +408,8 @@ ModelFlop model_of(const OperatorFacts& facts, const Cause& cause) {
   const Work& work = facts.work;
   if (!facts.formula.flop) return facts.no_products ? ModelFlop() : model_of_kernels(facts);
   const u128 whole = facts.formula_flop();
+  if (facts.name->has_given_formula())
+    return ModelFlop::of({.needed = whole, .uncertain = facts.calls_counted ? 0 : whole}, work);
   const Mask mask = mask_of_attention(facts);
   ModelFlop::Place place{
       .needed = mask == Mask::kNone ? of_computed(facts, whole) : whole / 2,

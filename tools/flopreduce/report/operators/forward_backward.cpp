@@ -146,7 +146,7 @@ std::optional<ProductGradients> ForwardBackwardBuilder::gradients_of(
         found = gradients;
     if (path == outermost) break;
   }
-  if (found || has_operator_formula(operators_.name_of(outermost)->name)) return found;
+  if (found || has_operator_formula(*operators_.name_of(outermost))) return found;
   // Of fused attention in an operator that nothing else is known of: five products for two.
   const auto known = attention_kernel(kernel);
   if (!known || known->does != AttentionKernel::Does::kForward || known->varies)

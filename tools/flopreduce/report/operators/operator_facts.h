@@ -158,6 +158,7 @@ Mask mask_of_attention(const OperatorFacts& facts);
 //   says.
 // A product that executed twice its formula or more, unexplained, may be of complex numbers, or be
 // two products: of that nothing is known but a lower bound.
+// A formula of the user's own counts as it is written.
 ModelFlop model_of(const OperatorFacts& facts, const Cause& cause);
 // Such a product: several in one call, as in forward mode (torch.func.jvp), which has another one
 // for the tangent, or one of complex numbers.

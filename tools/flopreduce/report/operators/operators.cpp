@@ -11,6 +11,7 @@ namespace {
 constexpr const char* kWhichForm =
     "operators alike but for the size of their result: it is unknown which of them these are";
 
+constexpr const char* kNotGiven = "the program gave no number 'flop' to this range";
 constexpr const char* kSparse = "sparse operands: no range says how many of them are not zero";
 
 // What the table of operators calls launches outside of all operators.
@@ -42,7 +43,8 @@ void OperatorsBuilder::add(const Row& row, const Work& work, bool tensor,
   if (no_training(row.rule)) forward_backward_.add_outside(row.path, work);
   const auto& attention = attention_of(kernel);
   if (attention) attention_.add(*attention, phase, work.matrix_flop);
-  if (path == kNoIndex && !attention) {
+  const GivenFormula* const given = given_for(path, kernel);
+  if (path == kNoIndex && !attention && given == nullptr) {
     const bool product = work.flop_known() || kernel_precisions(kernel).product;
     const ModelFlop model = product ? ModelFlop::without_formula(work, tensor) : ModelFlop();
     models_[phase] += model;
@@ -53,7 +55,16 @@ void OperatorsBuilder::add(const Row& row, const Work& work, bool tensor,
     if (work.matrix_flop > 0 || !work.flop_complete()) products_.insert(row.path);
     add_saturating(launches_[row.path], work.launches);
   }
-  Place& place = path == kNoIndex ? outside_[{row.path, phase}] : places_[{path, phase}];
+  Place& place = given != nullptr   ? outside_[{row.path, phase, kernel}]
+                 : path == kNoIndex ? outside_[{row.path, phase, kNoIndex}]
+                                    : places_[{path, phase}];
+  if (given != nullptr) {
+    const Signature& shape = tables_.signatures[row.signature];
+    place.given = given;
+    add_saturating(place.given_flop,
+                   times_saturating(given->of_launch(shape.grid, shape.block).flop->arithmetic,
+                                    u128{work.launches}));
+  }
   place.work.add(work);
   place.tensor = place.tensor || tensor;
   if (work.matrix_flop > 0) {
@@ -105,6 +116,50 @@ uint64_t OperatorsBuilder::Place::products() const {
   for (const auto& [where, sum] : kernels)
     if (sum.matrix_flop > 0) add_saturating(launches, sum.launches);
   return launches;
+}
+
+const GivenFormula* OperatorsBuilder::given_for(uint32_t path, uint32_t kernel) {
+  if (from_.given == nullptr) return nullptr;
+  if (path != kNoIndex && has_operator_formula(*operators_.name_of(path))) return nullptr;
+  const auto [entry, fresh] = given_.try_emplace(kernel, nullptr);
+  if (fresh) {
+    const std::string& name = tables_.names[kernel];
+    entry->second = from_.given->find(GivenFormula::Of::kKernel, name);
+    if (entry->second == nullptr)
+      entry->second = from_.given->find(GivenFormula::Of::kKernel, demangle(name));
+  }
+  return entry->second;
+}
+
+const OperatorName* OperatorsBuilder::name_of_kernel(uint32_t kernel, const GivenFormula* given) {
+  OperatorName& name = kernel_names_.emplace_back();
+  name.kind = OperatorKind::kRange;
+  name.name = kernel_texts_.emplace_back(demangle(tables_.names[kernel]));
+  name.given = given;
+  return &name;
+}
+
+std::vector<CallForm> OperatorsBuilder::forms_of(uint32_t path, const Place& place) const {
+  const OperatorName& name = *operators_.name_of(path);
+  if (name.kind == OperatorKind::kRange) {
+    if (name.given != nullptr) return {{name.given->of_call({}), 0}};
+    const auto flop = operators_.flop_given(path);
+    return flop ? even_forms(flop->total, flop->calls)
+                : std::vector{CallForm{Formula::none(kNotGiven), 0}};
+  }
+  if (name.given == nullptr && is_sparse(place)) return {{Formula::none(kSparse), 0}};
+  return call_forms(operators_, join_, path, place.launching());
+}
+
+// Graphs launch what was given at their capture, once.
+std::optional<OperatorMap::GivenFlop> OperatorsBuilder::given_here(uint32_t path,
+                                                                   const Place& place) const {
+  const OperatorName& name = *operators_.name_of(path);
+  if (name.kind != OperatorKind::kRange || name.given != nullptr || place.graph > 0)
+    return std::nullopt;
+  const auto first = places_.lower_bound({path, {}});
+  const bool alone = std::next(first) == places_.end() || std::next(first)->first.first != path;
+  return alone ? operators_.flop_given(path) : std::nullopt;
 }
 
 std::pair<u128, uint64_t> OperatorsBuilder::in_all_phases(uint32_t path) const {
@@ -193,6 +248,11 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   facts.attention = formulas_ ? &attention_ : nullptr;
   facts.forms = std::move(forms);
   std::tie(facts.calls, facts.calls_counted) = calls_of(path, place);
+  const bool range = facts.name->kind == OperatorKind::kRange;
+  if (const auto given = given_here(path, place))
+    facts.calls = given->calls, facts.calls_counted = true;
+  else if (range)
+    facts.calls_counted = false;
   // A call's product may have run in another phase than its casts. Checkpointing leaves its last
   // operator by an exception: the range is there, and no product.
   const auto& first = facts.forms.front().formula;
@@ -203,8 +263,8 @@ OperatorFacts OperatorsBuilder::facts_of(uint32_t path, const std::string& phase
   // are differentiated, calls that ran once more are not among the runs.
   uint64_t told = 0;
   for (const CallForm& form : facts.forms) add_saturating(told, form.calls);
-  const bool several =
-      facts.forms.size() > 1 || (facts.forms.front().by_result && !place.products_alike);
+  const bool several = !range && (facts.forms.size() > 1 ||
+                                  (facts.forms.front().by_result && !place.products_alike));
   const bool again = phase == "recompute" && report_.differentiated_again > 0;
   if (several && (told != facts.calls || again || ran_forward_beside(path, phase))) {
     if (calls_.recorded || phase == "recompute") facts.forms = {{Formula::none(kWhichForm), 0}};
@@ -278,6 +338,8 @@ void OperatorsBuilder::add_types() {
     type.calls_counted = (type.calls == 0 || type.calls_counted) && place.calls_counted;
     add_saturating(type.calls, place.calls);
     type.work.add(place.work);
+    if (type.given.find(place.given) == type.given.npos)
+      type.given += (type.given.empty() ? "" : ", ") + place.given;
     add_saturating(type.formula_uncounted, place.formula_uncounted);
     type.formula_at_most = type.formula_at_most || place.formula_at_most;
     type.formula_partial = type.formula_partial || place.formula_partial;
@@ -333,6 +395,8 @@ void OperatorsBuilder::add_place(uint32_t path, const Place& place, const Operat
   r.calls = facts.calls;
   r.calls_counted = facts.calls_counted;
   r.work = place.work;
+  if (facts.name->has_given_formula())
+    r.given = facts.name->given != nullptr ? facts.name->given->source : "the program";
   if (facts.formula.flop) {
     r.formula_flop = facts.formula_flop();
     r.formula_uncounted = facts.algorithm().uncounted;
@@ -364,7 +428,8 @@ void OperatorsBuilder::add_by_formula(const Place& place, const OperatorFacts& f
       needed == 0 ? 1 : std::min(1.0, *report.model.flop().number() / static_cast<double>(needed));
   const OperatorFlop algorithm = facts.algorithm();
   const double flop = static_cast<double>(algorithm.flop(facts.fma)) * computed;
-  const bool by_products = algorithm.multiply_adds > 0 && !without_products(place);
+  const bool by_products =
+      (algorithm.multiply_adds > 0 || facts.name->has_given_formula()) && !without_products(place);
   const auto shares = [&](uint32_t kernel) {
     return !by_products || kernel_precisions(kernel).product;
   };
@@ -423,24 +488,28 @@ const std::optional<AttentionKernel>& OperatorsBuilder::attention_of(uint32_t ke
 // Attention outside of all operators, as a compiled region has it: by its kernels only.
 void OperatorsBuilder::add_outside() {
   for (const auto& [key, place] : outside_) {
-    const auto& [path, phase] = key;
-    if (!formulas_ || place.work.matrix_flop == 0) {
+    const auto& [path, phase, kernel] = key;
+    if (place.given == nullptr && (!formulas_ || place.work.matrix_flop == 0)) {
       const ModelFlop model = ModelFlop::without_formula(place.work, place.tensor);
       models_[phase] += model;
       forward_backward_.add_model(path, phase, model, {path});
       continue;
     }
     OperatorFacts facts;
-    facts.name = &outside();
+    facts.name = place.given != nullptr ? name_of_kernel(kernel, place.given) : &outside();
     facts.phase = phase;
     facts.fma = from_.formulas.fma();
     facts.work = place.work;
     facts.tensor = place.tensor;
     facts.unmeasured_reason = place.reason;
     facts.attention = &attention_;
-    facts.formula = Formula::none("it is in no operator's range");
-    facts.forms = {{facts.formula, 0}};
     facts.calls = place.work.launches;
+    facts.calls_counted = place.given != nullptr;
+    if (place.given != nullptr)
+      facts.forms = even_forms(place.given_flop, facts.calls);
+    else
+      facts.forms = {{Formula::none("it is in no operator's range"), 0}};
+    facts.formula = facts.forms.front().formula;
     set_kernels(place, facts);
     add_place(path, place, facts);
   }
@@ -457,8 +526,8 @@ std::unordered_set<uint32_t> OperatorsBuilder::gradients_of_attention() {
   for (const auto& [key, place] : places_) {
     const std::string_view name = operators_.name_of(key.first)->name;
     if (key.second == "backward" &&
-        (is_attention(name) ||
-         (!has_operator_formula(name) && std::ranges::any_of(place.kernels, of_backward))))
+        (is_attention(name) || (!has_operator_formula(*operators_.name_of(key.first)) &&
+                                std::ranges::any_of(place.kernels, of_backward))))
       paths.insert(key.first);
   }
   return paths;
@@ -468,18 +537,18 @@ OperatorsReport OperatorsBuilder::build(const Report& report) {
   forward_backward_.add_up(report);
   GradientFinder gradients(operators_, join_, calls_, products_, gradients_of_attention());
   std::map<const Place*, std::vector<CallForm>> forms;
-  for (const auto& [key, place] : places_)
-    forms[&place] = is_sparse(place) ? std::vector{CallForm{Formula::none(kSparse), 0}}
-                                     : call_forms(operators_, join_, key.first, place.launching());
+  for (const auto& [key, place] : places_) forms[&place] = forms_of(key.first, place);
   add_forms_again(forms);
   for (const auto& [place, known] : forms)
     formulas_ = formulas_ || std::ranges::any_of(known, [](const CallForm& form) {
                   return form.formula.flop.has_value();
                 });
+  for (const auto& [key, place] : outside_) formulas_ = formulas_ || place.given != nullptr;
   for (const auto& [key, place] : places_) {
     OperatorFacts facts = facts_of(key.first, key.second, place, std::move(forms[&place]));
     facts.no_products = !place.work.flop_known() && without_products(place);
-    if (key.second == "backward") facts.gradients = gradients.add(key.first, facts);
+    if (key.second == "backward" && !facts.name->has_given_formula())
+      facts.gradients = gradients.add(key.first, facts);
     add_place(key.first, place, facts);
   }
   add_outside();

@@ -1,6 +1,7 @@
 // Operators: what the hardware executed, what the formula says, and why the two differ.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ std::vector<CallForm> call_forms(const OperatorMap& operators, const OperatorJoi
                                  uint32_t path, const std::vector<uint32_t>& launching);
 // Adds the calls of a form to those of the same formula.
 void add_form(std::vector<CallForm>& forms, const CallForm& form);
+// Calls that come to `total` together: all of them to the same, or to one more.
+std::vector<CallForm> even_forms(u128 total, uint64_t calls);
 // Deals `calls` out to the forms, by what each has so far; the last ones get what rounding leaves.
 void deal_calls(std::vector<CallForm>& forms, uint64_t calls);
 
@@ -62,6 +65,8 @@ class OperatorsBuilder {
     bool products_alike = true;
     bool tensor = false;  // some ran on tensor cores
     std::string reason;
+    const GivenFormula* given = nullptr;  // of a kernel; its launches came to `given_flop`
+    u128 given_flop = 0;
     std::map<std::pair<uint32_t, uint32_t>, KernelSum> kernels;  // (path, kernel name)
     std::vector<uint32_t> launching() const;
     uint64_t products() const;
@@ -77,6 +82,12 @@ class OperatorsBuilder {
   std::pair<uint64_t, bool> calls_here(const Place& place, uint32_t path) const;
   // Calls, and whether they are counted: by the recorder, or by sequence numbers.
   std::pair<uint64_t, bool> calls_of(uint32_t path, const Place& place) const;
+  // Of a range that the program gave its FLOP; nothing where these are of other launches, too.
+  std::optional<OperatorMap::GivenFlop> given_here(uint32_t path, const Place& place) const;
+  std::vector<CallForm> forms_of(uint32_t path, const Place& place) const;
+  // The user's formula of a kernel that is in no operator with one (kNoIndex: in none), or null.
+  const GivenFormula* given_for(uint32_t path, uint32_t kernel);
+  const OperatorName* name_of_kernel(uint32_t kernel, const GivenFormula* given);
   void set_kernels(const Place& place, OperatorFacts& facts);
   void add_outside();
   std::unordered_set<uint32_t> gradients_of_attention();
@@ -97,10 +108,14 @@ class OperatorsBuilder {
   const OperatorCalls& calls_;
   OperatorJoin join_;
   ForwardBackwardBuilder forward_backward_;
-  std::map<std::pair<uint32_t, std::string>, Place> places_;   // (operator's path, phase)
-  std::map<std::pair<uint32_t, std::string>, Place> outside_;  // likewise, of no operator
+  std::map<std::pair<uint32_t, std::string>, Place> places_;  // (operator's path, phase)
+  // (path, phase, kernel's name where it has a formula, or kNoIndex): of no operator with one.
+  std::map<std::tuple<uint32_t, std::string, uint32_t>, Place> outside_;
+  std::deque<std::string> kernel_texts_;
+  std::deque<OperatorName> kernel_names_;  // of kernels with a formula
   std::unordered_map<uint32_t, std::optional<AttentionKernel>> attention_kernels_;  // by name
   std::unordered_map<uint32_t, KernelPrecisions> kernel_precisions_;                // likewise
+  std::unordered_map<uint32_t, const GivenFormula*> given_;                         // likewise
   AttentionWork attention_;
   bool formulas_ = false;  // some operator has one: without, attention alone would be the model
   // By path, phase and kernel: what by_formula() has not handed out yet.
