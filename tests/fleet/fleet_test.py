@@ -3,6 +3,7 @@ the traces themselves, whatever was repeated, killed, damaged or taken away."""
 
 import csv
 import datetime
+import doctest
 import gzip
 import io
 import json
@@ -1368,10 +1369,11 @@ class Names(Folder):
 
 
 class CommandLine(Folder):
-    def fleet(self, *words, code=0):
+    def fleet(self, *words, code=0, **environment):
         done = subprocess.run([sys.executable, "-m", "flopinj", "fleet", *map(str, words)],
-                              env={**os.environ, "PYTHONPATH": str(STAGE)}, cwd=self.folder,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+                              env={**os.environ, "PYTHONPATH": str(STAGE), **environment},
+                              cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=120)
         out, said = done.stdout.decode(), done.stderr.decode()  # with every line's end as it is
         self.assertEqual(done.returncode, code, said)
         return out if code in (0, 3) else said
@@ -1426,6 +1428,27 @@ class CommandLine(Folder):
                 launches[name] = launches.get(name, 0) + kernel["launches"]
         for kernel in kernels:
             self.assertEqual(kernel["launches"], launches[kernel["kernel"]])
+
+    def test_the_lake_may_be_named_once(self):
+        lake = str(self.folder / "named")
+        said = self.fleet("ingest", self.runs, FLOPINJ_LAKE=lake)
+        self.assertIn("Next: flopinj fleet jobs\n", said)
+        self.assertEqual(self.fleet("jobs", FLOPINJ_LAKE=lake),
+                         self.fleet("jobs", "--lake", lake))
+        self.assertIn("--lake", self.fleet("jobs", code=2))
+
+    def test_people_read_figures_with_units(self):
+        from flopinj.fleet import answers
+
+        result = doctest.testmod(answers)
+        self.assertGreater(result.attempted, 3)
+        self.assertEqual(result.failed, 0)
+        (job, *_) = self.rows("SELECT job, hfu_kernel_time, flop FROM jobs ORDER BY job", self.lake)
+        text = self.fleet("jobs", "--lake", self.lake)
+        self.assertRegex(text, rf"\n{job['job']} .* \d[\d.]* [kMG]?FLOP ")
+        self.assertRegex(text, r"\d[\d.]* %")
+        self.assertIn(str(job["flop"]), self.fleet("sql", "SELECT flop FROM jobs", "--lake",
+                                                   self.lake).replace(",", ""))
 
     def test_a_select_may_begin_in_other_ways(self):
         for text in ("FROM jobs", "WITH x AS (SELECT * FROM jobs) SELECT * FROM x", "VALUES (1)",

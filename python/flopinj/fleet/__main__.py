@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from datetime import date, datetime, time, timezone
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from flopinj._programs import Error
 
@@ -17,6 +18,7 @@ _QUESTIONS = {
     "hosts": "hosts that are slower than others", "days": "GPU-hours and FLOP by day",
     "models": "models and clusters by GPU-hours", "chips": "chips and number formats",
     "measured": "how much of each job is measured", "problems": "traces with problems"}
+_LAKE = "FLOPINJ_LAKE"  # the variable that names the lake
 _SHOWN = 10  # problems; the lake has all
 _LONGEST = 300  # characters of a name
 
@@ -40,7 +42,9 @@ def _parser() -> argparse.ArgumentParser:
         "are left as they are, so it may be repeated, and ended at any moment. Options of "
         "flopreduce, such as --rules FILE, go behind '--'."))
     ingest.add_argument("source", metavar="SOURCE", help="A folder, or a URL such as s3://runs/may")
-    ingest.add_argument("--out", required=True, metavar="LAKE", help="The lake's folder or URL")
+    lake: dict[str, Any] = {"required": not os.environ.get(_LAKE), "metavar": "LAKE",
+                            "default": os.environ.get(_LAKE)}
+    ingest.add_argument("--out", help=f"The lake's folder or URL (${_LAKE} if not given)", **lake)
     ingest.add_argument("--engine", choices=tuple(ENGINES), default="local",
                         help="Who does the work (local if not given: this machine)")
     ingest.add_argument("--job", metavar="NAME", help="All traces of SOURCE are of this job")
@@ -53,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="Pass over files that were not written since then (UTC)")
     for name, text in {**_QUESTIONS, "sql": "one SELECT over the tables"}.items():
         command = commands.add_parser(name, help=text, allow_abbrev=False)
-        command.add_argument("--lake", required=True, metavar="LAKE", help="Its folder or URL")
+        command.add_argument("--lake", help=f"Its folder or URL (${_LAKE} if not given)", **lake)
         command.add_argument("--format", choices=("text", "csv", "json"), default="text",
                              help="Form of the answer (text if not given)")
         command.add_argument("--since", type=_day, metavar="DATE",
@@ -74,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
                        ("forget", "take jobs out of the lake"),
                        ("expire", "forget jobs that ended before a day")):
         command = commands.add_parser(name, help=text, allow_abbrev=False)
-        command.add_argument("--lake", required=True, metavar="LAKE", help="Its folder or URL")
+        command.add_argument("--lake", help=f"Its folder or URL (${_LAKE} if not given)", **lake)
         if name == "forget":
             command.add_argument("jobs", nargs="+", metavar="JOB", help="Names, as in table jobs")
         if name == "expire":
@@ -113,7 +117,7 @@ def _ingest(given: argparse.Namespace, options: list[str]) -> int:
               file=sys.stderr)
     if len(outcome.problems) > _SHOWN:
         print(f"flopinj fleet: {len(outcome.problems) - _SHOWN} more: flopinj fleet sql 'SELECT "
-              f"job, file, problem FROM inputs WHERE problem IS NOT NULL' --lake {given.out}",
+              f"job, file, problem FROM inputs WHERE problem IS NOT NULL'{_named(given.out)}",
               file=sys.stderr)
     if outcome.passed_over:
         print(f"flopinj fleet: {outcome.passed_over} files were passed over: no traces by their "
@@ -122,8 +126,13 @@ def _ingest(given: argparse.Namespace, options: list[str]) -> int:
     print(f"{outcome.traces} traces of {len(jobs)} jobs: {len(outcome.done)} taken in, "
           f"{len(outcome.as_before)} as before" +
           (f", {len(outcome.failed)} failed" if outcome.failed else ""))
-    print(f"Next: flopinj fleet jobs --lake {given.out}")
+    print(f"Next: flopinj fleet jobs{_named(given.out)}")
     return 3 if outcome.problems else 0
+
+
+def _named(lake: str) -> str:
+    """How the next command names it."""
+    return "" if lake == os.environ.get(_LAKE) else f" --lake {lake}"
 
 
 def _ask(given: argparse.Namespace) -> int:
@@ -141,7 +150,7 @@ def _ask(given: argparse.Namespace) -> int:
     limits = {name: getattr(given, name) for name in ("top", "over", "price", "electricity")
               if getattr(given, name, None) is not None}
     text = given.query if given.command == "sql" else lake.query(given.command, **limits)
-    answers.write(there.sql(text), given.format)
+    answers.write(there.sql(text), given.format, units=given.command != "sql")
     return 0
 
 
