@@ -441,7 +441,8 @@ flopinj::manual::Program about(CommandLine& line) {
                 {"~/.local/state/flopinj", "what doctor --count has found, in files to be sent in"},
                 {"lib/libflopinj.so",
                  "the library, beside bin/flopinj in the tree that both are in"},
-                {"lib/flopinj/simgpu", "the simulated GPU's libcuda.so.1 and libcupti.so.13"}},
+                {"lib/flopinj/simgpu",
+                 "the simulated GPU's libcuda.so.1, libcudart.so and libcupti.so.13"}},
       .see_also = "flopreduce"};
   for (const RecordingOption& setting : flopinj::recording_options())
     program.environment.push_back(

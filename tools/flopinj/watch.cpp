@@ -139,7 +139,8 @@ std::string RunRecord::why_nothing() const {
   if (simulated_)
     return "nothing was recorded: no process of this run started CUDA on the simulated GPU. It "
            "runs programs that give PTX to the driver (cuda-core, Numba, Taichi, tinygrad, "
-           "Triton's kernels); those of the CUDA runtime (PyTorch, JAX, CuPy) need a GPU";
+           "Triton's kernels) and nvcc's, linked with -cudart shared; others of the CUDA runtime "
+           "(PyTorch, JAX, CuPy) need a GPU";
   if (!driver_())
     return std::string(
                "no NVIDIA driver on this machine (libcuda.so.1 not found): nothing was "

@@ -151,10 +151,33 @@ TEST_CASE("A large block begins at a page of the device, and all memory can be h
   check(cuMemFree(all));
 }
 
+TEST_CASE("Managed memory is the program's, too, until it is freed") {
+  const Gpu gpu;
+  int has_managed = 0;
+  check(cuDeviceGetAttribute(&has_managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, gpu.device));
+  CHECK(has_managed == 1);
+  CUdeviceptr managed = 0, plain = 0;
+  check(cuMemAllocManaged(&managed, 16, CU_MEM_ATTACH_GLOBAL));
+  check(cuMemAlloc(&plain, 16));
+  *reinterpret_cast<int*>(managed) = 5;
+  int value = 0;
+  check(cuMemcpyDtoH(&value, managed, sizeof value));
+  CHECK(value == 5);
+  bool is_managed = false;
+  check(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, managed + 8));
+  CHECK(is_managed);
+  check(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, plain));
+  CHECK(!is_managed);
+  CHECK(cuMemAllocManaged(&managed, 16, 0) == CUDA_ERROR_INVALID_VALUE);
+  check(cuMemFree(managed));
+  CHECK(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, managed) ==
+        CUDA_ERROR_INVALID_VALUE);
+  check(cuMemFree(plain));
+}
+
 TEST_CASE("Functions of what is not simulated are there, and say so") {
   const Gpu gpu;
-  for (const char* const name : {"cuMemAllocManaged",
-                                 "cuArrayCreate",
+  for (const char* const name : {"cuArrayCreate",
                                  "cuArray3DCreate",
                                  "cuArray3DGetDescriptor",
                                  "cuArrayDestroy",
@@ -183,11 +206,6 @@ TEST_CASE("Functions of what is not simulated are there, and say so") {
     CHECK(cuGetProcAddress(name, &function, 13000, 0, nullptr) == CUDA_SUCCESS);
     CHECK(function != nullptr);
   }
-  CUdeviceptr managed = 0;
-  CHECK(cuMemAllocManaged(&managed, 16, CU_MEM_ATTACH_GLOBAL) == CUDA_ERROR_NOT_SUPPORTED);
-  int has_managed = -1;
-  check(cuDeviceGetAttribute(&has_managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, gpu.device));
-  CHECK(has_managed == 0);
   CUtexObject texture = 0;
   const CUDA_RESOURCE_DESC resource{};
   const CUDA_TEXTURE_DESC sampling{};

@@ -15,8 +15,8 @@ namespace {
 constexpr const char* kMachineCode = "this program carries machine code only: it needs a GPU";
 constexpr const char* kRuntime =
     "this program uses the CUDA runtime, and libraries that are machine code: it needs a GPU. Here "
-    "run programs that give PTX to the driver: cuda-core, Numba, Taichi, tinygrad, Triton's "
-    "kernels";
+    "run programs that give PTX to the driver (cuda-core, Numba, Taichi, tinygrad, Triton's "
+    "kernels), and nvcc's, linked with -cudart shared";
 
 // They outlive static objects: a tool may ask at the very end.
 std::atomic<const char*> why{nullptr};

@@ -68,6 +68,7 @@ Settings read_settings() {
     if (!settings.async && std::string_view(text) != "0")
       complain("SIMGPU_ASYNC='" + std::string(text) + "' is neither 0 nor 1; using 0");
   }
+  if (const char* text = std::getenv("SIMGPU_COUNTS")) settings.counts = text;
   if (const char* text = std::getenv("SIMGPU_FAULT")) {
     if (std::string_view(text) == "list") {
       std::fputs(list_of_faults().c_str(), stdout);

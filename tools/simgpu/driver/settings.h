@@ -13,6 +13,7 @@ struct Settings {
   Chip chip{};         // SIMGPU_CHIP, with the memory that SIMGPU_MEMORY says, in MiB
   bool async = false;  // SIMGPU_ASYNC=1: streams have threads that do their work
   Faults faults;       // SIMGPU_FAULT
+  std::string counts;  // SIMGPU_COUNTS: the file of counts.h of execution/; empty: none
 };
 
 // Never fails: a value that makes no sense is reported on stderr in one line and the default is

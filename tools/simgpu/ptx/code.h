@@ -94,7 +94,7 @@ enum class Special : uint8_t {
   kLanemaskLt, kLanemaskGe, kLanemaskGt, kDynamicShared, kTotalShared, kClusteridX, kClusteridY,
   kClusteridZ, kNclusteridX, kNclusteridY, kNclusteridZ, kClusterCtaidX, kClusterCtaidY,
   kClusterCtaidZ, kClusterNctaidX, kClusterNctaidY, kClusterNctaidZ, kClusterCtarank,
-  kClusterNctarank, kIsExplicitCluster, kZero,
+  kClusterNctarank, kIsExplicitCluster, kWorkspaceHigh, kWorkspaceLow, kZero,
   kLocalBase,  // where the call's own local memory begins
   // clang-format on
 };

@@ -22,7 +22,7 @@ constexpr uint32_t kNowhere = ~uint32_t{0};
 std::optional<Special> special_of(std::string_view name) {
   // In the order of Special.
   // clang-format off
-  static constexpr std::array<std::string_view, 41> kNames{
+  static constexpr std::array<std::string_view, 43> kNames{
       "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z", "%ctaid.x", "%ctaid.y",
       "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%warpid", "%nwarpid", "%smid",
       "%nsmid", "%gridid", "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge",
@@ -30,7 +30,7 @@ std::optional<Special> special_of(std::string_view name) {
       "%clusterid.z", "%nclusterid.x", "%nclusterid.y", "%nclusterid.z", "%cluster_ctaid.x",
       "%cluster_ctaid.y", "%cluster_ctaid.z", "%cluster_nctaid.x", "%cluster_nctaid.y",
       "%cluster_nctaid.z", "%cluster_ctarank", "%cluster_nctarank", "%is_explicit_cluster",
-      "%aggr_smem_size"};
+      "%envreg1", "%envreg2", "%aggr_smem_size"};
   // clang-format on
   static_assert(kNames.size() == static_cast<size_t>(Special::kZero) + 1);
   const auto it = std::ranges::find(kNames, name);
@@ -49,7 +49,7 @@ struct Addresses {
 struct Words {
   std::vector<std::string> rest;  // rest[0] is the instruction's name
   FloatMode mode;
-  bool saturate = false, relu = false, approximate = false;
+  bool saturate = false, relu = false, approximate = false, full = false;
   uint8_t whole = 4;  // rounding to a whole number (FloatMode::Rounding); 4: none
   bool has(std::string_view word) const { return std::ranges::find(rest, word) != rest.end(); }
   std::string joined() const {
@@ -65,7 +65,7 @@ struct Words {
 Words words_of(const Instruction& instruction) {
   Words words;
   for (const std::string& word : instruction.words) {
-    if (word == "rn" || word == "rna" || word == "full" || word == "uni" || word == "aligned" ||
+    if (word == "rn" || word == "rna" || word == "uni" || word == "aligned" ||
         word == "satfinite") {
     } else if (word == "rz") {
       words.mode.rounding = FloatMode::kZero;
@@ -81,6 +81,8 @@ Words words_of(const Instruction& instruction) {
       words.relu = true;
     } else if (word == "approx") {
       words.approximate = true;
+    } else if (word == "full") {
+      words.approximate = words.full = true;
     } else if (word == "rni" || word == "rzi" || word == "rmi" || word == "rpi") {
       words.whole = word == "rni"   ? FloatMode::kNearest
                     : word == "rzi" ? FloatMode::kZero
@@ -367,9 +369,34 @@ class FunctionDecoder {
     code.d = destination(operand(0), found.d);
     return code;
   }
+  // 1 + Count of what machine code makes several instructions of; 0: it is not of these. With .ftz
+  // an approximation needs no scaling.
+  static uint8_t special_count(const Words& words) {
+    struct Kind {
+      std::string_view name;
+      Count f32, f64, approximate;
+    };
+    static constexpr Kind kKinds[] = {
+        {"div", Count::kDivF32, Count::kDivF64, Count::kApproxDivF32},
+        {"rcp", Count::kRcpF32, Count::kRcpF64, Count::kApproxRcpF32},
+        {"sqrt", Count::kSqrtF32, Count::kSqrtF64, Count::kApproxSqrtF32},
+        {"rsqrt", Count::kThreads, Count::kThreads, Count::kApproxRsqrtF32},
+        {"ex2", Count::kThreads, Count::kThreads, Count::kApproxEx2F32},
+        {"lg2", Count::kThreads, Count::kThreads, Count::kApproxLg2F32}};
+    const auto kind = std::ranges::find(kKinds, words.rest[0], &Kind::name);
+    if (kind == std::end(kKinds)) return 0;
+    const std::string type = words.type().name;
+    Count count = Count::kThreads;
+    if (type == "f64" && !words.approximate) count = kind->f64;
+    if (type == "f32" && !words.approximate) count = kind->f32;
+    if (type == "f32" && words.approximate && !words.mode.flush) count = kind->approximate;
+    if (words.full && count == Count::kApproxDivF32) count = Count::kFullDivF32;
+    return count == Count::kThreads ? 0 : static_cast<uint8_t>(1 + static_cast<uint32_t>(count));
+  }
+
   void by_row(const Row& found, const Words& words) {
     Code code = code_of(found);
-    code.count = found.count;
+    code.count = found.count != 0 ? found.count : special_count(words);
     code.mode = words.mode;
     code.option = words.whole;
     finish(code, found.d, words);

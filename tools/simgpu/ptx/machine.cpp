@@ -269,6 +269,10 @@ class BlockRun {
         return uint64_t{cluster.x} * cluster.y * cluster.z;
       case Special::kIsExplicitCluster:
         return launch.cluster.x == 0 ? 0 : kAllLanes;
+      case Special::kWorkspaceHigh:
+        return launch.grid_workspace >> 32;
+      case Special::kWorkspaceLow:
+        return launch.grid_workspace & ~uint32_t{0};
       case Special::kZero:
         return 0;
       case Special::kLocalBase:

@@ -43,6 +43,7 @@ struct Launch {
   Dim3 grid{1, 1, 1}, block{1, 1, 1}, cluster{0, 0, 0};
   uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;
+  uint64_t grid_workspace = 0;  // %envreg1, %envreg2: where grids synchronise (cooperative groups)
   std::span<const std::byte> parameters;
   SectorMap sectors{};
   uint64_t grid_id = 0;

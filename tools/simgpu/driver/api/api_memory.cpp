@@ -11,11 +11,21 @@ namespace simgpu::api {
 namespace {
 
 // Allocation is forbidden in a capture that is not relaxed.
-CUresult allocate(CUdeviceptr* dptr, size_t bytes) {
+CUresult allocate(CUdeviceptr* dptr, size_t bytes, bool managed = false) {
   const auto context = current_context();
   if (!context) return context.error;
   if (const CUresult error = refuse_unsafe_call(); error != CUDA_SUCCESS) return error;
-  return allocate_device(*context->device, bytes, dptr);
+  return allocate_device(*context->device, bytes, dptr, managed);
+}
+
+// Where managed memory is to be, or how it will be used: it has one place here.
+CUresult hint(CUdeviceptr address, size_t bytes) {
+  const Device* const device = Runtime::get().device_of_address(address);
+  const auto block =
+      device != nullptr ? const_cast<Device*>(device)->memory().find(address) : std::nullopt;
+  const bool whole =
+      block && block->managed && bytes != 0 && bytes <= block->bytes - (address - block->address);
+  return whole ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUcontext context_on(Device& device) {
@@ -43,6 +53,25 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize) { return allocate(dptr, bytesize); }
+
+CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int flags) {
+  if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
+  return allocate(dptr, bytesize, true);
+}
+
+CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise, CUdevice) {
+  return hint(devPtr, count);
+}
+CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise, CUmemLocation) {
+  return hint(devPtr, count);
+}
+CUresult cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice, CUstream) {
+  return hint(devPtr, count);
+}
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation, unsigned int,
+                               CUstream) {
+  return hint(devPtr, count);
+}
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes, size_t Height,
                             unsigned int ElementSizeBytes) {
@@ -129,7 +158,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       return put(data, ptr);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      if (block) return CUDA_ERROR_INVALID_VALUE;
+      if (block && !block->managed) return CUDA_ERROR_INVALID_VALUE;
       return put(data, reinterpret_cast<void*>(ptr));
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return put(data, block ? device->ordinal() : 0);
@@ -140,7 +169,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return put(data, true);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return put(data, false);
+      return put(data, block && block->managed);
     default:
       return CUDA_ERROR_NOT_SUPPORTED;
   }

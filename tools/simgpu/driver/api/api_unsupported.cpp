@@ -1,22 +1,9 @@
-// Functions of what is not simulated: arrays, textures, surfaces, managed memory, memory and
-// semaphores that other interfaces or processes share.
+// Functions of what is not simulated: arrays, textures, surfaces, memory and semaphores that other
+// interfaces or processes share.
 #include "driver/api/api.h"
 
 namespace simgpu::api {
 
-CUresult cuMemAllocManaged(CUdeviceptr*, size_t, unsigned int) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult cuMemAdvise(CUdeviceptr, size_t, CUmem_advise, CUdevice) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-CUresult cuMemAdvise_v2(CUdeviceptr, size_t, CUmem_advise, CUmemLocation) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-CUresult cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-CUresult cuMemPrefetchAsync_v2(CUdeviceptr, size_t, CUmemLocation, unsigned int, CUstream) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
 CUresult cuArrayCreate_v2(CUarray*, const CUDA_ARRAY_DESCRIPTOR*) {
   return CUDA_ERROR_NOT_SUPPORTED;
 }

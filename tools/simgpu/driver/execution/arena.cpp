@@ -49,7 +49,7 @@ Arena::~Arena() {
   munmap(chunks_, chunk_bytes(bytes_));
 }
 
-std::optional<uint64_t> Arena::allocate(uint64_t bytes) {
+std::optional<uint64_t> Arena::allocate(uint64_t bytes, bool managed) {
   if (bytes > std::numeric_limits<uint64_t>::max() - kGranule) return std::nullopt;
   const uint64_t requested = bytes;
   bytes = round_up(bytes, kGranule);
@@ -65,7 +65,7 @@ std::optional<uint64_t> Arena::allocate(uint64_t bytes) {
   free_.erase(it);
   if (skipped != 0) free_.emplace(begin, skipped);
   if (hole > skipped + bytes) free_.emplace(address + bytes, hole - skipped - bytes);
-  used_.emplace(address, Used{requested, bytes});
+  used_.emplace(address, Used{requested, bytes, managed});
   free_bytes_ -= bytes;
   return address;
 }
@@ -103,7 +103,7 @@ std::optional<Arena::Block> Arena::find(uint64_t address) const {
   if (it == used_.begin()) return std::nullopt;
   --it;
   if (address - it->first >= it->second.requested) return std::nullopt;
-  return Block{it->first, it->second.requested};
+  return Block{it->first, it->second.requested, it->second.managed};
 }
 
 uint64_t Arena::free_bytes() const {

@@ -15,6 +15,7 @@ class Arena {
  public:
   struct Block {
     uint64_t address, bytes;
+    bool managed;  // the program was told that it may use it, too, as it may use all of it here
   };
 
   // Reserves address space for `bytes`, or for as much as the system grants (half, a quarter, ...).
@@ -25,7 +26,7 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   // Aligned to 512 bytes, and from 1 MiB on to 2 MiB; nothing when full.
-  std::optional<uint64_t> allocate(uint64_t bytes);
+  std::optional<uint64_t> allocate(uint64_t bytes, bool managed = false);
   bool free(uint64_t address);  // false unless `address` is what allocate() gave
   // The live block around the address.
   std::optional<Block> find(uint64_t address) const;
@@ -43,6 +44,7 @@ class Arena {
   SectorChunk* chunks_ = nullptr;
   struct Used {
     uint64_t requested, reserved;
+    bool managed;
   };
   std::map<uint64_t, uint64_t> free_;  // address -> bytes, both on multiples of the granule
   std::map<uint64_t, Used> used_;

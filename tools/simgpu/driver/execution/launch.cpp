@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "driver/execution/counts_file.h"
 #include "driver/execution/memory.h"
 #include "driver/execution/timing.h"
 #include "driver/graphs/conditional.h"
@@ -123,10 +124,18 @@ Result execute(Device& device, const LaunchWork& work, uint64_t number) {
   launch.cluster = work.shape.cluster;
   launch.dynamic_shared_bytes = work.shape.dynamic_shared_bytes;
   launch.cooperative = work.shape.cooperative;
+  // As cooperative_groups/details/driver_abi.h has it: its size, and the barrier of the grid.
+  alignas(8) uint32_t workspace[2] = {sizeof workspace, 0};
+  if (launch.cooperative) launch.grid_workspace = reinterpret_cast<uint64_t>(workspace);
   launch.parameters = work.params;
   launch.sectors = device.memory().sectors(number);
   launch.grid_id = number;
-  launch.find = &find_allocation;
+  launch.find = [&](uint64_t address, ptx::Allocation& found) {
+    if (launch.grid_workspace == 0 || address - launch.grid_workspace >= sizeof workspace)
+      return find_allocation(address, found);
+    found = {launch.grid_workspace, launch.grid_workspace + sizeof workspace};
+    return true;
+  };
   launch.pause = [&device] { give_way(device.engine()); };
   launch.print = [](const std::string& text) { std::fputs(text.c_str(), stdout); };
   Context& context = *work.function->context;
@@ -230,6 +239,7 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
   const uint64_t number = runtime.launches.fetch_add(1) + 1;
   // A kernel's fault is its context's, for good.
   if (const CUresult failure = stream.context->failure; failure != CUDA_SUCCESS) return failure;
+  if (!launch_runs(work.function->symbol)) return CUDA_SUCCESS;
   const Session session = stream.context->session;
   if (session.instrumented != 0)
     if (const CUresult error = instrumented_failure(device, work, runtime.settings().faults);
@@ -252,6 +262,7 @@ CUresult run_launch(Stream& stream, const LaunchWork& work, const GraphOrigin& o
   run.end_ns = interval.end_ns;
   run.cycles = cycles(device.chip(), duration);
   run.counts = result.counts;
+  if (result.error == CUDA_SUCCESS) write_counts(run);
   const ObserverGuard guard;
   if (const Observer* o = guard.get();
       o != nullptr && guard.generation() == begun_for && o->kernel_end)

@@ -73,13 +73,13 @@ void finish(Stream& stream, MemoryCopy copy, bool within_device, uint64_t issued
 
 }  // namespace
 
-CUresult allocate_device(Device& device, uint64_t bytes, CUdeviceptr* address) {
+CUresult allocate_device(Device& device, uint64_t bytes, CUdeviceptr* address, bool managed) {
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   Runtime& runtime = Runtime::get();
   const uint64_t number = runtime.allocations.fetch_add(1) + 1;
   const uint64_t failing = runtime.settings().faults.out_of_memory;
   if (failing != 0 && number >= failing) return CUDA_ERROR_OUT_OF_MEMORY;
-  const auto found = device.memory().allocate(bytes);
+  const auto found = device.memory().allocate(bytes, managed);
   if (!found) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = *found;
   return CUDA_SUCCESS;

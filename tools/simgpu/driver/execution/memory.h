@@ -4,7 +4,8 @@
 
 namespace simgpu {
 
-CUresult allocate_device(Device& device, uint64_t bytes, CUdeviceptr* address);
+CUresult allocate_device(Device& device, uint64_t bytes, CUdeviceptr* address,
+                         bool managed = false);
 CUresult free_device(CUdeviceptr address);
 
 struct HostBlock {

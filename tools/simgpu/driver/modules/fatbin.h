@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,8 @@ inline constexpr uint16_t kMachineCuda = 190;  // EM_CUDA: an ELF file that is a
 struct FoundPtx {
   CUresult error = CUDA_SUCCESS;
   std::string_view text;
-  std::string problem;  // what is wrong, where that is known
+  std::shared_ptr<const std::string> decompressed;  // where the text is, if it was compressed
+  std::string problem;                              // what is wrong, where that is known
 };
 
 // `bytes` = 0: the caller gave only an address, and the size is the image's own. Errors are

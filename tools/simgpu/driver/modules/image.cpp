@@ -11,14 +11,17 @@
 namespace simgpu {
 namespace {
 
-ImageResult refuse(CUresult error, const std::string& why) { return {error, nullptr, {}, {}, why}; }
+ImageResult refuse(CUresult error, const std::string& why) {
+  return {error, nullptr, {}, {}, {}, why};
+}
 
 // Code that cannot be run is found now, and not at the first launch.
 ImageResult read(std::string_view from, const ptx::Allocate& allocate) {
   try {
     auto text = std::make_shared<const ptx::Module>(ptx::parse(from));
     ptx::Program program = ptx::decode(*text, allocate);
-    return {CUDA_SUCCESS, std::move(text), std::move(program), std::as_bytes(std::span(from)), {}};
+    return {
+        CUDA_SUCCESS, std::move(text), std::move(program), std::as_bytes(std::span(from)), {}, {}};
   } catch (const ptx::TextError& error) {
     return refuse(CUDA_ERROR_INVALID_PTX, std::string("PTX, ") + error.what());
   } catch (const std::bad_alloc&) {
@@ -36,6 +39,7 @@ ImageResult load_image(const void* data, size_t bytes, const ptx::Allocate& allo
     result = read(found.text, allocate);
   else if (found.problem.empty())
     machine_code_refused();
+  result.decompressed = found.decompressed;
   if (result.error == CUDA_SUCCESS) module_loaded();
   if (!result.problem.empty()) complain("cannot load module: " + result.problem);
   return result;

@@ -18,7 +18,8 @@ struct ImageResult {
   std::shared_ptr<const ptx::Module> text;
   ptx::Program program;                // its variables are where `allocate` placed them
   std::span<const std::byte> content;  // what it was made of, of a fat binary the part
-  std::string problem;                 // that was said on stderr
+  std::shared_ptr<const std::string> decompressed;  // where that is, if the part was compressed
+  std::string problem;                              // that was said on stderr
 };
 
 // `bytes` = 0: the caller gave only an address; the size comes from the text's end. Errors, as the

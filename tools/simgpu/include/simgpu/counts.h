@@ -23,6 +23,11 @@ enum class Count : uint32_t {
   kGroupInstructions,               // of these, of each warp
   // Each 32-byte sector once per launch and direction: an ideal cache.
   kDramReadBytes, kDramWriteBytes,
+  // Thread instructions of PTX that machine code makes several of, or scales: they count nothing
+  // themselves. The first six are rounded correctly, the others approximate.
+  kDivF32, kDivF64, kRcpF32, kRcpF64, kSqrtF32, kSqrtF64,
+  kApproxDivF32, kFullDivF32, kApproxRcpF32, kApproxSqrtF32, kApproxRsqrtF32, kApproxEx2F32,
+  kApproxLg2F32,
   // clang-format on
   kThreads,  // threads that ran
   kCountKinds
