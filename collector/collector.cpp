@@ -1,6 +1,6 @@
+#include <collector/base/start_thread.h>
 #include <collector/collector.h>
 #include <collector/identity/fingerprint.h>
-#include <collector/identity/start_thread.h>
 #include <collector/writer/collector_state.h>
 #include <collector/writer/writer_loop.h>
 

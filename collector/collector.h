@@ -10,11 +10,11 @@
 // Errors: nothing here throws across its interface. What cannot be done is counted in the ledger or
 // reported by diagnostic(); after the sink failed the collector keeps draining and drops.
 #pragma once
+#include <collector/base/mutex.h>
 #include <collector/identity/copy_time.h>
 #include <collector/identity/graph_table.h>
 #include <collector/identity/launch.h>
 #include <collector/identity/launch_record.h>
-#include <collector/identity/mutex.h>
 #include <collector/identity/recording.h>
 #include <collector/identity/signature_table.h>
 #include <collector/ranges/process_ranges.h>

@@ -1,4 +1,4 @@
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <injector/nvtx_handles.h>
 #include <injector/process/process_state.h>
 

@@ -1,6 +1,6 @@
-#include <collector/identity/assert.h>
+#include <collector/base/assert.h>
+#include <collector/base/hash.h>
 #include <collector/identity/graph_table.h>
-#include <collector/identity/hash.h>
 
 #include <algorithm>
 #include <utility>

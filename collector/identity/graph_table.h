@@ -1,8 +1,8 @@
 // Executable graphs: the kernel nodes that one graph launch runs. Locks; nothing is ever
 // removed, so that what the writer holds stays valid.
 #pragma once
+#include <collector/base/mutex.h>
 #include <collector/identity/launch_record.h>
-#include <collector/identity/mutex.h>
 
 #include <cstddef>
 #include <deque>

@@ -6,9 +6,9 @@
 // launch path reads next anyway, and the fingerprint with the slot's, since the signature of a
 // merged class does not carry it.
 #pragma once
-#include <collector/identity/hash.h>
+#include <collector/base/hash.h>
+#include <collector/base/zero_pages.h>
 #include <collector/identity/signature_table.h>
-#include <collector/identity/zero_pages.h>
 
 #include <array>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <collector/identity/signature_table.h>
 #include <xxhash.h>
 

@@ -1,8 +1,8 @@
 // Numbers that a program gives to its ranges, such as tokens=4096, added up by range and name: so a
 // number that differs from step to step takes no more room than one that does not.
 #pragma once
+#include <collector/base/mutex.h>
 #include <collector/identity/ids.h>
-#include <collector/identity/mutex.h>
 
 #include <cstdint>
 #include <map>

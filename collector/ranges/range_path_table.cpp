@@ -1,5 +1,5 @@
-#include <collector/identity/hash.h>
-#include <collector/identity/mutex.h>
+#include <collector/base/hash.h>
+#include <collector/base/mutex.h>
 #include <collector/ranges/range_path_table.h>
 
 #include <deque>

@@ -1,7 +1,7 @@
 // One thread's push/pop ranges over all domains. Used only by its own thread. Pushing a range that
 // was pushed at the same place before takes no lock and allocates nothing.
 #pragma once
-#include <collector/identity/host_clock.h>
+#include <collector/base/host_clock.h>
 #include <collector/identity/launch_record.h>
 #include <collector/ranges/process_ranges.h>
 #include <collector/ranges/range_path_table.h>

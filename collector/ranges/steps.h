@@ -8,8 +8,8 @@
 // A launch belongs to the step of its thread. Threads that have none of their own (autograd's) work
 // for the step that the process is in: of steps of several threads, the one that was open first.
 #pragma once
+#include <collector/base/mutex.h>
 #include <collector/identity/ids.h>
-#include <collector/identity/mutex.h>
 
 #include <atomic>
 #include <cstdint>

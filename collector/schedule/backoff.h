@@ -8,8 +8,8 @@
 //
 // Threads: any; all functions lock.
 #pragma once
+#include <collector/base/mutex.h>
 #include <collector/identity/ids.h>
-#include <collector/identity/mutex.h>
 
 #include <array>
 #include <cstdint>

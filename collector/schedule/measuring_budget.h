@@ -40,7 +40,7 @@
 // A program gets at the start what the budget earns in `startup` (200 s: 2 s at 1 %), so that a
 // short one is measured at all; a longer one pays it back before known kernels are measured again.
 #pragma once
-#include <collector/identity/assert.h>
+#include <collector/base/assert.h>
 
 #include <array>
 #include <cstdint>

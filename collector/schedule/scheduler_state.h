@@ -1,6 +1,6 @@
 // What the scheduler knows. Private to it.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <collector/schedule/sampled_signature.h>
 #include <collector/schedule/scheduler.h>
 

@@ -13,7 +13,7 @@
 //
 // Threads: any. most_rows() takes no lock.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 
 #include <atomic>
 #include <cstddef>

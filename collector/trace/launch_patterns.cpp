@@ -1,4 +1,4 @@
-#include <collector/identity/hash.h>
+#include <collector/base/hash.h>
 #include <collector/trace/launch_patterns.h>
 
 #include <algorithm>

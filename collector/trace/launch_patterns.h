@@ -7,7 +7,7 @@
 // repeats, and what never comes again takes no rows. All rows are kept, up to kMaxPatternRows. Used
 // only by the writer thread.
 #pragma once
-#include <collector/identity/zero_pages.h>
+#include <collector/base/zero_pages.h>
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
-#include <collector/identity/assert.h>
-#include <collector/identity/hash.h>
+#include <collector/base/assert.h>
+#include <collector/base/hash.h>
 #include <collector/trace/tally.h>
 
 #include <algorithm>

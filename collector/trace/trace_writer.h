@@ -8,7 +8,7 @@
 // thread. After the sink failed, every call does nothing and ok() is false. Throws only
 // std::bad_alloc.
 #pragma once
-#include <collector/identity/assert.h>
+#include <collector/base/assert.h>
 #include <collector/identity/copy_time.h>
 #include <collector/identity/recording.h>
 #include <collector/identity/signature_table.h>

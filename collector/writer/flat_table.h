@@ -1,7 +1,7 @@
 // Values by CUPTI correlation id and graph node, in one block of memory: nothing is allocated for
 // an entry. Linear probing; the table is at most half full.
 #pragma once
-#include <collector/identity/hash.h>
+#include <collector/base/hash.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // What reaches the writer from other threads, apart from launches: times, samples, diagnostics, and
 // what the edge has described. Each queue has its own lock, held for a copy; each is bounded.
 #pragma once
+#include <collector/base/mutex.h>
 #include <collector/identity/copy_time.h>
 #include <collector/identity/launch.h>
-#include <collector/identity/mutex.h>
 #include <collector/identity/recording.h>
 #include <collector/schedule/metric_plan.h>
 #include <collector/trace/sample_batch.h>

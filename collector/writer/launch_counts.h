@@ -5,7 +5,7 @@
 // Bounded: 16 bytes per signature and device that launched it, and the last kMaxMeasured measured
 // launches.
 #pragma once
-#include <collector/identity/assert.h>
+#include <collector/base/assert.h>
 #include <collector/schedule/scheduler.h>
 #include <collector/trace/launch_columns.h>
 #include <collector/writer/correlation_table.h>

@@ -1,6 +1,6 @@
-#include <collector/identity/assert.h>
-#include <collector/identity/hash.h>
-#include <collector/identity/zero_pages.h>
+#include <collector/base/assert.h>
+#include <collector/base/hash.h>
+#include <collector/base/zero_pages.h>
 #include <collector/writer/correlation_table.h>
 #include <collector/writer/launch_merger.h>
 #include <collector/writer/ring_queue.h>

@@ -13,7 +13,7 @@
 // waited for. Correlation ids wrap: when one comes again, whatever still waited under it will never
 // be matched and waits no longer. Used only by the writer thread.
 #pragma once
-#include <collector/identity/assert.h>
+#include <collector/base/assert.h>
 #include <collector/identity/graph_table.h>
 #include <collector/identity/launch.h>
 #include <collector/identity/launch_record.h>

@@ -1,6 +1,6 @@
 // Launches and records that are not in the trace, by reason. Locks; cold.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <collector/writer/thread_registry.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 // A queue of fixed capacity with one producer and one consumer. The producer never waits: when the
 // ring is full, the record is dropped and counted.
 #pragma once
-#include <collector/identity/zero_pages.h>
+#include <collector/base/zero_pages.h>
 
 #include <atomic>
 #include <bit>

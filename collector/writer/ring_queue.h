@@ -1,7 +1,7 @@
 // A queue in one block of memory, whose elements keep their numbers: nothing is allocated for an
 // element.
 #pragma once
-#include <collector/identity/assert.h>
+#include <collector/base/assert.h>
 
 #include <cstddef>
 #include <cstdint>

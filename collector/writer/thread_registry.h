@@ -1,7 +1,7 @@
 // The host threads that launch or push ranges: those alive, and the sums of their counters. Locks;
 // cold.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <collector/writer/thread_state.h>
 
 #include <array>

@@ -4,7 +4,7 @@
 // the writer as abandoned and lets the thread go. From then on the writer calls no hook (they
 // belong to the edge, which may be gone) and touches only what it owns a share of.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <collector/identity/recording.h>
 
 #include <chrono>

@@ -5,7 +5,7 @@
 // in the whole trace, a definition comes before its use: what uses ids is taken first, then the
 // definitions, each kind before the kinds it refers to.
 #pragma once
-#include <collector/identity/host_clock.h>
+#include <collector/base/host_clock.h>
 #include <collector/trace/copy_output.h>
 #include <collector/trace/launch_output.h>
 #include <collector/trace/step_output.h>

@@ -1,4 +1,4 @@
-#include <collector/identity/zero_pages.h>
+#include <collector/base/zero_pages.h>
 #include <injector/activity/activity_buffers.h>
 #include <sys/mman.h>
 

@@ -15,7 +15,7 @@
 //
 // Threads: any.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 
 #include <array>
 #include <cstddef>

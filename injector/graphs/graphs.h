@@ -16,7 +16,7 @@
 // lock, for CUPTI may hold its own while it reports something. A diagnostic makes none either
 // (Edge::now_ns).
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <cupti.h>
 #include <injector/counters/access/captures.h>
 #include <injector/graphs/graph_nodes.h>

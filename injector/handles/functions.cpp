@@ -1,4 +1,4 @@
-#include <collector/identity/hash.h>
+#include <collector/base/hash.h>
 #include <collector/identity/launch_record.h>
 #include <injector/handles/functions.h>
 #include <injector/process/thread_context.h>

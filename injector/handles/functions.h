@@ -8,7 +8,7 @@
 // the handle (kernel_handles.h). The module may be loaded by the very launch that looks for the
 // function, so it is looked at again behind it.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <collector/identity/signature_table.h>
 #include <cuda.h>
 #include <injector/handles/kernel_handles.h>

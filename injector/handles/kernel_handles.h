@@ -3,7 +3,7 @@
 //
 // Threads: any.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <cuda.h>
 #include <injector/vendor/module_calls.h>
 

@@ -18,8 +18,8 @@
 // kMaxHashedBytes of code, and looking at kMaxReadBytes of it by instruction (docs/performance.md).
 // Nothing of the image is kept but some 70 bytes per function, and these are bounded too.
 #pragma once
+#include <collector/base/mutex.h>
 #include <collector/identity/launch.h>
-#include <collector/identity/mutex.h>
 #include <cuda.h>
 #include <cupti.h>
 #include <injector/process/edge.h>

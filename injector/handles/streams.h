@@ -1,6 +1,6 @@
 // (context, CUstream) -> the trace's stream ids.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <cuda.h>
 #include <injector/counters/access/contexts.h>
 #include <injector/process/edge.h>

@@ -1,4 +1,4 @@
-#include <collector/identity/start_thread.h>
+#include <collector/base/start_thread.h>
 #include <injector/process/closer.h>
 #include <injector/process/helper_threads.h>
 #include <injector/process/process_state.h>

@@ -1,4 +1,4 @@
-#include <collector/identity/start_thread.h>
+#include <collector/base/start_thread.h>
 #include <collector/trace/sink/descriptor.h>
 #include <fcntl.h>
 #include <injector/process/control_server.h>

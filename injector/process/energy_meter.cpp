@@ -1,5 +1,5 @@
-#include <collector/identity/mutex.h>
-#include <collector/identity/start_thread.h>
+#include <collector/base/mutex.h>
+#include <collector/base/start_thread.h>
 #include <injector/process/energy_meter.h>
 #include <injector/process/helper_threads.h>
 #include <injector/vendor/nvml_api.h>

@@ -11,8 +11,8 @@
 // first call, which is a lock too. What is there is changed by single stores, and the child goes on
 // with it: names of NVTX's handles (nvtx_handles.h), the epoch of threads, the log's level.
 #pragma once
+#include <collector/base/mutex.h>
 #include <collector/collector.h>
-#include <collector/identity/mutex.h>
 #include <collector/options/settings.h>
 #include <injector/process/closer.h>
 #include <injector/vendor/cupti_api.h>

@@ -1,4 +1,4 @@
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <injector/process/edge.h>
 #include <injector/process/presence.h>
 #include <injector/process/process_state.h>

@@ -2,9 +2,9 @@
 // handle tables, so that the steady state takes no lock. Used by its own thread, but for
 // CallFrames::launching. this_thread.h finds the caller's.
 #pragma once
+#include <collector/base/zero_pages.h>
 #include <collector/identity/launch_record.h>
 #include <collector/identity/signature_table.h>
-#include <collector/identity/zero_pages.h>
 #include <cuda.h>
 #include <injector/process/call_frames.h>
 #include <injector/vendor/launch_calls.h>

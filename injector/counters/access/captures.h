@@ -18,7 +18,7 @@
 //
 // Threads: any. any() is one load; the rest locks.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <cuda.h>
 #include <injector/process/call_frames.h>
 

@@ -1,7 +1,7 @@
 // CUDA contexts we have seen: created after us, or adopted at their first launch.
 #pragma once
+#include <collector/base/mutex.h>
 #include <collector/identity/ids.h>
-#include <collector/identity/mutex.h>
 #include <collector/schedule/window_machine.h>
 #include <cuda.h>
 #include <injector/counters/access/waiting_streams.h>

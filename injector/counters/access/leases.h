@@ -24,7 +24,7 @@
 // that waits does not hold it. It is not cancelled meanwhile. A forked child has no device's lock,
 // nor any of this (process_state.h).
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <collector/schedule/backoff.h>
 #include <collector/schedule/scheduler.h>
 #include <collector/schedule/window_machine.h>

@@ -20,7 +20,7 @@
 //
 // Threads: any. Without such work any() is two loads.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <cuda.h>
 #include <injector/counters/access/drains.h>
 #include <injector/process/call_frames.h>

@@ -1,6 +1,6 @@
 // Metric groups made ready for one device: host object, configuration image, pass count checked.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <collector/schedule/metric_plan.h>
 #include <injector/vendor/cupti_api.h>
 #include <injector/vendor/cupti_check.h>

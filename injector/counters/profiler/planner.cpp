@@ -1,4 +1,4 @@
-#include <collector/identity/start_thread.h>
+#include <collector/base/start_thread.h>
 #include <collector/schedule/computed_plan.h>
 #include <injector/counters/profiler/device_support.h>
 #include <injector/counters/profiler/planner.h>

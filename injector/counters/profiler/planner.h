@@ -8,8 +8,8 @@
 // slice) has a plan of its own. A chip that is in no table has its plan worked out here, from what
 // CUPTI says of its metrics.
 #pragma once
+#include <collector/base/mutex.h>
 #include <collector/identity/ids.h>
-#include <collector/identity/mutex.h>
 #include <collector/schedule/group_set.h>
 #include <injector/counters/profiler/metric_groups.h>
 #include <injector/process/edge.h>

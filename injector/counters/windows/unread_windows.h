@@ -6,7 +6,7 @@
 //
 // Threads: any; all functions lock.
 #pragma once
-#include <collector/identity/mutex.h>
+#include <collector/base/mutex.h>
 #include <injector/counters/access/open_window.h>
 
 #include <array>

@@ -12,7 +12,8 @@ MOST_COLUMNS = 100
 
 # Each room may include itself and the rooms after it.
 COLLECTOR = ["collector", "collector/writer", "collector/trace", "collector/trace/sink",
-             "collector/options", "collector/schedule", "collector/ranges", "collector/identity"]
+             "collector/options", "collector/schedule", "collector/ranges", "collector/identity",
+             "collector/base"]
 INJECTOR = ["injector", "injector/activity", "injector/graphs", "injector/handles",
             "injector/counters/windows", "injector/counters/access",
             "injector/counters/profiler", "injector/process", "injector/vendor"]
