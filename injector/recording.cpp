@@ -313,7 +313,7 @@ void Recording::await_quiet() {
     std::this_thread::sleep_for(kLookEvery);
 }
 
-void Recording::let_go() noexcept {
+void Recording::stop_taking() noexcept {
   tracer_->disable();
   // From now on flush() takes all there is.
   if (activity_) activity_->finish();

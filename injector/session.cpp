@@ -36,8 +36,8 @@ uint64_t due_in(double seconds) {
 }
 
 // Launches and ranges are no longer ours.
-void let_go(Recording& recording) {
-  recording.let_go();
+void stop_taking(Recording& recording) {
+  recording.stop_taking();
   session().recording = nullptr;
   session().edge = nullptr;
 }
@@ -45,7 +45,7 @@ void let_go(Recording& recording) {
 // On the writer's thread, the last that is left to end.
 bool end_with_program() FLOPINJ_UNCHECKED_LOCKS {
   if (recording_edge() == nullptr || !only_helpers_left()) return false;
-  let_go(*session().current);  // no other thread is left to end it
+  stop_taking(*session().current);  // no other thread is left to end it
   return true;
 }
 
@@ -143,7 +143,7 @@ void close() noexcept {
     }
     const MutexLock lock(session().changing, std::adopt_lock);
     if (recording_edge() == nullptr) return;
-    let_go(*session().current);
+    stop_taking(*session().current);
     session().current->close(EndReason::kExit);
   } catch (...) {  // nothing of ours may keep the program from ending
   }
@@ -381,7 +381,7 @@ Outcome stop_recording() {
   show_stopping();
   session().unsettled = session().current;
   session().current->await_quiet();
-  let_go(*session().current);
+  stop_taking(*session().current);
   visits_ended(kMostWaitForLaunches);  // a launch that is counted already comes into the trace
   const bool ended = session().current->close(EndReason::kDetach);
   outcome.closed = session().trace_closed;

@@ -62,7 +62,7 @@ ActivityBuffers::Buffer ActivityBuffers::take() noexcept {
   return buffer;
 }
 
-void ActivityBuffers::put_by(Buffer buffer) noexcept {
+void ActivityBuffers::keep_or_free(Buffer buffer) noexcept {
   if (buffer.bytes == limits_.buffer_bytes && free_.size() < limits_.kept)
     return free_.push_back(buffer.data);
   if (buffer.bytes == kReservedBytes)
@@ -83,9 +83,9 @@ void ActivityBuffers::give_back(uint8_t* data) noexcept {
   const MutexLock lock(mutex_);
   if (const Buffer buffer = taken_from(held_); buffer.data != nullptr) {
     held_bytes_ -= buffer.bytes;
-    put_by(buffer);
+    keep_or_free(buffer);
   } else if (const Buffer late = taken_from(left_); late.data != nullptr) {
-    put_by(late);
+    keep_or_free(late);
   }
 }
 

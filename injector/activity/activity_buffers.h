@@ -72,7 +72,7 @@ class ActivityBuffers {
     bool of_earlier = false;  // recording
   };
   Buffer allocate() noexcept FLOPINJ_REQUIRES(mutex_);
-  void put_by(Buffer) noexcept FLOPINJ_REQUIRES(mutex_);
+  void keep_or_free(Buffer) noexcept FLOPINJ_REQUIRES(mutex_);
   void fill_reserve() noexcept FLOPINJ_REQUIRES(mutex_);
 
   const Limits limits_;

@@ -52,7 +52,7 @@ struct CallFrame {
   void lower() noexcept {
     if (raised != nullptr) std::exchange(raised, nullptr)->fetch_sub(1, std::memory_order_seq_cst);
   }
-  void keep_raised() noexcept { raised = nullptr; }  // beyond the call
+  void stay_raised() noexcept { raised = nullptr; }  // beyond the call
 };
 
 // Used by its own thread, but for `launching`.

@@ -34,7 +34,7 @@ void Captures::beginning(CallFrame& frame) { frame.raise(count_); }
 bool Captures::begun(CallFrame& frame, CUcontext context, CUstream stream) {
   const bool own = stream == CU_STREAM_PER_THREAD;
   const MutexLock lock(mutex_);
-  frame.keep_raised();
+  frame.stay_raised();
   if (captured_ == kMost) return false;
   streams_[captured_++] = {context, stream, own ? std::this_thread::get_id() : std::thread::id{}};
   return true;

@@ -326,7 +326,7 @@ void Windows::close_before(Context& context, const CallFrames& calls) {
 }
 
 void Windows::wait_made(Context& context, CUstream stream, bool per_thread) {
-  if (!context.waiting.add(stream, per_thread)) waiting_lost();
+  if (!context.waiting.add(stream, per_thread)) say_waiting_lost();
 }
 
 void Windows::stream_destroying(CUstream stream) { questions_.stream_destroying(stream); }
@@ -341,7 +341,7 @@ void Windows::entering_green(const Context& context, const CallFrames& calls) {
   if (holder != nullptr && holder != &context) shut(*holder, &context, calls);
 }
 
-void Windows::waiting_lost() {
+void Windows::say_waiting_lost() {
   edge_.collector->diagnostic(
       Severity::kWarning, "counters.waiting_lost",
       "work that waits for the host or another device was in too many streams to be followed: no "
@@ -398,7 +398,7 @@ bool Windows::visit() noexcept {
     const bool open = close_old();
     const bool launching = watch_launches();
     const bool leased = give_back_due();
-    const bool wanted = say_turned_away(false);
+    const bool wanted = say_not_measured(false);
     const bool tried = try_asked(), costly = resume_costly();
     return resume_paused() || open || launching || leased || unread || wanted || tried || costly;
   } catch (const std::exception&) {  // memory; the gate is open again where a window was closed
@@ -510,7 +510,7 @@ bool Windows::resume_paused() {
 }
 
 // Where windows were wanted in vain and kernels have no count for it. True: look again.
-bool Windows::say_turned_away(bool last) {
+bool Windows::say_not_measured(bool at_end) {
   if (!turned_away_.load(std::memory_order_relaxed)) return false;
   const MutexLock lock(saying_);
   const uint64_t now = edge_.cuda.clock_ns();
@@ -518,9 +518,9 @@ bool Windows::say_turned_away(bool last) {
   if (std::exchange(opened_seen_, opened) != opened || none_opened_since_ns_ == 0)
     none_opened_since_ns_ = now;
   const bool said = turned_away_said_ != 0;
-  const uint64_t patience = last ? kNoneOpenedAtEndNs : kNoneOpenedNs;
-  if (!said && now < none_opened_since_ns_ + patience && !(last && opened == 0)) return !last;
-  if (said && !last) return false;
+  const uint64_t patience = at_end ? kNoneOpenedAtEndNs : kNoneOpenedNs;
+  if (!said && now < none_opened_since_ns_ + patience && !(at_end && opened == 0)) return !at_end;
+  if (said && !at_end) return false;
   const Coverage coverage = scheduler_.coverage();
   const uint64_t lack =
       coverage.launches - coverage.covered_launches - coverage.unmeasurable_launches;
@@ -553,7 +553,7 @@ void Windows::finish() {
     else
       from_outside(*context, Event::kEnds, {Fact::kOutside, Fact::kDue});
   }
-  say_turned_away(true);
+  say_not_measured(true);
   read_closed();
 }
 

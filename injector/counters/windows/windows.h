@@ -199,8 +199,8 @@ class Windows {
   bool quiet(Context&, ThreadContext&, const Signature&);
   bool wait_for_end(Context&, const Signature&);
   bool in_flight(Context&, uint64_t call_ns);
-  bool say_turned_away(bool last);
-  void waiting_lost();
+  bool say_not_measured(bool at_end);
+  void say_waiting_lost();
   bool visit() noexcept;
   bool close_old();
   bool give_back_due();
