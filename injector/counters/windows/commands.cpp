@@ -193,6 +193,16 @@ WindowMachine::Event Windows::stop(Run& run) {
   return discard(run, std::move(window), outcome, problem);
 }
 
+void Windows::log_closed(const Context& context, const OpenWindow& window) const {
+  if (!log::debugging()) return;
+  const MeasurementWindow& measured = window.measured;
+  log::debug("window on device " + std::to_string(context.ordinal) + ": group " +
+             window.plan->groups[measured.group]->plan.name + ", " +
+             std::to_string(measured.rows.size()) + " launches, open for " +
+             std::to_string(measured.cost.open_ns / 1'000) + " us, opening and closing took " +
+             std::to_string(measured.cost.overhead_ns / 1'000) + " us");
+}
+
 // The counters of a window could not be had.
 WindowMachine::Event Windows::discard(Run& run, std::unique_ptr<OpenWindow> window,
                                       RangeProfiler::Outcome outcome, Problem& problem) {
