@@ -48,7 +48,8 @@ def build(folder, program):
     try:
         done = subprocess.run(
             ["make", "-s", "CC=nvcc", "ARCH=compute_86", "EXTRA_CFLAGS=-cudart shared -w", name],
-            cwd=folder, capture_output=True, text=True, timeout=BUILD_LIMIT, check=False)
+            cwd=folder, capture_output=True, text=True, timeout=BUILD_LIMIT, check=False,
+            env=os.environ | {"NVCC_APPEND_FLAGS": "-std=c++17"})  # what CUDA 13's CCCL needs
     except subprocess.TimeoutExpired:
         return None, "not built in time"
     if done.returncode != 0:

@@ -1,5 +1,6 @@
 // cudaDeviceProp, as far as the simulated chips have it.
 #pragma once
+#include <cstddef>
 #include <cstring>
 #include <type_traits>
 
@@ -22,7 +23,7 @@ struct DeviceProperties12 {
   size_t textureAlignment, texturePitchAlignment;
   int deviceOverlap, multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory,
       computeMode;
-  int textures[41];  // maxTexture1D to maxSurfaceCubemapLayered
+  int textures[40];  // maxTexture1D to maxSurfaceCubemapLayered
   size_t surfaceAlignment;
   int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver,
       asyncEngineCount, unifiedAddressing, memoryClockRate, memoryBusWidth, l2CacheSize,
@@ -45,6 +46,10 @@ struct DeviceProperties12 {
   int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers;
   int reserved[63];
 };
+// As programs that CUDA 12's nvcc compiled have it.
+static_assert(sizeof(DeviceProperties12) == 1032);
+static_assert(offsetof(DeviceProperties12, surfaceAlignment) == 568);
+static_assert(offsetof(DeviceProperties12, clusterLaunch) == 772);
 
 template <class Properties>
 CUresult fill_properties(Properties* to, int device) {
