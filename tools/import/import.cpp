@@ -1,3 +1,4 @@
+#include <decompress.h>
 #include <fcntl.h>
 #include <import/import.h>
 #include <import/json_events.h>
@@ -5,7 +6,6 @@
 #include <import/nsight_systems.h>
 #include <import/play.h>
 #include <import/torch_profiler.h>
-#include <reader/decompress.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -62,7 +62,7 @@ class Bytes {
   bool damaged() const { return stream_.damaged(); }
 
  private:
-  reduce::DecompressedStream stream_;
+  DecompressedStream stream_;
   XXH3_state_t* hash_;
   std::array<char, 64> first_{};
   size_t filled_ = 0, at_ = 0;

@@ -1,5 +1,6 @@
 #include "reader/input.h"
 
+#include <decompress.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -16,7 +17,6 @@
 #include <vector>
 
 #include "reader/columns.h"
-#include "reader/decompress.h"
 #include "reader/import_child.h"
 #include "reader/packet_reader.h"
 #include "support/text.h"

@@ -1,5 +1,6 @@
 // Where no trace is named: those of the newest run in the current folder. Only the first packet of
 // each is read, its header.
+#include <decompress.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +9,6 @@
 #include <optional>
 
 #include "commands/arguments/arguments.h"
-#include "reader/decompress.h"
 #include "reader/input.h"
 #include "reader/message.h"
 #include "reader/packet_reader.h"

@@ -1,5 +1,4 @@
-#include "reader/decompress.h"
-
+#include <decompress.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -10,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-namespace flopinj::reduce {
+namespace flopinj {
 namespace {
 
 constexpr size_t kBuffer = 256U << 10;
@@ -153,4 +152,4 @@ ssize_t DecompressedStream::read(char* to, size_t size) {
   return 0;
 }
 
-}  // namespace flopinj::reduce
+}  // namespace flopinj

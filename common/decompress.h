@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace flopinj::reduce {
+namespace flopinj {
 
 bool is_compressed(const uint8_t* first, size_t size);
 inline constexpr size_t kCompressionMagic = 4;  // first bytes that is_compressed() needs
@@ -37,4 +37,4 @@ class DecompressedStream {
   std::unique_ptr<Format> format_;  // null before the first bytes
 };
 
-}  // namespace flopinj::reduce
+}  // namespace flopinj
