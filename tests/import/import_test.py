@@ -47,7 +47,7 @@ class Files(unittest.TestCase):
         path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
         return path
 
-    def check(self, report, recording, products=True):
+    def check(self, report, recording, products=True, ledger=True):
         """Every figure that the recording itself says."""
         self.assertEqual(report["damage"], [])
         for ordinal, expected in recording.devices().items():
@@ -71,7 +71,8 @@ class Files(unittest.TestCase):
                       if p["range"].split(", ")[0] in PRODUCTS]
             self.assertEqual(sum(p["formula_flop"] for p in places),
                              recording.outermost_products())
-        self.check_ledger(report)
+        if ledger:
+            self.check_ledger(report)
 
     def check_ledger(self, report):
         """The lines at the top of the ledger are all of the devices' time."""
@@ -83,7 +84,7 @@ class Files(unittest.TestCase):
 class Made(Files):
     def test_all_spellings_and_orders(self):
         for seed in range(24):
-            digits, spelling = (0, 3, 3)[seed % 3], seed % 2
+            digits, spelling = (0, 3, 3)[seed % 3], seed % len(made_files.SPELLINGS)
             program = made_files.Program(seed, digits, spelling, devices=1 + seed % 2)
             text = program.text(header_last=seed % 4 == 0, bare=seed % 5 == 4,
                                 indent=(None, 1)[seed // 2 % 2])
@@ -115,6 +116,32 @@ class Made(Files):
                 for table in ("phases", "kernels", "layers", "copies", "steps", "device_time"):
                     self.assertEqual(self.plain(by_nsys[table]), self.plain(by_kineto[table]),
                                      table)
+
+    def test_sampled_gpu_metrics(self):
+        program = made_files.Program(2)
+        database = self.folder / "p.sqlite"
+        program.database(database)
+        kernels = [e for e in program.events if e.get("cat") == "kernel"]
+        begin = min(int(k["ts"] * 1000) for k in kernels)
+        end = max(int((k["ts"] + k["dur"]) * 1000) for k in kernels)
+        import sqlite3
+        with sqlite3.connect(database) as db:
+            db.execute("CREATE TABLE TARGET_INFO_GPU_METRICS (typeId INTEGER, metricId INTEGER, "
+                       "metricName TEXT)")
+            db.execute("CREATE TABLE GPU_METRICS (timestamp INTEGER, typeId INTEGER, "
+                       "metricId INTEGER, value INTEGER)")
+            names = ("GPC Clock Frequency [MHz]", "SMs Active [Throughput %]",
+                     "Tensor Active [Throughput %]")
+            db.executemany("INSERT INTO TARGET_INFO_GPU_METRICS VALUES (7, ?, ?)",
+                           enumerate(names))
+            db.executemany("INSERT INTO GPU_METRICS VALUES (?, 256, ?, ?)", [
+                (begin - 1, 1, 0), (begin, 1, 40), (begin + 9, 1, 41), (end, 1, 41),
+                (end + 1, 1, 0), (begin + 9, 2, 5), (begin + 9, 0, 99)])
+        db.close()
+        messages = [d["message"] for d in self.report(database)["diagnostics"]]
+        self.assertEqual(messages, ["sampled from the first kernel to the last, GPU 0: "
+                                    "multiprocessors active 40.7 % (3 samples), "
+                                    "tensor cores active 5.0 % (1 samples)"])
 
     @staticmethod
     def plain(table):
@@ -164,6 +191,13 @@ class Made(Files):
         self.assertEqual(self.report("t.pb")["peak_devices"][0]["device"],
                          "NVIDIA H100 80GB HBM3")
 
+    def test_what_would_name_operators(self):
+        program = made_files.Program(3, threads=1)
+        for event in program.events:
+            event["args"].pop("Input Dims", None)
+        done = self.run_program("flopreduce", self.file("t.json", program.text()))
+        self.assertIn("torch.profiler with record_shapes=True", done.stdout.decode())
+
     def test_modules_are_layers_and_the_forward_pass(self):
         program = made_files.Program(2, threads=1)
         spans = [e for e in program.events if e["ph"] == "X" and e["cat"] in ("cpu_op",)]
@@ -207,6 +241,8 @@ class Made(Files):
             "text.json": ("{ not json", "no list of trace events"),
             "deep.json": ("[" * 100_000, "no event of torch.profiler"),
             "empty.json": ("", "is empty"),
+            "cpu.json": (json.dumps([{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1,
+                                      "tid": 1, "ts": 1, "dur": 1}]), "ProfilerActivity.CUDA"),
             "other.sqlite": (None, "none of nsys export"),
         }
         for name, (text, said) in cases.items():
@@ -251,6 +287,177 @@ class Shipped(Files):
         self.check_ledger(report)
         first = self.run_program("flopreduce", path).stdout.decode().splitlines()[0]
         self.assertTrue(first.startswith("SIMULATED by simgpu"), first)
+
+
+class Counted(Files):
+    """Counters that Nsight Compute has printed."""
+
+    LAUNCHES = [("void lib::gemm<float, (int)4>(T1 *, int)", (4, 2, 1), (128, 1, 1), 0, ()),
+                ("relu_kernel", (7, 1, 1), (256, 1, 1), 0, ()),
+                ("relu_kernel", (7, 1, 1), (256, 1, 1), 1, ()),
+                ("void lib::gemm<float, (int)4>(T1 *, int)", (4, 2, 1), (128, 1, 1), 0, ()),
+                ("ampere_sgemm_32x128_nn", (9, 1, 1), (64, 1, 1), 1, ())] * 3
+
+    def test_forms_and_languages(self):
+        for seed, (form, language) in enumerate((f, m) for f in ("wide", "long")
+                                                for m in made_files.LANGUAGES):
+            counters = made_files.Counters(seed, self.LAUNCHES, tensor=True)
+            name = "c.csv" + (".gz" if seed % 3 == 2 else "")
+            with self.subTest(form=form, language=language):
+                report = self.report(self.file(name, counters.text(form, language)))
+                self.assertEqual(report["damage"], [])
+                self.assertEqual(report["processes"][0]["imported_from"], "Nsight Compute")
+                self.assertEqual(report["processes"][0]["pid"], 4711)
+                self.check_kernels(report, counters)
+                self.assertEqual(report["figures"]["flop"],
+                                 sum(map(counters.flop, range(len(self.LAUNCHES)))))
+                self.assertEqual(report["figures"]["dram_bytes"],
+                                 sum(v[m] for v in counters.values for m in made_files.BYTES))
+                for device in (0, 1):
+                    self.assertEqual(sum(launch[3] == device for launch in self.LAUNCHES),
+                                     report["devices"][device]["launches"])
+                if form == "wide":
+                    self.assertEqual({d["device"] for d in report["devices"]},
+                                     {"NVIDIA A100-SXM4-80GB"})
+
+    def check_kernels(self, report, counters, key="flop"):
+        self.assertEqual({kernel["kernel"] for kernel in report["kernels"]},
+                         {name for name, *_ in counters.launches})
+        for kernel in report["kernels"]:
+            expected = [counters.flop(i) for i, launch in enumerate(counters.launches)
+                        if kernel["kernel"] == launch[0]]
+            self.assertEqual(kernel["launches"], len(expected))
+            if None not in expected:
+                self.assertEqual(kernel[key], sum(expected))
+
+    def test_what_was_not_read_is_not_0(self):
+        counters = made_files.Counters(3, self.LAUNCHES, tensor=True)
+        for launch, metric in ((0, list(made_files.SASS)[4]), (2, made_files.TENSOR)):
+            counters.values[launch][metric] = None
+        report = self.report(self.file("c.csv", counters.text()))
+        self.assertEqual(report["figures"]["unmeasured_launches"], 2)
+        self.assertEqual(report["figures"]["flop_at_least"], sum(
+            flop for flop in map(counters.flop, range(len(self.LAUNCHES))) if flop is not None))
+        # Half instructions may hold moves, and tensor cores were not looked at.
+        counters = made_files.Counters(4, self.LAUNCHES)
+        for values in counters.values:
+            values[counters.HALF[0]] = 1000
+        report = self.report(self.file("h.csv", counters.text()))
+        self.assertIsNone(report["figures"]["flop"])
+        self.assertEqual(report["figures"]["unscreened_launches"], len(self.LAUNCHES))
+
+    def test_a_file_without_the_counters_that_flop_need(self):
+        counters = made_files.Counters(5, self.LAUNCHES, tensor=True)
+        few = counters.metrics
+        counters.metrics = [made_files.PIPE, made_files.TENSOR, *list(made_files.SASS)[:8]]
+        cases = [("few.csv", counters.text(), "_hfma_"), ("none.csv", "==PROF== nothing\n", "ncu")]
+        counters.metrics = few
+        rounded = counters.text().replace('"inst"', '"Ginst"')
+        cases.append(("rounded.csv", rounded, "--print-units base"))
+        mixed = counters.text("long", "de", words=False) + counters.text("long", words=False)
+        cases.append(("mixed.csv", mixed, "LC_ALL=C"))
+        cases.append(("empty.csv", counters.text().split('"0",')[0], "no kernel"))
+        for name, text, said in cases:
+            with self.subTest(name):
+                done = self.run_program("flopreduce", self.file(name, text), code=5)
+                self.assertIn(said, done.stderr.decode())
+                self.assertEqual(len(done.stderr.decode().splitlines()), 1)
+
+    def test_counts_by_the_multiprocessor_are_the_same(self):
+        counters = made_files.Counters(6, self.LAUNCHES)
+        text = counters.text().replace("smsp__sass_", "sm__sass_")
+        report = self.report(self.file("c.csv", text))
+        self.check_kernels(report, counters, "flop_at_least")  # tensor cores were not looked at
+
+    def test_ranges(self):
+        launches = [("k", (1, 1, 1), (32, 1, 1), 0, ranges) for ranges in (
+            ("step", "aten::mm, seq = 7, op_id = 3, sizes = [[2, 3], [3, 4]]"),
+            ("step", "autograd::engine::evaluate_function: MmBackward0",
+             "MmBackward0, seq = 7, op_id = 9"),
+            ("step", 'a "name": with :colons:'), ())]
+        counters = made_files.Counters(7, launches, tensor=True)
+        report = self.report(self.file("c.csv", counters.text(nvtx=True)))
+        phases = {p["phase"]: p["flop"] for p in report["phases"]}
+        self.assertEqual(phases, {"forward": counters.flop(0), "backward": counters.flop(1),
+                                  "other": counters.flop(2) + counters.flop(3)})
+        self.assertEqual(report["step_summary"][0]["count"], 0)  # nobody knows when they began
+        self.assertEqual([p["formula_flop"] for p in report["operator_places"]
+                          if p["range"].startswith("aten::mm")], [2 * 2 * 3 * 4])
+
+    def test_times_of_one_and_counters_of_the_other(self):
+        for seed in range(6):
+            with self.subTest(seed=seed):
+                program = made_files.Program(seed, devices=1 + seed % 2, threads=1)
+                counters = made_files.Counters.of(program, seed, tensor=True)
+                times = self.file("t.json", program.text())
+                csv = self.file("c.csv", counters.text(("wide", "long")[seed % 2]))
+                recording = kineto_oracle.Recording(times)
+                report = self.report(times, "--counters", csv)
+                # The FLOP are made up: what was padding and what the model's nobody knows.
+                self.check(report, recording, ledger=False)
+                self.assertEqual(report["figures"]["flop"],
+                                 sum(map(counters.flop, range(len(counters.launches)))))
+                self.check_kernels(report, counters)
+                launches = len(counters.launches)
+                self.assertIn(f"{launches} of {launches} launches",
+                              report["diagnostics"][0]["message"])
+                self.run_program("flopinj", "import", times, "--counters", csv, "-o",
+                                 f"{seed}.pb")
+                self.assertEqual(self.report(f"{seed}.pb")["kernels"], report["kernels"])
+
+    def test_kernels_that_are_not_as_many_have_no_counters(self):
+        program = made_files.Program(3, threads=1)
+        counters = made_files.Counters.of(program, tensor=True)
+        gone = counters.launches[0]
+        kept = [i for i, launch in enumerate(counters.launches) if launch[:4] != gone[:4]]
+        counters.launches.append(gone)
+        counters.values.append(counters.values[0])
+        path = self.file("t.json", program.text())
+        report = self.report(path, "--counters", self.file("c.csv", counters.text()))
+        self.assertEqual(report["figures"]["flop_at_least"], sum(map(counters.flop, kept)))
+        everything = len(counters.launches) - 1
+        self.assertEqual(report["figures"]["unmeasured_launches"], everything - len(kept))
+        self.assertIn(f"{len(kept)} of {everything} launches",
+                      report["diagnostics"][0]["message"])
+
+    def test_instances_of_one_template(self):
+        """Profilers print types of their own way; which is which their order shows."""
+        program = made_files.Program(3, threads=1)
+        kernels = [e for e in program.events if e.get("cat") == "kernel"]
+        for i, kernel in enumerate(kernels):
+            kernel["args"]["grid"] = [1, 1, 1]
+            kernel["name"] = f"void (anonymous namespace)::k<{i % 2}, float*>(float*)"
+        counters = made_files.Counters.of(program, tensor=True)
+        spelled = {name: name.replace("(anonymous namespace)", "<unnamed>").replace(
+            "<0", "<(int)0").replace("<1", "<(int)1") for name, *_ in counters.launches}
+        path = self.file("t.json", program.text())
+        counters.launches = [(spelled[name], *rest) for name, *rest in counters.launches]
+        report = self.report(path, "--counters", self.file("c.csv", counters.text()))
+        for kernel in report["kernels"]:
+            number = "(int)" + kernel["kernel"].split("<")[-1][0]
+            self.assertEqual(kernel["flop"], sum(
+                counters.flop(i) for i, launch in enumerate(counters.launches)
+                if number in launch[0]))
+        counters.launches.reverse()  # then their order is another one, and shows nothing
+        if [n for n, *_ in counters.launches] != [n for n, *_ in reversed(counters.launches)]:
+            done = self.run_program("flopreduce", path, "--counters",
+                                    self.file("r.csv", counters.text()), code=5)
+            self.assertIn("no kernel was launched as often", done.stderr.decode())
+
+    def test_counters_that_cannot_be_used(self):
+        program = made_files.Program(3)
+        path = self.file("t.json", program.text())
+        csv = self.file("c.csv", made_files.Counters(1, self.LAUNCHES).text())
+        trace = self.folder / "t.pb"
+        self.run_program("flopinj", "import", path, "-o", trace)
+        for recording, counters, said in (
+                (path, csv, "no kernel was launched as often"), (path, path, "ncu's CSV"),
+                (path, "nowhere.csv", "No such file"), (csv, csv, "it has counters itself"),
+                (trace, csv, "--counters are for a recording of")):
+            with self.subTest(said):
+                done = self.run_program("flopreduce", recording, "--counters", counters, code=5)
+                self.assertIn(said, done.stderr.decode())
+                self.assertEqual(len(done.stderr.decode().splitlines()), 1)
 
 
 class Recorded(Files):

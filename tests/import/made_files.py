@@ -8,12 +8,15 @@ import sqlite3
 from decimal import Decimal
 from pathlib import Path
 
-# What versions of PyTorch call one category (1.8, then later ones).
+# What versions of PyTorch call one category (1.8, then later ones; on AMD's GPUs).
 SPELLINGS = (
     {"operator": "Operator", "kernel": "Kernel", "call": "Runtime", "copy": "Memcpy",
      "fill": "Memset", "annotation": "user_annotation", "python": "Python"},
     {"operator": "cpu_op", "kernel": "kernel", "call": "cuda_runtime", "copy": "gpu_memcpy",
      "fill": "gpu_memset", "annotation": "user_annotation", "python": "python_function"},
+    {"operator": "cpu_op", "kernel": "kernel", "call": "hip_runtime", "copy": "gpu_memcpy",
+     "fill": "gpu_memset", "annotation": "user_annotation", "python": "python_function",
+     "api": "hip"},
 )
 DIRECTIONS = ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pinned -> Device)",
               "Memcpy DtoH (Device -> Pinned)", "Memcpy DtoD (Device -> Device)")
@@ -26,6 +29,7 @@ class Program:
     def __init__(self, seed, digits=3, spelling=1, devices=1, threads=2, ranks=None):
         self.random = random.Random(seed)
         self.digits, self.words = digits, SPELLINGS[spelling]
+        self.api = self.words.get("api", "cuda")
         self.pid, self.correlation, self.events = 4242, 0, []
         large = bool(ranks) or self.random.random() < 0.5  # ranks of one job run at one time
         self.base = 10**(12 if large else 6) + self.random.randrange(10**5)
@@ -112,7 +116,7 @@ class Program:
         place = {"device": device, "context": 1, "stream": stream,
                  "correlation": self.correlation}
         if self.random.random() < 0.2:
-            self.event("call", "cudaMemcpyAsync", tid, now, now + 3000,
+            self.event("call", self.api + "MemcpyAsync", tid, now, now + 3000,
                        {"correlation": self.correlation})
             self.event("copy", self.random.choice(DIRECTIONS), stream, begin, end,
                        {**place, "bytes": self.random.randrange(10**6)}, device)
@@ -122,7 +126,7 @@ class Program:
                 name = self.random.choice((name, "ncclKernel_AllReduce_x"))
             # Of some kernels the call was made before the recording began.
             if self.random.random() < 0.9:
-                self.event("call", "cudaLaunchKernel", tid, now, now + 4000,
+                self.event("call", self.api + "LaunchKernel", tid, now, now + 4000,
                            {"cbid": 211, "correlation": self.correlation})
             self.event("kernel", name, stream, begin, end,
                        {**place, "grid": [self.random.randrange(1, 9), 1, 1],
@@ -205,6 +209,111 @@ class Program:
                            (begin, end, name, process | event["tid"]))
         db.commit()
         db.close()
+
+
+# Counters that FLOP need, and what one of each is worth.
+SASS = {f"smsp__sass_thread_inst_executed_op_{precision}{kind}_pred_on.sum":
+        (2 if kind == "fma" else 1) * (2 if precision == "h" else 1)
+        for precision in "dfh" for kind in ("add", "mul", "fma")}
+TENSOR = "sm__ops_path_tensor_src_bf16_dst_fp32.sum"
+PIPE = "sm__inst_executed_pipe_tensor.sum"
+BYTES = ("dram__bytes_read.sum", "dram__bytes_write.sum")
+SHARE = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+# Marks of languages: between thousands, and the decimal one.
+LANGUAGES = {"en": (",", "."), "de": (".", ","), "fr": ("\u202f", ","), "C": ("", ".")}
+
+
+class Counters:
+    """What Nsight Compute prints of launches: (name, grid, block, device, ranges), in their order.
+    `values`: of each launch, by metric; None is printed as n/a."""
+
+    HALF = [metric for metric in SASS if "_op_hadd" in metric or "_op_hfma" in metric]
+
+    def __init__(self, seed, launches, tensor=False, digits=12):
+        self.random = random.Random(seed)
+        self.digits = digits  # of a counter
+        self.launches = launches
+        self.metrics = [*SASS, *((TENSOR, PIPE) if tensor else ()), *BYTES, SHARE]
+        self.units = {**{metric: "inst" for metric in (*SASS, PIPE)}, TENSOR: "", SHARE: "%",
+                      **{metric: "byte" for metric in BYTES}}
+        self.values = [self.draw() for _ in launches]
+
+    @classmethod
+    def of(cls, program, seed=0, **options):
+        """Of a program's kernels, in the order of their calls. They do not more than a GPU can."""
+        calls = {e["args"]["correlation"]: e["ts"] for e in program.events
+                 if e.get("cat") == program.words["call"]}
+        kernels = [e for e in program.events if e.get("cat") == program.words["kernel"]]
+        kernels.sort(key=lambda e: calls.get(e["args"]["correlation"], e["ts"]))
+        made = cls(seed, [(e["name"], e["args"]["grid"], e["args"]["block"], e["args"]["device"],
+                           ()) for e in kernels], digits=6, **options)
+        for values, kernel in zip(made.values, kernels):
+            if "nccl" in kernel["name"]:
+                values.update({metric: 0 for metric in (*SASS, TENSOR, PIPE) if metric in values})
+        return made
+
+    def draw(self):
+        # Of half instructions FLOP are at most those that are counted: some only move constants.
+        whole = {metric: 0 if metric in self.HALF else self.random.choice(
+            (0, self.random.randrange(10**self.random.randrange(1, self.digits))))
+                 for metric in self.metrics}
+        if TENSOR in whole:
+            whole[PIPE] = -(-whole[TENSOR] // 4096)
+        for metric in BYTES:
+            whole[metric] = self.random.randrange(1, 10**5) * 1000
+        whole[SHARE] = self.random.randrange(10**4) / 100
+        return whole
+
+    def flop(self, launch):
+        """None where a counter is not known."""
+        values = self.values[launch]
+        if any(values[metric] is None for metric in (*SASS, TENSOR) if metric in values):
+            return None
+        return sum(values[metric] * worth for metric, worth in SASS.items()) + \
+            values.get(TENSOR, 0)
+
+    def number(self, metric, value, language):
+        if value is None:
+            return "n/a"
+        between, decimal = LANGUAGES[language]
+        text = f"{value:,.2f}" if isinstance(value, float) or metric in BYTES else f"{value:,}"
+        return text.replace(",", "\0").replace(".", decimal).replace("\0", between)
+
+    def text(self, form="wide", language="en", nvtx=False, words=True, pid=4711):
+        fixed = ["ID", "Process ID", "Process Name", "Host Name"]
+        if nvtx:
+            fixed.append("thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:"
+                         "Msg_Type:Msg")
+        fixed += ["Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC"]
+        out = ["the program's own words, \"quoted\", and more", "1,2,3",
+               f"==PROF== Connected to process {pid} (/usr/bin/python3)"] if words else []
+        names = ["device__attribute_display_name"] if form == "wide" else []
+        units = {metric: ("Kbyte" if metric in BYTES else self.units[metric])
+                 for metric in self.metrics}
+        rows = []
+        for i, (name, grid, block, device, ranges) in enumerate(self.launches):
+            ranges = f"{pid}  " + "  ".join(f'"<default domain>:{r}:none:none:none:none:none:none"'
+                                            for r in ranges) + " "
+            row = [str(i), str(pid), "python3", "127.0.0.1", *([ranges] if nvtx else []), name,
+                   "1", "7", str(tuple(block)), str(tuple(grid)), str(device), "8.0"]
+            values = {metric: (value / 1000 if metric in BYTES and value is not None else value)
+                      for metric, value in self.values[i].items()}
+            cells = {m: self.number(m, values[m], language) for m in self.metrics}
+            if form == "wide":
+                rows.append([*row, "NVIDIA A100-SXM4-80GB", *cells.values()])
+            else:
+                rows += [[*row, "Command line profiler metrics", metric, units[metric], cell]
+                         for metric, cell in cells.items()]
+                rows.append([*row, "GPU Speed Of Light Throughput", "Duration", "us", cells[SHARE]])
+        if form == "wide":
+            rows = [[*fixed, *names, *self.metrics],
+                    ["" for _ in (*fixed, *names)] + [units[m] for m in self.metrics], *rows]
+        else:
+            rows = [[*fixed, "Section Name", "Metric Name", "Metric Unit", "Metric Value"], *rows]
+        quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
+        if words:
+            quoted.insert(3, "==PROF== Profiling \"k\" - 0: 0%....50%....100% - 9 passes")
+        return "\n".join([*out, *quoted]) + "\n"
 
 
 def dumps(value, indent=None):

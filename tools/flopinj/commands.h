@@ -43,7 +43,7 @@ struct Options {
   unsigned port = 0;  // of 127.0.0.1, for HTTP; 0: none
   // Of import, with `file`.
   std::vector<std::string> recordings;
-  std::string gpu;
+  std::string gpu, counters;
   bool force = false;
 
   pid_t pid() const { return processes.front(); }

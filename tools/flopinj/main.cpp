@@ -222,6 +222,9 @@ void add_import_options(CommandLine& line, Options& options) {
   line.add_option("--gpu", options.gpu,
                   "The GPU's name, where the file does not say it, as in flopinj peaks")
       ->type_name("NAME");
+  line.add_option("--counters", options.counters,
+                  "Counters of the same program: what ncu --csv --page raw has printed")
+      ->type_name("CSV");
   line.add_flag("--force", options.force, "Overwrite traces that exist");
 }
 
@@ -316,16 +319,19 @@ const Command kCommands[] = {
       {"flopinj doctor --count", "check on this GPU whether counts are true"}}},
     {"import",
      "make traces of what other profilers have recorded",
-     "Makes a trace of a recording by torch.profiler (its JSON, .gz too) or by Nsight Systems (its "
-     "SQLite: nsys export --type sqlite). flopinj report and the other commands read such files "
-     "themselves; a trace is smaller, and read faster. They have no counters: FLOP are known by "
-     "the operators' formulas.",
+     "Makes a trace of a recording by torch.profiler (its JSON, .gz too), by Nsight Systems (its "
+     "SQLite: nsys export --type sqlite) or by Nsight Compute (what ncu --csv --page raw prints). "
+     "flopinj report and the other commands read such files themselves; a trace is smaller, and "
+     "read faster. Only those of Nsight Compute have counters, and no times; --counters gives them "
+     "to a recording with times.",
      add_import_options,
      flopinj::import,
      {{"flopinj import rank0.pt.trace.json.gz -o rank0.pb", "a trace of one file"},
       {"flopinj import *.pt.trace.json.gz -o traces/", "a folder with a trace of each"},
       {"flopinj import --gpu 'NVIDIA H100 80GB HBM3' report.sqlite -o report.pb",
-       "of an export without the GPU's name"}}},
+       "of an export without the GPU's name"},
+      {"flopinj import rank0.pt.trace.json --counters ncu.csv -o rank0.pb",
+       "times of one, counters of the other"}}},
     {"fleet",
      "many jobs at once (with the Python package)",
      "Puts the traces of many jobs into tables, which SQL can query. It is part of the Python "

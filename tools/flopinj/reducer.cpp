@@ -33,6 +33,7 @@ int become_reducer(const std::vector<std::string>& words) {
 int import(const Options& options) {
   std::vector<std::string> words = {"-o", options.file};
   if (!options.gpu.empty()) words.insert(words.end(), {"--gpu", options.gpu});
+  if (!options.counters.empty()) words.insert(words.end(), {"--counters", options.counters});
   if (options.force) words.emplace_back("--force");
   words.emplace_back("--");
   words.insert(words.end(), options.recordings.begin(), options.recordings.end());

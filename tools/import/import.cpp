@@ -1,8 +1,10 @@
 #include <decompress.h>
 #include <fcntl.h>
 #include <import/import.h>
+#include <import/join_counters.h>
 #include <import/json_events.h>
 #include <import/json_text.h>
+#include <import/nsight_compute.h>
 #include <import/nsight_systems.h>
 #include <import/play.h>
 #include <import/torch_profiler.h>
@@ -64,7 +66,7 @@ class Bytes {
  private:
   DecompressedStream stream_;
   XXH3_state_t* hash_;
-  std::array<char, 64> first_{};
+  std::array<char, 16U << 10> first_{};
   size_t filled_ = 0, at_ = 0;
 };
 
@@ -91,11 +93,37 @@ std::string read_torch_profiler(Bytes& bytes, std::deque<Timeline>& processes) {
   };
   const JsonEventsResult result = read_json_events(reader);
   if (!result.error.empty()) return result.error;
-  if (!profiler.finish()) return "it is JSON, and has no event of torch.profiler's";
+  if (std::string error = profiler.finish(); !error.empty()) return error;
   if (result.cut || bytes.damaged())
     timeline.warn("import.cut",
                   "the file ends before its list of events does: what came before is used");
   return {};
+}
+
+// A longer line is none of ncu's.
+constexpr size_t kLongestLine = 4U << 20;
+
+std::string read_nsight_compute(Bytes& bytes, std::deque<Timeline>& processes) {
+  NsightCompute profiler(processes);
+  std::string text;
+  std::array<char, 1U << 16> piece;
+  bool more = true;
+  while (more) {
+    const ssize_t count = bytes.read(piece.data(), piece.size());
+    if (count < 0) return std::strerror(errno);
+    more = count > 0;
+    text.append(piece.data(), static_cast<size_t>(count));
+    size_t at = 0;
+    for (size_t end = 0; (end = text.find('\n', at)) != text.npos; at = end + 1)
+      profiler.line(std::string_view(text).substr(at, end - at));
+    text.erase(0, at);
+    if (text.size() > kLongestLine) return "it has a line of more than 4 MiB";
+  }
+  if (!text.empty()) profiler.line(text);
+  std::string error = profiler.finish();
+  if (error.empty() && bytes.damaged())
+    processes.front().warn("import.cut", "the file is cut off: what came before is used");
+  return error;
 }
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -109,6 +137,8 @@ constexpr auto kOwnFormats = std::to_array<OwnFormat>({
     {".qdrep", "a report of Nsight Systems: nsys export --type sqlite FILE makes one to import"},
     {".ncu-rep", "a report of Nsight Compute: ncu --import FILE --csv --page raw prints it"},
 });
+
+constexpr const char* kNsightCompute = "Nsight Compute";
 
 std::string read_any(const std::string& file, Bytes& bytes, std::deque<Timeline>& processes,
                      std::string& profiler) {
@@ -125,7 +155,29 @@ std::string read_any(const std::string& file, Bytes& bytes, std::deque<Timeline>
     profiler = "torch.profiler";
     return read_torch_profiler(bytes, processes);
   }
-  return "it is neither JSON of torch.profiler nor SQLite of nsys export";
+  if (is_nsight_compute(first)) {
+    profiler = kNsightCompute;
+    return read_nsight_compute(bytes, processes);
+  }
+  return "it is neither JSON of torch.profiler, nor SQLite of nsys export, nor CSV of ncu";
+}
+
+// Gives the processes of a recording the counters of a file, whose hash comes back in `hash`.
+std::string add_counters(const std::string& file, std::deque<Timeline>& processes, uint64_t& hash) {
+  const auto of_file = [&](const std::string& what) { return file + ": " + what; };
+  const OpenFile input(file);
+  if (input.fd < 0) return of_file(std::strerror(errno));
+  std::deque<Timeline> counters;
+  Bytes bytes(input.fd);
+  std::string profiler;
+  std::string error = read_any(file, bytes, counters, profiler);
+  if (!error.empty()) return of_file(error);
+  if (profiler != kNsightCompute) return of_file("counters come from ncu's CSV, and it is none");
+  if (counters.size() > 1) return of_file("it is of several processes");
+  hash = bytes.hash_of_all();
+  for (Timeline& timeline : processes)
+    if (error = join_counters(counters.front(), timeline); !error.empty()) return of_file(error);
+  return {};
 }
 
 }  // namespace
@@ -142,7 +194,15 @@ Imported import_file(const std::string& file, const ImportOptions& options,
   Bytes bytes(input.fd);
   result.error = read_any(file, bytes, processes, result.profiler);
   if (!result.error.empty()) return result;
-  const uint64_t hash = bytes.hash_of_all();
+  uint64_t hash = bytes.hash_of_all();
+  if (!options.counters.empty()) {
+    uint64_t of_counters = 0;
+    result.error = result.profiler == kNsightCompute
+                       ? "it has counters itself: --counters gives them to a recording with times"
+                       : add_counters(options.counters, processes, of_counters);
+    if (!result.error.empty()) return result;
+    hash ^= of_counters;
+  }
   const OpenedSink opened = open();
   if (!opened.sink) {
     result.error = opened.error;

@@ -10,7 +10,8 @@
 namespace flopinj::import {
 
 struct ImportOptions {
-  std::string gpu;  // name of the devices, where the file does not say it
+  std::string gpu;       // name of the devices, where the file does not say it
+  std::string counters;  // a file of Nsight Compute, of the same program; empty: none
 };
 
 struct Imported {

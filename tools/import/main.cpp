@@ -1,7 +1,7 @@
 // flopimport: makes traces of what other profilers have recorded. `flopinj import` is this program,
 // and says what its options are; flopreduce runs it for an input that is no trace.
 //
-//   flopimport [--force] [--gpu NAME] -o OUT FILE...
+//   flopimport [--force] [--gpu NAME] [--counters CSV] -o OUT FILE...
 //
 // OUT is a file, standard output ("-") or a folder, which several FILEs need. Exit code: 0, all of
 // them are traces now; 1, at least one is not, and a line says why; 2, the arguments are wrong.
@@ -47,9 +47,12 @@ std::string read(int argc, char** argv, Arguments& arguments) {
       options = false;
     } else if (options && word == "--force") {
       arguments.force = true;
-    } else if (options && (word == "-o" || word == "--output" || word == "--gpu")) {
+    } else if (options &&
+               (word == "-o" || word == "--output" || word == "--gpu" || word == "--counters")) {
       if (++i == argc) return word + " needs a name behind it";
-      (word == "--gpu" ? arguments.options.gpu : arguments.to) = argv[i];
+      (word == "--gpu"        ? arguments.options.gpu
+       : word == "--counters" ? arguments.options.counters
+                              : arguments.to) = argv[i];
     } else if (options && word.starts_with("-") && word != "-") {
       return word + " is no option";
     } else {
@@ -64,7 +67,7 @@ std::string read(int argc, char** argv, Arguments& arguments) {
 // "train.pt.trace.json.gz" is "train".
 std::string stem_of(const std::string& file) {
   fs::path name = fs::path(file).filename();
-  for (const char* ending : {".gz", ".zst", ".json", ".trace", ".pt"})
+  for (const char* ending : {".gz", ".zst", ".json", ".csv", ".trace", ".pt"})
     if (name.extension() == ending) name = name.stem();
   return name.string();
 }

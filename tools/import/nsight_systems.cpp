@@ -114,6 +114,7 @@ class Report {
     read_ranges();
     read_threads();
     read_copies();
+    read_gpu_metrics();
     read_start();
     for (const auto& [id, at] : by_process_) {
       Timeline& t = *at;
@@ -334,6 +335,54 @@ class Report {
     copy.kind = kind;
     copy.pageable = pageable;
     t->copies.push_back(copy);
+  }
+
+  // What hardware counters said of the whole GPU between the first kernel and the last, sampled at
+  // even times (--gpu-metrics-devices): beside HFU, which rests on other counts.
+  void read_gpu_metrics() {
+    constexpr int64_t kGpu = 0xff;  // of typeId
+    constexpr auto kShown = std::to_array<std::pair<std::string_view, std::string_view>>({
+        {"SMs Active", "multiprocessors active"},
+        {"SM Active", "multiprocessors active"},
+        {"Tensor Active", "tensor cores active"},
+    });
+    std::map<int64_t, std::string_view> names;
+    for (Rows rows(db_, "TARGET_INFO_GPU_METRICS", {"metricId", "metricName"}); rows.next();)
+      for (const auto& [begin, shown] : kShown)
+        if (rows.text(1).starts_with(begin)) names[rows.whole(0)] = shown;
+    if (names.empty()) return;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (const Timeline& t : processes_)
+      for (const Kernel& kernel : t.kernels) {
+        first = std::min(first, kernel.start_ns);
+        last = std::max(last, kernel.end_ns);
+      }
+    struct Mean {
+      int64_t sum = 0, samples = 0;
+    };
+    std::map<int64_t, std::map<std::string_view, Mean>> gpus;
+    Rows rows(db_, "GPU_METRICS", {"timestamp", "typeId", "metricId", "value"});
+    while (rows.next()) {
+      const auto name = names.find(rows.whole(2));
+      const int64_t percent = rows.whole(3);
+      if (name == names.end() || rows.whole(0) < first || rows.whole(0) > last || percent < 0 ||
+          percent > 100)
+        continue;
+      Mean& mean = gpus[rows.whole(1) & kGpu][name->second];
+      mean.sum += percent;
+      ++mean.samples;
+    }
+    for (const auto& [gpu, means] : gpus) {
+      std::string message =
+          "sampled from the first kernel to the last, GPU " + std::to_string(gpu) + ":";
+      for (const auto& [name, mean] : means) {
+        const int64_t tenths = (mean.sum * 10 + mean.samples / 2) / mean.samples;
+        message.append(&mean == &means.begin()->second ? " " : ", ").append(name);
+        message += " " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " % (" +
+                   std::to_string(mean.samples) + " samples)";
+      }
+      for (Timeline& t : processes_) t.say("import.gpu_metrics", message);
+    }
   }
 
   // Times are counted from the start of the recording.

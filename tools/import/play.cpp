@@ -8,9 +8,13 @@
 #include <collector/trace/new_definitions.h>
 #include <collector/trace/step_output.h>
 #include <collector/trace/trace_writer.h>
+#include <import/counters.h>
+#include <import/launches.h>
 #include <import/play.h>
+#include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <queue>
 #include <tuple>
@@ -38,7 +42,19 @@ struct OpenRanges {
   std::vector<uint32_t> open;  // indices of Timeline::ranges, the outermost first
 };
 
-constexpr GroupId kGroup{1};
+// Counters that a device's kernels have or lack together: all that count work, since none of them
+// says anything of FLOP alone, and each other one.
+struct CounterGroup {
+  GroupId id;
+  uint32_t device = 0;            // CUDA ordinal
+  std::vector<uint32_t> metrics;  // indices of Timeline::metrics
+
+  bool all_of(const Counted& kernel) const {
+    return std::ranges::all_of(metrics, [&](uint32_t m) {
+      return m < kernel.values.size() && std::isfinite(kernel.values[m]);
+    });
+  }
+};
 
 // Several recordings go to one sink, each with packets of its own numbers.
 class Borrowed final : public Sink {
@@ -75,10 +91,10 @@ class Player {
       return std::tuple(-at_ns, range) < std::tuple(-other.at_ns, other.range);
     }
   };
-  struct Launch {
-    const Kernel* kernel;
-    const Call* call;  // null: the file has none
-    int64_t at_ns;     // of its call, else of its start
+  struct Counting {
+    const Counted* counters;
+    SignatureId signature;
+    PathId path;
   };
   struct Placed {
     uint32_t device;
@@ -89,7 +105,7 @@ class Player {
 
   void start_clock();
   void write_header();
-  std::vector<Launch> launches_in_order();
+  void write_groups();
   void push(OpenRanges&, const Range&);
   void open(uint32_t range);
   void close(uint32_t range);
@@ -104,7 +120,7 @@ class Player {
   StreamId stream_id(uint32_t stream);
   StringId domain_id(uint32_t text);
   const Signature* signature_of(const Kernel&);
-  const Signature* signature_of_its_own(const Kernel&);
+  uint64_t fingerprint_of(const Counted&) const;
   void write_samples();
   uint64_t clock(int64_t ns) const { return static_cast<uint64_t>(ns - zero_ns_); }
 
@@ -121,13 +137,13 @@ class Player {
   Definitions definitions_;
   std::vector<std::unique_ptr<OpenRanges>> threads_;  // by index of the time line
   std::vector<bool> named_, defined_;                 // its threads and streams that are defined
-  std::map<std::pair<uint32_t, uint32_t>, const Signature*> known_;  // by name and shape
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, const Signature*> known_;  // signature_of()
   std::priority_queue<Ending> endings_;
   std::unordered_map<uint32_t, uint64_t> process_ranges_;  // that are open: their ids
   size_t next_ = 0;                                        // range to be opened
   PathId without_call_;
-  uint64_t of_their_own_ = 0;
-  std::unordered_map<const Kernel*, std::pair<SignatureId, PathId>> placed_;  // those counted
+  std::vector<CounterGroup> groups_;
+  std::unordered_map<const Kernel*, Counting> counted_;
   std::vector<Placed> slice_;
   std::map<uint32_t, uint64_t> launches_;  // by device
 };
@@ -154,33 +170,50 @@ void Player::write_header() {
   t_.process.copies = true;
   writer_.header(t_.process, Level::kLaunches);
   for (const auto& [ordinal, info] : t_.devices) writer_.device(DeviceId{ordinal + 1}, info);
-  if (!t_.counted.empty() && !t_.devices.empty()) {
-    MetricGroupPlan plan;
-    plan.name = "recorded";
-    plan.metrics = t_.metrics;
-    plan.instrumented = plan.required = true;
-    writer_.metric_group(kGroup, DeviceId{t_.devices.begin()->first + 1}, plan);
-  }
+  write_groups();
   for (const Diagnostic& d : t_.diagnostics) writer_.diagnostic(d);
 }
 
-// In the order of their calls; of one call (a graph's) in the order in which they ran.
-std::vector<Player::Launch> Player::launches_in_order() {
-  std::ranges::sort(t_.calls, {}, &Call::correlation);
-  std::vector<Launch> launches;
-  launches.reserve(t_.kernels.size());
-  for (const Kernel& kernel : t_.kernels) {
-    const auto call =
-        std::ranges::lower_bound(t_.calls, kernel.correlation, {}, &Call::correlation);
-    const bool known = kernel.correlation != 0 && call != t_.calls.end() &&
-                       call->correlation == kernel.correlation;
-    launches.push_back(
-        {&kernel, known ? &*call : nullptr, known ? call->start_ns : kernel.start_ns});
+// A report has FLOP of a device's kernels where all their instructions were counted.
+void Player::write_groups() {
+  std::map<uint32_t, std::vector<bool>> known;  // by device: metrics that any kernel has
+  for (const Counted& counted : t_.counted) {
+    std::vector<bool>& metrics = known[t_.streams[t_.kernels[counted.kernel].stream].device];
+    metrics.resize(t_.metrics.size());
+    for (size_t m = 0; m < counted.values.size(); ++m)
+      metrics[m] = metrics[m] || std::isfinite(counted.values[m]);
   }
-  std::ranges::sort(launches, {}, [](const Launch& l) {
-    return std::tuple(l.at_ns, l.kernel->start_ns, l.kernel->correlation);
-  });
-  return launches;
+  for (const auto& [device, metrics] : known) {
+    CounterGroup work{{}, device, {}};
+    std::vector<CounterGroup> others;
+    for (uint32_t m = 0; m < metrics.size(); ++m) {
+      if (metrics[m] && counts_work(t_.metrics[m]))
+        work.metrics.push_back(m);
+      else if (metrics[m])
+        others.push_back({{}, device, {m}});
+    }
+    others.push_back(work);
+    bool complete = false;
+    for (CounterGroup& group : others) {
+      if (group.metrics.empty()) continue;
+      group.id = GroupId{static_cast<uint32_t>(groups_.size() + 1)};
+      MetricGroupPlan plan;
+      for (const uint32_t m : group.metrics) plan.metrics.push_back(t_.metrics[m]);
+      plan.required = std::ranges::all_of(
+          instruction_counters(t_.devices[device]), [&](const std::string& name) {
+            return std::ranges::find(plan.metrics, name) != plan.metrics.end();
+          });
+      plan.instrumented = plan.required;
+      plan.name = &group == &others.back() ? "recorded" : plan.metrics.front();
+      writer_.metric_group(group.id, DeviceId{device + 1}, plan);
+      groups_.push_back(group);
+      complete = complete || plan.required;
+    }
+    if (!complete)
+      t_.warn("import.counters", "of device " + std::to_string(device) +
+                                     " not all counters of instructions were read that FLOP need: "
+                                     "docs/recordings.md names them");
+  }
 }
 
 OpenRanges& Player::ranges_of(uint32_t thread) {
@@ -278,27 +311,28 @@ StreamId Player::stream_id(uint32_t stream) {
   return id;
 }
 
-// Parameters would tell such launches apart.
-const Signature* Player::signature_of_its_own(const Kernel& kernel) {
-  FunctionInfo info;
-  info.name = t_.texts[kernel.name];
-  info.parameters_known = true;
-  const KernelFunction* const function = signatures_.intern_function(info);
-  if (function == nullptr) return nullptr;
-  return signatures_.intern_signature(*function, {}, ++of_their_own_, 0);
+// Parameters would tell launches apart that do other work.
+uint64_t Player::fingerprint_of(const Counted& counted) const {
+  std::vector<double> work;
+  for (size_t m = 0; m < counted.values.size(); ++m)
+    if (counts_work(t_.metrics[m])) work.push_back(counted.values[m]);
+  return XXH3_64bits(work.data(), work.size() * sizeof(double));
 }
 
 const Signature* Player::signature_of(const Kernel& kernel) {
-  if (kernel.shape == Kernel::kNotKnown) return signature_of_its_own(kernel);
-  const auto [at, fresh] = known_.try_emplace({kernel.name, kernel.shape}, nullptr);
+  const auto counted = counted_.find(&kernel);
+  const bool is_counted = counted != counted_.end();
+  const uint64_t fingerprint = is_counted ? fingerprint_of(*counted->second.counters) : 0;
+  const auto [at, fresh] = known_.try_emplace({kernel.name, kernel.shape, fingerprint}, nullptr);
   if (!fresh) return at->second;
-  const Shape& shape = t_.shapes[kernel.shape];
+  const Shape shape = kernel.shape == Kernel::kNotKnown ? Shape() : t_.shapes[kernel.shape];
   FunctionInfo info;
   info.name = t_.texts[kernel.name];
+  info.parameters_known = is_counted;
   info.registers_per_thread = shape.registers;
   info.static_shared_bytes = shape.static_shared_bytes;
   if (const KernelFunction* function = signatures_.intern_function(info))
-    at->second = signatures_.intern_signature(*function, shape.launch, 0, 0);
+    at->second = signatures_.intern_signature(*function, shape.launch, fingerprint, 0);
   return at->second;
 }
 
@@ -319,15 +353,17 @@ void Player::place(const Launch& launch) {
     timed.path = thread.stack.path();
     timed.sequence_plus_1 = thread.stack.sequence_plus_1();
     timed.step = thread.stack.step();
-    timed.called_ns = clock(call->start_ns);
+    if (!t_.only_order) timed.called_ns = clock(call->start_ns);
     timed.graph = call->graph;
     timed.call = !call->graph && thread.stack.call_begins();
     thread.stack.launch_written();
   } else {
     timed.path = without_call_;
   }
-  if (const auto counted = placed_.find(&kernel); counted != placed_.end())
-    counted->second = {timed.signature, timed.path};
+  if (const auto counted = counted_.find(&kernel); counted != counted_.end()) {
+    counted->second.signature = timed.signature;
+    counted->second.path = timed.path;
+  }
   slice_.push_back(placed);
 }
 
@@ -346,17 +382,20 @@ void Player::write_slice() {
 }
 
 void Player::write_samples() {
-  if (t_.counted.empty()) return;
-  SampleBatch batch;
-  batch.group = kGroup;
-  for (const Counted& counted : t_.counted) {
-    const auto& [signature, path] = placed_.at(&t_.kernels[counted.kernel]);
-    batch.signatures.push_back(signature);
-    batch.paths.push_back(path);
-    batch.ordinals.push_back(0);
-    batch.values.insert(batch.values.end(), counted.values.begin(), counted.values.end());
+  for (const CounterGroup& group : groups_) {
+    SampleBatch batch;
+    batch.group = group.id;
+    for (const Counted& counted : t_.counted) {
+      const Kernel& kernel = t_.kernels[counted.kernel];
+      if (t_.streams[kernel.stream].device != group.device || !group.all_of(counted)) continue;
+      const Counting& of = counted_.at(&kernel);
+      batch.signatures.push_back(of.signature);
+      batch.paths.push_back(of.path);
+      batch.ordinals.push_back(0);
+      for (const uint32_t m : group.metrics) batch.values.push_back(counted.values[m]);
+    }
+    writer_.samples(batch);
   }
-  writer_.samples(batch);
 }
 
 void Player::write_copies() {
@@ -381,21 +420,24 @@ void Player::write_end() {
   ledger.ranges_overflowed = paths_.ranges_overflowed();
   writer_.ledger(ledger);
   OverheadSnapshot overhead;  // the other profiler's is not known
-  overhead.wall_ns = overhead.real_wall_ns = clock(end_ns_);
-  writer_.self_overhead(overhead);
-  writer_.end(EndReason::kExit, clock(end_ns_));
+  if (!t_.only_order) {
+    overhead.wall_ns = overhead.real_wall_ns = clock(end_ns_);
+    writer_.self_overhead(overhead);
+  }
+  writer_.end(EndReason::kExit, t_.only_order ? 0 : clock(end_ns_));
 }
 
 Played Player::play() {
   start_clock();
   write_header();
   without_call_ = paths_.child({}, {}, kWithoutCall, RangeKind::kProcess);
-  steps_.begin();
+  if (!t_.only_order) steps_.begin();
   std::ranges::sort(t_.ranges, {},
                     [](const Range& r) { return std::tuple(r.start_ns, -r.end_ns, r.order); });
-  for (const Counted& counted : t_.counted) placed_[&t_.kernels[counted.kernel]] = {};
+  for (const Counted& counted : t_.counted)
+    counted_[&t_.kernels[counted.kernel]] = {&counted, {}, {}};
   int64_t slice_began = zero_ns_;
-  for (const Launch& launch : launches_in_order()) {
+  for (const Launch& launch : launches_in_order(t_)) {
     if (launch.at_ns - slice_began >= kSliceNs) {
       write_slice();
       slice_began = launch.at_ns;

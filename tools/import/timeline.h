@@ -7,6 +7,7 @@
 #include <collector/identity/launch.h>
 #include <collector/identity/recording.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -77,7 +78,7 @@ struct Kernel {
 // Counters of one kernel.
 struct Counted {
   uint32_t kernel = 0;         // index of Timeline::kernels
-  std::vector<double> values;  // one for each of Timeline::metrics
+  std::vector<double> values;  // of Timeline::metrics; not a number: it is not known
 };
 struct Copy {
   int64_t start_ns = 0, end_ns = 0;
@@ -122,6 +123,23 @@ class Interned {
   std::vector<Value> values_;
 };
 
+// The chip of a compute capability, where it has but one kind of data centre GPU.
+// Source: NVIDIA's table of compute capabilities.
+inline std::string chip_of(uint32_t major, uint32_t minor) {
+  switch (10 * major + minor) {
+    case 70:
+      return "GV100";
+    case 80:
+      return "GA100";
+    case 90:
+      return "GH100";
+    case 100:
+      return "GB100";
+    default:
+      return {};
+  }
+}
+
 struct Timeline {
   ProcessInfo process;
   std::map<uint32_t, DeviceInfo> devices;  // by CUDA ordinal
@@ -135,22 +153,32 @@ struct Timeline {
   std::deque<Call> calls;
   std::deque<Kernel> kernels;
   std::deque<Copy> copies;
-  // Kernels that counters were read of: each is a signature of its own, since nothing says how it
-  // was launched. All other metrics were not asked for.
+  // Kernels that counters were read of, by counter_name(). Others were not asked for.
   std::vector<std::string> metrics;
   std::vector<Counted> counted;
+  bool only_order = false;         // of times: they say what came after what, and nothing else
   int64_t realtime_offset_ns = 0;  // CLOCK_REALTIME minus the file's clock
   int64_t unit_ns = 1;             // in which the file counts time: nothing finer is known
   std::vector<Diagnostic> diagnostics;
 
   Timeline() { texts.id(""); }
-  void warn(std::string code, std::string message, uint64_t times = 1) {
+  void say(std::string code, std::string message, Severity severity = Severity::kInfo,
+           uint64_t times = 1) {
     Diagnostic d;
-    d.severity = Severity::kWarning;
+    d.severity = severity;
     d.code = std::move(code);
     d.message = std::move(message);
     d.times = times;
     diagnostics.push_back(std::move(d));
+  }
+  void warn(std::string code, std::string message, uint64_t times = 1) {
+    say(std::move(code), std::move(message), Severity::kWarning, times);
+  }
+  uint32_t metric(const std::string& name) {
+    const auto known = std::ranges::find(metrics, name);
+    if (known != metrics.end()) return static_cast<uint32_t>(known - metrics.begin());
+    metrics.push_back(name);
+    return static_cast<uint32_t>(metrics.size() - 1);
   }
   uint32_t thread(int64_t process_id, int64_t id) {
     return threads.index({process_id, id}, {process_id, id, {}});

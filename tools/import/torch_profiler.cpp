@@ -1,3 +1,4 @@
+#include <import/counters.h>
 #include <import/json_text.h>
 #include <import/operator_text.h>
 #include <import/torch_profiler.h>
@@ -22,15 +23,6 @@ void set(Number& number, std::string_view value) {
   if (const auto whole = json_whole(value); whole && *whole >= 0)
     number = static_cast<Number>(*whole);
 }
-
-// The chip of a compute capability, where it has but one kind of data centre GPU.
-// Source: NVIDIA's table of compute capabilities.
-struct ChipOf {
-  uint32_t major, minor;
-  std::string_view chip;
-};
-constexpr auto kChips =
-    std::to_array<ChipOf>({{7, 0, "GV100"}, {8, 0, "GA100"}, {9, 0, "GH100"}, {10, 0, "GB100"}});
 
 void three_numbers(std::string_view list, std::array<uint32_t, 3>& to) {
   size_t at = 0;
@@ -67,10 +59,7 @@ TorchProfiler::Take TorchProfiler::taker_of(std::string_view category) {
       {"cpu_op", &T::take_operator},
       {"operator", &T::take_operator},  // PyTorch 1.8
       {"kernel", &T::take_kernel},
-      {"cuda_runtime", &T::take_call},
-      {"cuda_driver", &T::take_call},
       {"runtime", &T::take_call},
-      {"hip_runtime", &T::take_call},
       {"python_function", &T::take_python},
       {"user_annotation", &T::take_range},
       {"gpu_memcpy", &T::take_copy},
@@ -81,7 +70,10 @@ TorchProfiler::Take TorchProfiler::taker_of(std::string_view category) {
   });
   const auto found = std::ranges::find_if(
       kCategories, [&](const Category& c) { return same_word(c.name, category); });
-  return found == kCategories.end() ? nullptr : found->take;
+  if (found != kCategories.end()) return found->take;
+  // Each vendor's API has its own: "cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime".
+  const bool api = category.ends_with("_runtime") || category.ends_with("_driver");
+  return api ? &T::take_call : nullptr;
 }
 
 void TorchProfiler::event(std::string_view text) {
@@ -233,7 +225,7 @@ void TorchProfiler::add_copy(const Event& e, CopyKind kind, bool pageable) {
   t_.copies.push_back(copy);
 }
 
-// "Memcpy HtoD (Pageable -> Device)"
+// "Memcpy HtoD (Pageable -> Device)", and older AMD's "CopyHostToDevice"
 void TorchProfiler::take_copy(const Event& e) {
   struct Direction {
     std::string_view letters;
@@ -245,6 +237,9 @@ void TorchProfiler::take_copy(const Event& e) {
       {"DtoD", CopyKind::kWithinDevice},
       {"PtoP", CopyKind::kBetweenDevices},
       {"HtoH", CopyKind::kHostToHost},
+      {"HostToDevice", CopyKind::kHostToDevice},
+      {"DeviceToHost", CopyKind::kDeviceToHost},
+      {"DeviceToDevice", CopyKind::kWithinDevice},
   });
   const auto found = std::ranges::find_if(
       kDirections, [&](const Direction& d) { return e.name.find(d.letters) != e.name.npos; });
@@ -273,11 +268,11 @@ void TorchProfiler::take_counters(const Event& e) {
   counters.name = t_.texts.id(e.name == "__missing__" ? "(kernel without a name)" : e.name);
   json_members(e.arguments, [&](std::string_view name, std::string_view value) {
     const auto number = json_number(value);
-    if (!number) return true;
-    const auto at = std::ranges::find(t_.metrics, name) - t_.metrics.begin();
-    if (at == std::ssize(t_.metrics)) t_.metrics.emplace_back(name);
+    const std::string metric = counter_name(name);
+    if (!number || metric.empty()) return true;
+    const uint32_t at = t_.metric(metric);
     counters.values.resize(t_.metrics.size(), std::numeric_limits<double>::quiet_NaN());
-    counters.values[static_cast<size_t>(at)] = *number;
+    counters.values[at] = *number;
     return true;
   });
   counters_.push_back(std::move(counters));
@@ -330,10 +325,7 @@ void TorchProfiler::take_devices(std::string_view list) {
         set(info.multiprocessors, value);
       return true;
     });
-    const auto chip = std::ranges::find_if(kChips, [&](const ChipOf& c) {
-      return c.major == info.compute_major && c.minor == info.compute_minor;
-    });
-    if (chip != kChips.end()) info.chip = chip->chip;
+    info.chip = chip_of(info.compute_major, info.compute_minor);
     if (id >= 0 && id < UINT32_MAX) t_.devices[static_cast<uint32_t>(id)] = info;
     return true;
   });
@@ -358,8 +350,8 @@ void TorchProfiler::member(std::string_view name, std::string_view value) {
   }
 }
 
-bool TorchProfiler::finish() {
-  if (events_ == 0) return false;
+std::string TorchProfiler::finish() {
+  if (events_ == 0) return "it is JSON, and has no event of torch.profiler's";
   if (!finer_) t_.unit_ns = 1000;
   join_counters();
   // The properties are of all devices of the machine; those that the process used are its own.
@@ -376,7 +368,10 @@ bool TorchProfiler::finish() {
   if (unreadable_ != 0)
     t_.warn("import.unreadable", "events of the file could not be read and are left out",
             unreadable_);
-  return true;
+  if (t_.kernels.empty())
+    return "no kernel of a GPU is in it: record with activities=[ProfilerActivity.CPU, "
+           "ProfilerActivity.CUDA]";
+  return {};
 }
 
 }  // namespace flopinj::import

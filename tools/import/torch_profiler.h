@@ -14,8 +14,8 @@ class TorchProfiler {
 
   void event(std::string_view);
   void member(std::string_view name, std::string_view value);
-  // Whether there was anything of the profiler's. What the file has left open is completed.
-  bool finish();
+  // The error, which says what to do; else an empty text. What the file has left open is completed.
+  std::string finish();
 
  private:
   struct Event;

@@ -91,7 +91,7 @@ bool lacks_launches(const Report& report) {
 }  // namespace
 
 void Reducer::add(const std::string& path) {
-  auto opened = Input::open(path);
+  auto opened = Input::open(path, options_.counters);
   if (auto* error = std::get_if<InputError>(&opened))
     errors_.push_back(std::move(*error));
   else

@@ -36,6 +36,7 @@ struct ReduceOptions {
   PhaseRules rules = {};
   GivenNames names = {};
   GivenFormulas formulas = {};
+  std::string counters = {};  // a file of Nsight Compute, for recordings of other profilers
   UtilizationOptions utilization = {};
   // Called last, for forms of output that show every launch.
   std::function<void(Launches&)> launches = {};

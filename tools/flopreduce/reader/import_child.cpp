@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <vector>
 
 #include "support/text.h"
 
@@ -32,6 +33,13 @@ std::string without_command(std::string line) {
   return line.substr(0, line.find('\n'));
 }
 
+// Its heading, or the words of ncu in front of it. A program may have printed others before.
+bool may_be_nsight_compute(std::string_view first) {
+  constexpr std::string_view kHeading = "\"ID\",\"Process ID\",";
+  return first.starts_with("==PROF==") || first.starts_with("==WARNING==") ||
+         first.find(kHeading) != first.npos;
+}
+
 }  // namespace
 
 // A trace begins with a line feed too, and behind it may be a bracket: it is the length of a
@@ -40,14 +48,15 @@ bool may_be_foreign(std::string_view first) {
   if (first.starts_with("SQLite format 3")) return true;
   constexpr std::string_view kSpace = " \t\r\n";
   const size_t at = first.find_first_not_of(kSpace);
-  if (at == first.npos || (first[at] != '{' && first[at] != '[')) return false;
+  const bool json = at != first.npos && (first[at] == '{' || first[at] == '[');
+  if (!json && !may_be_nsight_compute(first)) return false;
   constexpr size_t kLooked = 64;
-  return std::ranges::none_of(first.substr(0, at + kLooked), [&](char c) {
+  return std::ranges::none_of(first.substr(0, (json ? at : 0) + kLooked), [&](char c) {
     return static_cast<unsigned char>(c) < ' ' && kSpace.find(c) == kSpace.npos;
   });
 }
 
-ImportChild::ImportChild(const std::string& file) : file_(file) {
+ImportChild::ImportChild(const std::string& file, const std::string& counters) : file_(file) {
   std::array<int, 2> trace{-1, -1}, words{-1, -1};
   if (::pipe2(trace.data(), O_CLOEXEC) == 0 && ::pipe2(words.data(), O_CLOEXEC) == 0) {
     posix_spawn_file_actions_t actions;
@@ -55,9 +64,12 @@ ImportChild::ImportChild(const std::string& file) : file_(file) {
     posix_spawn_file_actions_adddup2(&actions, trace[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, words[1], STDERR_FILENO);
     const std::string path = program();
-    std::array<std::string, 5> arguments = {kProgram, "-o", "-", "--", file};
-    std::array<char*, 6> pointers{};
-    for (size_t i = 0; i < arguments.size(); ++i) pointers[i] = arguments[i].data();
+    std::vector<std::string> arguments = {kProgram, "-o", "-"};
+    if (!counters.empty()) arguments.insert(arguments.end(), {"--counters", counters});
+    arguments.insert(arguments.end(), {"--", file});
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
     if (::posix_spawn(&child_, path.c_str(), &actions, nullptr, pointers.data(), environ) != 0)
       child_ = -1;
     posix_spawn_file_actions_destroy(&actions);

@@ -8,14 +8,15 @@
 
 namespace flopinj::reduce {
 
-// Whether a file that begins so may be one: JSON, or an SQLite database.
+// Whether a file that begins so may be one: JSON, an SQLite database, or CSV of Nsight Compute.
 bool may_be_foreign(std::string_view first_bytes);
 
 // Runs flopimport on a file.
 class ImportChild {
  public:
-  // error() says where it cannot be run.
-  explicit ImportChild(const std::string& file);
+  // `counters`: a file of Nsight Compute with the counters of its launches; empty: none. error()
+  // says where it cannot be run.
+  ImportChild(const std::string& file, const std::string& counters);
   ~ImportChild();
   ImportChild(const ImportChild&) = delete;
   ImportChild& operator=(const ImportChild&) = delete;

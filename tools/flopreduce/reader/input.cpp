@@ -76,10 +76,14 @@ std::string first_bytes(int fd) {
 // The first bytes as they were before compression, and back to the file's beginning.
 std::string first_decompressed(int fd) {
   DecompressedStream stream(fd);
-  std::array<char, 256> bytes;
-  const ssize_t count = stream.read(bytes.data(), bytes.size());
+  std::array<char, 4096> bytes;
+  size_t filled = 0;
+  for (ssize_t count = 1; count > 0 && filled < bytes.size();) {
+    count = stream.read(bytes.data() + filled, bytes.size() - filled);
+    filled += static_cast<size_t>(std::max<ssize_t>(count, 0));
+  }
   ::lseek(fd, 0, SEEK_SET);
-  return {bytes.data(), static_cast<size_t>(std::max<ssize_t>(count, 0))};
+  return {bytes.data(), filled};
 }
 
 // A stream that may never end is looked at each time that so much of it has been copied.
@@ -162,7 +166,8 @@ std::string folders_with_traces(const std::string& folder) {
          (all ? printable(pattern) : first_few(found, kShown, printable));
 }
 
-std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& path) {
+std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& path,
+                                                             const std::string& counters) {
   std::unique_ptr<Input> input(new Input);
   const bool standard_input = path == "-";
   input->name_ = standard_input ? "standard input" : path;
@@ -180,7 +185,12 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   input->compressed_ = is_compressed(reinterpret_cast<const uint8_t*>(first.data()), first.size());
   const bool file = S_ISREG(info.st_mode) && !standard_input;
   if (file && may_be_foreign(input->compressed_ ? first_decompressed(input->fd_) : first))
-    return import(std::move(input), path);
+    return import(std::move(input), path, counters);
+  if (!counters.empty())
+    return error_for(input->name_,
+                     "--counters are for a recording of torch.profiler or Nsight Systems, and it "
+                     "is none",
+                     0);
   if (!S_ISREG(info.st_mode) || standard_input || input->compressed_) {
     const int stream = input->fd_;
     auto error = input->spool(stream, false);
@@ -203,9 +213,10 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
 
 // What flopimport makes of a file stays in a temporary one.
 std::variant<std::unique_ptr<Input>, InputError> Input::import(std::unique_ptr<Input> input,
-                                                               const std::string& path) {
+                                                               const std::string& path,
+                                                               const std::string& counters) {
   ::close(input->fd_.exchange(-1));
-  ImportChild child(path);
+  ImportChild child(path, counters);
   if (child.trace() < 0) return InputError{child.error()};
   if (auto error = input->spool(child.trace(), false)) return std::move(*error);
   if (!child.finish()) return InputError{child.error()};

@@ -45,7 +45,9 @@ class Input {
     Input& input_;
   };
 
-  static std::variant<std::unique_ptr<Input>, InputError> open(const std::string& path);
+  // `counters`: for ImportChild; of a trace it is an error.
+  static std::variant<std::unique_ptr<Input>, InputError> open(const std::string& path,
+                                                               const std::string& counters = {});
   // For tests and fuzzing. `bytes` is copied.
   static std::unique_ptr<Input> from_memory(std::string name, const void* bytes, size_t size);
   ~Input();
@@ -71,7 +73,8 @@ class Input {
  private:
   Input() = default;
   static std::variant<std::unique_ptr<Input>, InputError> import(std::unique_ptr<Input>,
-                                                                 const std::string& path);
+                                                                 const std::string& path,
+                                                                 const std::string& counters);
   // Into fd_ and, at first, size_; later up to that size.
   std::optional<InputError> spool(int from, bool again);
   void keep(std::string bytes);

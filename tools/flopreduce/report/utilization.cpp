@@ -316,14 +316,26 @@ std::string model_coverage(const Report& report) {
   return report.total.flop_known() ? report.operators.model.coverage() : covered_time(report);
 }
 
+std::string how_to_name_operators(const Report& report) {
+  const auto all_by = [&](std::string_view profiler) {
+    return !report.traces.empty() && std::ranges::all_of(report.traces, [&](const TraceReport& t) {
+      return t.header.imported_from() == profiler;
+    });
+  };
+  if (all_by("torch.profiler")) return "torch.profiler with record_shapes=True";
+  if (all_by("Nsight Systems")) return "emit_nvtx(record_shapes=True)";
+  if (all_by("Nsight Compute")) return "ncu --nvtx and emit_nvtx(record_shapes=True)";
+  return "flopinj run --torch";
+}
+
 namespace {
 
 // What the user says goes before what the operators' names say.
 void add_formula(const UtilizationOptions& options, Report& report) {
   const OperatorsReport& operators = report.operators;
   Figure flop = Figure::unknown(
-      "no operator with a formula is named (PyTorch: flopinj run --torch), and no --formula-flop "
-      "is given");
+      "no operator with a formula is named (PyTorch: " + how_to_name_operators(report) +
+      "), and no --formula-flop is given");
   std::string basis = "by operators' formulas";
   bool given = true;
   if (options.formula_flop) {

@@ -90,6 +90,10 @@ struct UtilizationOptions {
   std::optional<double> tokens_per_step, parameters;
 };
 
+// How PyTorch's operators come to have names with sizes, by who made the recordings: "flopinj run
+// --torch".
+std::string how_to_name_operators(const Report& report);
+
 // One way to work out a run's utilization.
 struct UtilizationMethod {
   std::string name;

@@ -19,6 +19,7 @@ std::string missing_words(const Report& report) {
 // By flopinj doctor --count, as the recorder found.
 bool never_checked(const TraceReport& trace) {
   return trace.counters.reading == CounterReading::kRead && !trace.header.simulated() &&
+         trace.header.imported_from().empty() &&
          std::ranges::none_of(trace.diagnostics, [](const trace::Diagnostic& diagnostic) {
            return diagnostic.code() == "counters.checked";
          });

@@ -79,7 +79,8 @@ void add_counters(const Report& report, std::vector<std::string>& lines) {
   if (const TraceReport* t = first_without(report)) {
     if (t->counters.reading == CounterReading::kNotAsked && !t->header.imported_from().empty()) {
       lines.push_back("No FLOP were measured: the recording is " + t->header.imported_from() +
-                      "'s, and has no counters. FLOP are known by formula alone.");
+                      "'s, and has no counters. FLOP are known by formula alone; --counters adds "
+                      "those of Nsight Compute.");
       return;
     }
     const std::string reason = reason_of_all(report, *t);
@@ -173,11 +174,12 @@ void add_failed_writes(const Report& report, std::vector<std::string>& lines) {
       }
 }
 
-// The program ran on, without us: of how much nothing says.
-void add_cupti_ended(const Report& report, std::vector<std::string>& lines) {
+// The first of one code: that the program ran on without us, and of how much nothing says; or of
+// how many launches another file had counters.
+void add_diagnostic(const Report& report, std::string_view code, std::vector<std::string>& lines) {
   for (const TraceReport& t : report.traces)
     for (const trace::Diagnostic& diagnostic : t.diagnostics)
-      if (diagnostic.code() == "cupti.fatal") {
+      if (diagnostic.code() == code) {
         lines.push_back(t.name + ": " + cut(diagnostic.message(), 300) + ".");
         return;
       }
@@ -275,7 +277,8 @@ std::vector<std::string> notices(const Report& report) {
   add_choice(report, lines);
   add_counters(report, lines);
   add_ranks(report, lines);
-  add_cupti_ended(report, lines);
+  add_diagnostic(report, "cupti.fatal", lines);
+  add_diagnostic(report, "import.counters", lines);
   add_failed_writes(report, lines);
   add_endings(report, Damage::kNoEnd, "trace was", "traces were",
               " not closed (by a program that a signal ended, say)", lines);

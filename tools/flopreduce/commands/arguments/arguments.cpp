@@ -136,6 +136,10 @@ void InputArguments::add_to(manual::CommandLine& app, bool positional) {
                          "Formulas of your own from FILE: lines such as 'operator my_ext::mlp = "
                          "2*size[0]*size[1][-1]'"),
           "FILE");
+  app.add_option("--counters", reduce.counters,
+                 "Counters of the launches of a recording of torch.profiler or Nsight Systems: of "
+                 "the same program, what ncu --csv --page raw has printed")
+      ->type_name("CSV");
   app.add_option("-j,--jobs", reduce.jobs,
                  "Threads that read; without it one per core, at most " + std::to_string(kMostJobs))
       ->check(CLI::Range(1U, 256U));
@@ -219,6 +223,7 @@ std::vector<std::string> InputArguments::files() const {
   all.insert(all.end(), rules.files.begin(), rules.files.end());
   all.insert(all.end(), names.begin(), names.end());
   all.insert(all.end(), formulas.begin(), formulas.end());
+  if (!reduce.counters.empty()) all.push_back(reduce.counters);
   return all;
 }
 

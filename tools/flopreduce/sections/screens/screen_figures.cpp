@@ -56,7 +56,7 @@ std::string wall_missing(const UtilizationMethod* m, const Report& report) {
              " is known: --peak PRECISION=VALUE";
   if (m == nullptr) return "no device is known";
   if (m == report.utilization.mfu() && !m->flop.known())
-    return "no operators: flopinj run --torch, or --formula-flop";
+    return "no operators: " + how_to_name_operators(report) + ", or --formula-flop";
   return m->wall.why();
 }
 
