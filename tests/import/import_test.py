@@ -233,6 +233,15 @@ class Made(Files):
         self.assertEqual([(d["code"], d["times"]) for d in report["diagnostics"]],
                          [("import.unreadable", 2)])
 
+    def test_a_device_of_any_number(self):
+        program = made_files.Program(5)
+        kernels = [e for e in program.events if e.get("cat") == "kernel"]
+        for kernel in kernels:
+            kernel["args"]["device"] = 2**32 - 2
+        report = self.report(self.file("t.json", program.text()))
+        self.assertEqual(report["figures"]["launches"], len(kernels))
+        self.assertEqual(report["damage"], [])
+
     def test_other_files_get_one_line(self):
         program = made_files.Program(6)
         cases = {

@@ -31,6 +31,10 @@ constexpr int64_t kBeforeFirstNs = 1'000'000;
 // range may seem to end so many units after it.
 constexpr int64_t kRoundedUnits = 2;
 
+// A file may say any number; what counts devices has a place for each.
+constexpr uint32_t kMostDevices = 1U << 12;
+DeviceId device_id(uint32_t ordinal) { return DeviceId{std::min(ordinal, kMostDevices - 1) + 1}; }
+
 // The range of launches whose call the file does not have, as those that were made before it began:
 // they were in ranges, and nobody knows in which (proto/FORMAT.md).
 constexpr std::string_view kWithoutCall = "(no call in the recording)";
@@ -169,7 +173,7 @@ void Player::write_header() {
   t_.process.clock_realtime_ns = static_cast<uint64_t>(zero_ns_ + t_.realtime_offset_ns);
   t_.process.copies = true;
   writer_.header(t_.process, Level::kLaunches);
-  for (const auto& [ordinal, info] : t_.devices) writer_.device(DeviceId{ordinal + 1}, info);
+  for (const auto& [ordinal, info] : t_.devices) writer_.device(device_id(ordinal), info);
   write_groups();
   for (const Diagnostic& d : t_.diagnostics) writer_.diagnostic(d);
 }
@@ -205,7 +209,7 @@ void Player::write_groups() {
           });
       plan.instrumented = plan.required;
       plan.name = &group == &others.back() ? "recorded" : plan.metrics.front();
-      writer_.metric_group(group.id, DeviceId{device + 1}, plan);
+      writer_.metric_group(group.id, device_id(device), plan);
       groups_.push_back(group);
       complete = complete || plan.required;
     }
@@ -306,7 +310,7 @@ StreamId Player::stream_id(uint32_t stream) {
   if (!defined_[stream]) {
     defined_[stream] = true;
     const Stream& s = t_.streams[stream];
-    definitions_.streams.push_back({id, DeviceId{s.device + 1}, s.context, s.stream, false});
+    definitions_.streams.push_back({id, device_id(s.device), s.context, s.stream, false});
   }
   return id;
 }
@@ -339,7 +343,8 @@ const Signature* Player::signature_of(const Kernel& kernel) {
 void Player::place(const Launch& launch) {
   const Kernel& kernel = *launch.kernel;
   const Signature* signature = signature_of(kernel);
-  Placed placed{t_.streams[kernel.stream].device + 1, {}, stream_id(kernel.stream), {}};
+  Placed placed{
+      device_id(t_.streams[kernel.stream].device).value, {}, stream_id(kernel.stream), {}};
   TimedLaunch& timed = placed.launch;
   timed.signature = signature != nullptr ? signature->id : SignatureId{};
   if (kernel.timed()) {
@@ -403,8 +408,8 @@ void Player::write_copies() {
   CopyOutput output(writer_, Level::kLaunches);
   for (const Copy& copy : t_.copies) {
     end_ns_ = std::max(end_ns_, copy.end_ns);
-    const CopyTime time{clock(copy.start_ns),        clock(copy.end_ns), copy.bytes,
-                        {DeviceId{copy.device + 1}}, copy.kind,          copy.pageable};
+    const CopyTime time{clock(copy.start_ns),     clock(copy.end_ns), copy.bytes,
+                        {device_id(copy.device)}, copy.kind,          copy.pageable};
     output.add({&time, 1});
   }
   output.write(true);
