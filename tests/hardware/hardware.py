@@ -132,18 +132,20 @@ def within(ratio, percent):
     return abs(ratio - 1) <= percent / 100
 
 
-def cause(ratio, whole, without_roots, time_ns):
+def cause(ratio, whole, without_roots, time_ns, known):
     if within(ratio, 1):
         return "agrees"
     if within(whole, 1):
         return "sequence"
     if within(without_roots, 1):
         return "roots"
-    return "short" if time_ns < SHORT_NS and within(whole, 6) else "not explained"
+    return known or ("short" if time_ns < SHORT_NS and within(whole, 6) else "not explained")
 
 
 def comparison():
     sequences = {row["count"]: row for row in table("sequences.csv") if row["chip"] == CHIP}
+    # What was found in a program's source: the number that the difference is, and why.
+    causes = {(row["program"], row["kernel"]): row["cause"] for row in table("causes.csv")}
     ours = {tuple(row[key] for key in KEY): row["counts"] for row in table("counts.csv")}
     for row in table("readings.csv"):
         key = tuple(row[one] for one in KEY)
@@ -163,7 +165,8 @@ def comparison():
             yield {"row": row, "precision": precision, "read": read, "counted": counted,
                    "ratio": ratio, "added": added, "whole": whole, "special": special,
                    "time_ns": float(row["time_ns"]),
-                   "cause": cause(ratio, whole, whole - roots / read, float(row["time_ns"]))}
+                   "cause": cause(ratio, whole, whole - roots / read, float(row["time_ns"]),
+                                  causes.get((row["program"], row["kernel"])))}
 
 
 def summary(rows):
