@@ -131,7 +131,8 @@ class Pages(unittest.TestCase):
     def test_lines_fit_100_columns(self):
         for path in [*PAGES, ROOT / "proto/FORMAT.md"]:
             for number, line in enumerate(path.read_text().splitlines(), 1):
-                self.assertLessEqual(len(line), 100, f"{name_of(path)}:{number}")
+                if not line.startswith("|"):  # a table's row cannot be broken
+                    self.assertLessEqual(len(line), 100, f"{name_of(path)}:{number}")
 
 
 class Links(unittest.TestCase):
