@@ -1,5 +1,6 @@
-"""The ratios that docs/performance.md prints, each said once here: measured in processor time and
-held against the page. Absolute times depend on the machine, ratios of one run hardly do.
+"""The ratios that docs/performance.md prints, each said once here: measured in processor time, but
+for memory and threads, and held against the page. Absolute times depend on the machine, ratios of
+one run hardly do.
 
 Use: ratios.py BUILD [--write]. It fails where a ratio is off by more than its tolerance; with
 --write it puts what it has measured into the page."""
@@ -9,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,16 +32,18 @@ class Bench:
         self.build, self.folder = build, folder
 
     def run(self, *command):
-        """CPU seconds and MB of the least of some runs."""
+        """CPU seconds, MB and seconds by the clock of the least of some runs."""
         best = []
         for _ in range(RUNS):
+            began = time.monotonic()
             process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)
             if status != 0:
                 sys.exit(f"{' '.join(map(str, command))}: ended with {status}")
-            best.append((usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024))
-        return min(time for time, _ in best), min(memory for _, memory in best)
+            best.append((usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024,
+                         time.monotonic() - began))
+        return tuple(min(figures) for figures in zip(*best))
 
     @cache
     def trace(self, *options):
@@ -82,9 +86,17 @@ def time_of(words, options=()):
     return lambda b: (b.report(b.trace(*options), *words)[0] / b.report(b.trace(*options))[0])
 
 
+def merged(b, *options):
+    return b.reduce("merge", "--force", "-o", b.folder / "merged.sum", b.trace(*options))[0]
+
+
 def merging(*options):
-    return lambda b: (b.reduce("merge", "--force", "-o", b.folder / "merged.sum",
-                               b.trace(*options))[0] / b.report(b.trace(*options))[0])
+    return lambda b: merged(b, *options) / b.report(b.trace(*options))[0]
+
+
+def totals(b, *options):
+    """A report of sums alone: no ledger and no list of kernels."""
+    return b.report(b.trace(*options), "--sections", "phases")[0]
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,13 @@ class Ratio:
 
 
 RATIOS = (
+    Ratio("the first screen / totals alone (`--sections phases`)",
+          lambda b: b.report(b.trace())[0] / totals(b)),
+    Ratio("a merge of one trace / totals alone", lambda b: merged(b) / totals(b)),
+    Ratio("the first screen where ranges name operators / totals alone there",
+          lambda b: b.report(b.trace("--operators"))[0] / totals(b, "--operators")),
+    Ratio("the first screen on one thread / on two, by the clock",
+          lambda b: b.report(b.trace())[2] / b.reduce("-q", "-j2", b.trace())[2], 1.2),
     Ratio("all sections (`--all`) / the first screen", time_of(["--all"])),
     Ratio("JSON / the first screen", time_of(["--format=json"])),
     Ratio("HTML / the first screen", time_of(["--format=html"])),

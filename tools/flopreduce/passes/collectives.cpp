@@ -11,11 +11,11 @@ uint64_t difference(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 
-void Collectives::add(uint32_t device, uint32_t run, uint32_t kernel, uint32_t step,
-                      uint64_t begin_ns, uint64_t length_ns) {
+void Collectives::add(uint32_t device, uint32_t kernel, uint32_t step, uint64_t begin_ns,
+                      uint64_t length_ns) {
   if (launches_ == kMost) return;
   ++launches_;
-  kernels_[{run, kernel}][device].push_back({step, begin_ns, length_ns});
+  kernels_[kernel][device].push_back({step, begin_ns, length_ns});
 }
 
 void Collectives::add(Collectives&& o) {
@@ -47,8 +47,7 @@ bool Collectives::agree(const Launches& a, const Launches& b) {
   return apart <= a.size() / kOnceIn;
 }
 
-void Collectives::add_up(const std::vector<std::pair<uint32_t, const Launches*>>& devices,
-                         std::map<uint32_t, Waiting>& waiting) {
+void Collectives::add_up(const OfDevices& devices, std::map<uint32_t, Waiting>& waiting) {
   if (devices.size() < 2) return;
   for (size_t i = 0; i < devices.front().second->size(); ++i) {
     uint32_t last = 0;
@@ -77,31 +76,34 @@ void Collectives::add_up(const std::vector<std::pair<uint32_t, const Launches*>>
 }
 
 // Devices are of one communicator where they agree with the first of it.
-void Collectives::compare(const std::map<uint32_t, Launches>& devices,
-                          std::map<uint32_t, Waiting>& waiting) {
-  std::vector<std::vector<std::pair<uint32_t, const Launches*>>> groups;
-  for (const auto& [device, launches] : devices) {
-    const Launches* const its = &launches;
+void Collectives::compare(const OfDevices& devices, std::map<uint32_t, Waiting>& waiting) {
+  std::vector<OfDevices> groups;
+  for (const auto& its : devices) {
     const auto group = std::ranges::find_if(
-        groups, [&](const auto& one) { return agree(*one.front().second, *its); });
+        groups, [&](const OfDevices& one) { return agree(*one.front().second, *its.second); });
     if (group == groups.end())
-      groups.push_back({{device, its}});
+      groups.push_back({its});
     else
-      group->emplace_back(device, its);
+      group->push_back(its);
   }
   for (const auto& group : groups) add_up(group, waiting);
 }
 
-std::map<uint32_t, Collectives::Waiting> Collectives::compare() {
+std::map<uint32_t, Collectives::Waiting> Collectives::compare(
+    const std::function<size_t(uint32_t device)>& run_of) {
   std::map<uint32_t, Waiting> waiting;
   if (launches_ == kMost) return waiting;  // what is left out may be any
   for (auto& [kernel, devices] : kernels_) {
     if (devices.size() < 2) continue;
-    for (auto& [device, launches] : devices)
+    std::map<size_t, OfDevices> runs;
+    for (auto& [device, launches] : devices) {
       std::ranges::sort(launches, {}, [](const One& one) {
         return std::tuple(one.step, one.begin_ns, one.length_ns);
       });
-    compare(devices, waiting);
+      runs[run_of(device)].emplace_back(device, &launches);
+    }
+    for (const auto& [run, of] : runs)
+      if (of.size() > 1) compare(of, waiting);
   }
   return waiting;
 }

@@ -26,10 +26,30 @@ double fullest_share(const Signature& signature, uint32_t multiprocessors) {
 
 }  // namespace
 
+LaunchGuesses::LaunchGuesses(const TraceTables& tables, const PhaseRules& rules,
+                             const PhaseMap& phases)
+    : tables_(tables), rules_(rules), phases_(phases), classes_(tables) {}
+
+// It communicates by its kernel, whatever the range: a range that says communication may hold local
+// work, copies that put what is sent in order.
+LaunchGuess LaunchGuesses::of(const RowPlace& place) const {
+  LaunchGuess guess;
+  const uint32_t rule = phases_.kernel_rule(place.signature);
+  const bool never_measured =
+      tables_.never_measured.contains(tables_.signatures[place.signature].name);
+  guess.communicates =
+      rules_.rules()[rule != kNoIndex ? rule : place.rule].phase == kCommunicationPhase &&
+      (rule != kNoIndex || never_measured);
+  const uint32_t chip = tables_.devices[place.device].chip;
+  guess.no_work = !classes_.any() && tables_.samples_by_chip.find(place.signature, chip) == nullptr;
+  return guess;
+}
+
 LaunchWorths::LaunchWorths(const ReportSources& from, const Report& report, bool of_time)
     : from_(from),
       work_(from.work),
       roofs_(from.tables, from.totals, from.formulas, from.utilization.peaks),
+      guesses_(from.tables, from.rules, from.phases),
       classes_(from.tables),
       of_time_(of_time),
       model_(from, report) {}
@@ -61,7 +81,7 @@ const LaunchWorths::Each& LaunchWorths::each_of(uint32_t signature, uint32_t chi
   return each;
 }
 
-void LaunchWorths::set_work_lines(const Place& place, LaunchWorth& worth) const {
+void LaunchWorths::set_work_lines(const RowPlace& place, LaunchWorth& worth) const {
   if (phase_of(place) == "recompute") {
     worth.work_line = LostLine::kRecompute;
     return;
@@ -74,8 +94,8 @@ void LaunchWorths::set_work_lines(const Place& place, LaunchWorth& worth) const 
       worth.work_fs - std::min(worth.work_fs, whole(static_cast<double>(worth.work_fs) * share));
 }
 
-void LaunchWorths::set_means(const Place& place, uint32_t signature, uint32_t chip,
-                             Worth& worth) const {
+void LaunchWorths::set_means(const RowPlace& place, uint32_t signature, uint32_t chip,
+                             LaunchWorth& worth) const {
   const auto key = [](const Row& r) { return std::tuple(r.signature, r.chip, r.path, r.rule); };
   const auto mean = [](uint64_t ns, uint64_t launches) {
     return launches > 0 ? std::optional(ns / launches + (ns % launches >= launches / 2 + 1))
@@ -91,28 +111,20 @@ void LaunchWorths::set_means(const Place& place, uint32_t signature, uint32_t ch
   worth.slowed_mean_ns = mean(all.windowed_time_ns, all.windowed_timed);
 }
 
-// A range that says communication may hold local work: copies that put what is sent in order.
-bool LaunchWorths::communicates(const Place& place) const {
-  const uint32_t rule = from_.phases.kernel_rule(place.signature);
-  if (rule != kNoIndex) return from_.rules.rules()[rule].phase == kCommunicationPhase;
-  const uint32_t name = from_.tables.signatures[place.signature].name;
-  return phase_of(place) == kCommunicationPhase && from_.tables.never_measured.contains(name);
-}
-
-LaunchWorths::Worth LaunchWorths::of(const Place& place) {
+LaunchWorth LaunchWorths::of(const RowPlace& place) {
   const std::lock_guard lock(lock_);
   const Device& device = from_.tables.devices[place.device];
   const uint32_t signature =
       classes_.any() ? classes_.home(place.signature, device.chip) : place.signature;
   const Each& each = each_of(signature, device.chip);
-  Worth worth;
+  LaunchWorth worth;
   set_means(place, signature, device.chip, worth);
   worth.work_fs = each.work_fs;
   worth.memory_fs = worth.blocks_fs = each.memory_fs;
   set_work_lines(place, worth);
   const uint32_t path = from_.operators.operator_of(place.path);
   const bool product = path != kNoIndex && is_matrix_work(from_.operators.name_of(path)->name);
-  if (communicates(place)) {
+  if (guesses_.of(place).communicates) {
     worth.of = KernelClass::kCommunication;
     unknown_.uncounted_communication = unknown_.uncounted_communication || !each.counted;
   } else if (!each.counted) {

@@ -3,18 +3,31 @@
 #pragma once
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "passes/merged_classes.h"
 #include "passes/model_work.h"
-#include "passes/rows/time_split.h"
+#include "passes/rows/device_split.h"
 #include "report/build_report.h"
 #include "report/roofs.h"
 #include "report/work_table.h"
 
 namespace flopinj::reduce {
+
+// What of it can be said before there are totals.
+class LaunchGuesses {
+ public:
+  // All must outlive this.
+  LaunchGuesses(const TraceTables& tables, const PhaseRules& rules, const PhaseMap& phases);
+  LaunchGuess of(const RowPlace& place) const;  // on any thread
+
+ private:
+  const TraceTables& tables_;
+  const PhaseRules& rules_;
+  const PhaseMap& phases_;
+  MergedClasses classes_;
+};
 
 class LaunchWorths {
  public:
@@ -22,16 +35,7 @@ class LaunchWorths {
   // `of_time`: of no launch it is known what its work takes at peak.
   LaunchWorths(const ReportSources& from, const Report& report, bool of_time);
 
-  struct Place {
-    uint32_t signature = 0, device = 0, path = 0, rule = 0;  // as in RowTable::Info
-  };
-  struct Worth : LaunchWorth {
-    // The mean of launches in the same range that were not slowed, else of the signature's.
-    std::optional<uint64_t> mean_ns;
-    std::optional<uint64_t> slowed_mean_ns;  // of the signature's launches that were slowed
-    uint64_t fp32_fs = 0;                    // of its work, where it is a product in fp32
-  };
-  Worth of(const Place& place);  // on any thread
+  LaunchWorth of(const RowPlace& place);  // on any thread
 
   // What the worths so far are short of.
   struct Unknown {
@@ -47,18 +51,18 @@ class LaunchWorths {
     bool counted = false, tensor = false, integer = false, multiplies = false, bytes = false;
     uint64_t work_fs = 0, fp32_fs = 0, memory_fs = 0;
   };
-  // Whether it exchanges data with other devices: by its kernel, whatever the range.
-  bool communicates(const Place& place) const;
   const Each& each_of(uint32_t signature, uint32_t chip);
-  void set_work_lines(const Place& place, LaunchWorth& worth) const;
-  void set_means(const Place& place, uint32_t signature, uint32_t chip, Worth& worth) const;
-  const std::string& phase_of(const Place& place) const {
+  void set_work_lines(const RowPlace& place, LaunchWorth& worth) const;
+  void set_means(const RowPlace& place, uint32_t signature, uint32_t chip,
+                 LaunchWorth& worth) const;
+  const std::string& phase_of(const RowPlace& place) const {
     return from_.rules.rules()[place.rule].phase;
   }
 
   const ReportSources& from_;
   const WorkTable& work_;
   Roofs roofs_;
+  LaunchGuesses guesses_;
   MergedClasses classes_;
   bool of_time_;
   std::unordered_map<uint64_t, Each> each_;  // by (signature, chip)

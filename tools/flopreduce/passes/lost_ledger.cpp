@@ -119,7 +119,10 @@ std::optional<CommunicationReport::Excess> excess_of(const ReportSources& from,
 
 void add_communication(const ReportSources& from, Collectives& collectives,
                        const std::map<uint32_t, Communicating>& devices, Report& report) {
-  const auto waiting = collectives.compare();
+  const auto run_of = [&](uint32_t device) {
+    return report.traces[from.tables.devices[device].trace].run;
+  };
+  const auto waiting = collectives.compare(run_of);
   std::map<size_t, Compared> compared;  // by run
   for (const auto& [number, of] : waiting)
     compared[report.traces[from.tables.devices[number].trace].run].devices.push_back(
@@ -194,7 +197,10 @@ class LostLedger::Builder {
 
   void add(uint32_t trace, const LostPass::Devices& devices) {
     u128 beside = 0;  // idle time beside slowed launches
-    for (const auto& [number, of] : devices) add_saturating(beside, beside_of(of));
+    for (const auto& [number, of] : devices) {
+      add_saturating(beside, beside_of(of));
+      add_saturating(fp32_fs_, of.fp32_fs());
+    }
     for (const auto& [number, of] : devices) {
       keep_communication(number, of);
       if (!counts(number) || lacks_at_once(number, of.summed)) continue;
@@ -225,8 +231,8 @@ class LostLedger::Builder {
     return "";
   }
 
-  void finish(LostPass& pass, const LaunchWorths::Unknown& unknown) {
-    pass.end();
+  void finish(Collectives& collectives, const LostPass::Uneven& uneven,
+              const LaunchWorths::Unknown& unknown) {
     LostReport& lost = report_.lost;
     lost.missing = build();
     if (!lost.known()) {
@@ -235,12 +241,12 @@ class LostLedger::Builder {
       lost.missing = std::move(why);
       return;
     }
-    add_communication(from_, pass.collectives(), communicating_, report_);
+    add_communication(from_, collectives, communicating_, report_);
     const UtilizationReport& u = report_.utilization;
     lost.no_work = no_work(report_);
     lost.formula = u.model_known && !lost.of_time();
     lost.given_formula = u.given_formula_ns.has_value();
-    lost.fp32_ns = static_cast<uint64_t>(std::min<u128>(pass.fp32_fs() / kFsInNs, UINT64_MAX));
+    lost.fp32_ns = static_cast<uint64_t>(std::min<u128>(fp32_fs_ / kFsInNs, UINT64_MAX));
     const double saved = skips() ? report_.steps.saved_ns : saved_ns(from_, report_);
     lost.saved_ns = lost.formula ? static_cast<uint64_t>(std::clamp(saved + 0.5, 0.0, 1e19)) : 0;
     lost.skipped_steps = from_.utilization.skip_steps;
@@ -249,7 +255,7 @@ class LostLedger::Builder {
       add_saturating(lost.device_steps,
                      report_.traces[i].devices * (steps - std::min(steps, lost.skipped_steps)));
     }
-    mark_lines({from_.tables, unknown, pass.uneven(), unplaced_, lost_copies_}, report_);
+    mark_lines({from_.tables, unknown, uneven, unplaced_, lost_copies_}, report_);
   }
 
  private:
@@ -374,7 +380,7 @@ class LostLedger::Builder {
   std::map<uint32_t, std::string> problems_;  // devices that do not add up
   std::map<uint32_t, Communicating> communicating_;
   bool unplaced_ = false, lost_copies_ = false;
-  u128 hidden_fs_ = 0;
+  u128 hidden_fs_ = 0, fp32_fs_ = 0;         // the latter at peak, of products in fp32
   std::map<std::string, uint64_t> host_ns_;  // LostReport::host
 };
 
@@ -390,8 +396,9 @@ void LostLedger::add(uint32_t trace, const LostPass::Devices& devices) {
   builder_->add(trace, devices);
 }
 
-void LostLedger::finish(LostPass& pass, const LaunchWorths::Unknown& unknown) {
-  builder_->finish(pass, unknown);
+void LostLedger::finish(Collectives& collectives, const LostPass::Uneven& uneven,
+                        const LaunchWorths::Unknown& unknown) {
+  builder_->finish(collectives, uneven, unknown);
 }
 
 }  // namespace flopinj::reduce

@@ -22,7 +22,8 @@ class LostLedger {
   ~LostLedger();
   // What a trace's devices did: LostPass::Ended, on any thread.
   void add(uint32_t trace, const LostPass::Devices& devices);
-  void finish(LostPass& pass, const LaunchWorths::Unknown& unknown);
+  void finish(Collectives& collectives, const LostPass::Uneven& uneven,
+              const LaunchWorths::Unknown& unknown);
 
  private:
   class Builder;

@@ -4,10 +4,12 @@
 
 namespace flopinj::reduce {
 
-LostParts::LostParts(const std::vector<Segment>& segments, std::vector<bool> in_parts, Ended ended)
+LostParts::LostParts(const std::vector<Segment>& segments, std::vector<bool> in_parts,
+                     LogRoom* room, Ended ended)
     : segments_(segments),
       in_parts_(std::move(in_parts)),
       first_(in_parts_.size()),
+      room_(room),
       ended_(std::move(ended)) {
   for (size_t i = segments.size(); i-- > 0;) first_[segments[i].trace] = i;
 }
@@ -15,27 +17,22 @@ LostParts::LostParts(const std::vector<Segment>& segments, std::vector<bool> in_
 void LostParts::join(Devices& all, Devices next) {
   while (!next.empty()) {
     auto part = next.extract(next.begin());
-    const auto before = all.try_emplace(part.key(), part.mapped().kept(), true, &spare_).first;
+    const auto before =
+        all.try_emplace(part.key(), part.mapped().kept(), true, &spare_, room_).first;
     if (before->second.take(part.mapped())) continue;
     all.erase(before);
     all.insert(std::move(part));
   }
 }
 
-void LostParts::end(uint32_t trace, Devices& devices) {
-  bool clean = true;
-  for (auto& [number, device] : devices) {
-    device.end();
-    clean = clean && device.clean();
-  }
-  ended_(trace, devices);
-  const std::lock_guard lock(lock_);
-  clean_ = clean_ && clean;
+void LostParts::end(uint32_t trace, Devices devices) {
+  for (auto& [number, device] : devices) device.end();
+  ended_(trace, std::move(devices));
 }
 
 void LostParts::add(size_t segment, Devices devices) {
   const uint32_t number = segments_[segment].trace;
-  if (is_first(segment) && !is_of(segment + 1, number)) return end(number, devices);
+  if (is_whole(segment)) return end(number, std::move(devices));
   Devices whole;
   {
     const std::lock_guard lock(lock_);
@@ -53,7 +50,7 @@ void LostParts::add(size_t segment, Devices devices) {
     whole = std::move(all);
     traces_.erase(trace);
   }
-  end(number, whole);
+  end(number, std::move(whole));
 }
 
 }  // namespace flopinj::reduce

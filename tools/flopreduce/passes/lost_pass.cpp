@@ -19,11 +19,12 @@ DeviceSplit& LostPass::device_at(uint32_t number) {
   const uint32_t trace = tables_.devices[number].trace;
   const bool first = !parts_.in_parts(trace) || parts_.is_first(segment_);
   const auto [entry, fresh] = devices_[trace].try_emplace(
-      number, most_open_intervals(tables_, trace), first, &parts_.spare());
+      number, most_open_intervals(tables_, trace), first, &parts_.spare(), parts_.room());
   if (!fresh) return entry->second;
   TimeSplit& split = entry->second.split;
-  split.clock_error(totals_.devices[number].clock_error_ns);
-  if (const auto found = steps_.windows.find(trace); found != steps_.windows.end())
+  if (of_.totals != nullptr) split.clock_error(of_.totals->devices[number].clock_error_ns);
+  if (of_.windows == nullptr) return entry->second;
+  if (const auto found = of_.windows->find(trace); found != of_.windows->end())
     split.only(found->second.from_of(number), found->second.to_ns);
   return entry->second;
 }
@@ -34,34 +35,46 @@ LostPass::OfRow& LostPass::row_of(const RowTable& rows, uint32_t row) {
   rows_[row] = std::make_unique<OfRow>();
   OfRow& of = *rows_[row];
   const RowTable::Info& info = rows.info(row);
-  of.worth = worths_.of({info.signature, info.device, info.path, info.rule});
+  const RowPlace place{info.signature, info.device, info.path, info.rule};
+  const LaunchGuess guess = of_.guesses.of(place);
+  of.communicates = guess.communicates;
+  if (!is_kept(rows.trace())) return of;
   of.device = &device_at(info.device);
-  of.in_split = of.device->add_row(of.worth, DeviceSplit::key(info.path, info.rule));
+  if (of_.worths == nullptr) {
+    of.in_split = of.device->add_row(place, guess);
+  } else {
+    of.worth = of_.worths->of(place);
+    of.in_split = of.device->add_row(place, of.worth);
+  }
   return of;
 }
 
-void LostPass::untimed(OfRow& row, uint64_t launches) {
-  const auto mean_ns = row.worth.mean_ns ? row.worth.mean_ns : row.worth.slowed_mean_ns;
-  if (mean_ns) row.device->split.unplaced(row.in_split, launches, held(u128{*mean_ns} * launches));
-}
-
 bool LostPass::counts(uint32_t trace, uint32_t step) const {
-  if (steps_.windows.empty()) return true;
-  const auto found = steps_.windows.find(trace);
-  return found != steps_.windows.end() && found->second.first <= step && step <= found->second.last;
+  if (of_.windows == nullptr || of_.windows->empty()) return true;
+  const auto found = of_.windows->find(trace);
+  return found != of_.windows->end() && found->second.first <= step && step <= found->second.last;
 }
 
 void LostPass::add_collective(const RowTable& rows, const LaunchPiece& piece, size_t i) {
   const RowTable::Info& row = rows.info(piece.row[i]);
   const uint64_t ns = piece.duration_ns[i];
-  if (row.signature == SignatureTable::kUndefined) return;
+  if (row.signature == SignatureTable::kUndefined || !of_.collectives) return;
   collectives_.add(
-      row.device, static_cast<uint32_t>(report_.traces[rows.trace()].run),
-      tables_.signatures[row.signature].name, piece.step, piece.start_ns[i],
+      row.device, tables_.signatures[row.signature].name, piece.step, piece.start_ns[i],
       ns != LaunchPiece::kNoTime && BusyInterval::has_place(piece.start_ns[i], ns) ? ns : 0);
 }
 
 void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
+  size_t first = 0;
+  while (first < piece.size && piece.row[first] == RowTable::kDiscard) ++first;
+  if (first == piece.size) return;
+  const DeviceSplit* const device = row_of(rows, piece.row[first]).device;
+  if (device == nullptr || device->split.given_up()) {
+    for (size_t i = first; i < piece.size; ++i)
+      if (piece.row[i] != RowTable::kDiscard && row_of(rows, piece.row[i]).communicates)
+        add_collective(rows, piece, i);
+    return;
+  }
   if (quick_.size() < rows.size()) quick_.resize(rows.size());
   const bool plain = !piece.windowed && counts(rows.trace(), piece.step);
   auto pause = piece.pauses.begin();
@@ -80,7 +93,9 @@ void LostPass::launches(const RowTable& rows, const LaunchPiece& piece) {
 size_t LostPass::quick_launches(const LaunchPiece& piece, size_t begin, size_t end) {
   if (begin == end || quick_[piece.row[begin]].device == nullptr) return begin;
   size_t i = begin;
-  quick_[piece.row[begin]].device->add(end - begin, [&](LaunchInTime* to) {
+  DeviceSplit& device = *quick_[piece.row[begin]].device;
+  if (of_.totals == nullptr && piece.calls) device.split.clock_error(piece.clock_error_ns);
+  device.add(end - begin, [&](LaunchInTime* to) {
     for (; i < end; ++i) {
       Quick& quick = quick_[piece.row[i]];
       const uint64_t took = piece.duration_ns[i];
@@ -89,7 +104,7 @@ size_t LostPass::quick_launches(const LaunchPiece& piece, size_t begin, size_t e
         break;
       ++quick.launches;
       const uint32_t called_before = piece.calls ? piece.called_before[i] : 0;
-      *to++ = {piece.start_ns[i], took, quick.in_split, piece.step, called_before, 0, 0, 0};
+      *to++ = {piece.start_ns[i], took, quick.in_split, piece.step, called_before, 0, 0};
     }
     return i - begin;
   });
@@ -100,41 +115,37 @@ size_t LostPass::quick_launches(const LaunchPiece& piece, size_t begin, size_t e
 void LostPass::one_launch(const RowTable& rows, const LaunchPiece& piece, size_t i,
                           const LaunchPiece::Pause* pause) {
   OfRow& row = row_of(rows, piece.row[i]);
+  Quick& quick = quick_[piece.row[i]];
+  TimeSplit& split = row.device->split;
   const bool counted = counts(rows.trace(), piece.step);
-  if (counted) add_saturating(fp32_fs_, row.worth.fp32_fs);
-  if (row.worth.of != KernelClass::kCommunication)
-    quick_[piece.row[i]] = {row.device, row.in_split, quick_[piece.row[i]].launches};
-  if (counted && row.worth.of == KernelClass::kCommunication) {
+  quick.launches += counted ? 1 : 0;
+  if (of_.totals == nullptr && piece.calls) split.clock_error(piece.clock_error_ns);
+  if (!row.communicates) {
+    quick.device = row.device;
+    quick.in_split = row.in_split;
+  } else if (counted) {
     row.device->collectives = true;
     add_collective(rows, piece, i);
   }
   const uint64_t took = piece.duration_ns[i];
   if (took == LaunchPiece::kNoTime || !BusyInterval::has_place(piece.start_ns[i], took)) {
-    if (counted) untimed(row, 1);
+    if (counted) split.unplaced({.launches = 1, .row = row.in_split});
     return;
   }
-  const uint64_t kernel =
-      piece.windowed && row.worth.mean_ns ? std::min(took, *row.worth.mean_ns) : took;
-  LaunchInTime launch{piece.start_ns[i], kernel, row.in_split, piece.step, 0, 0, piece.windowed, 0};
+  LaunchInTime launch{piece.start_ns[i], took, row.in_split, piece.step, 0, 0, piece.windowed};
   if (piece.calls && (launch.called_before = piece.called_before[i]) != 0 && pause != nullptr)
     if (const uint32_t path = tables_.traces[rows.trace()].path(pause->path); path != kNoIndex)
-      launch.set_pause(
-          row.device->split.add_pause(launch, path, pause->since_ns, pause->length_ns));
-  row.device->add(launch);
-  if (took == kernel) return;
-  launch.called_before = launch.pause = 0;
-  launch.begin_ns += kernel;
-  launch.length_ns = took - kernel;
-  launch.slowed = 1;
+      launch.set_pause(split.add_pause(launch, path, pause->since_ns, pause->length_ns));
   row.device->add(launch);
 }
 
 void LostPass::tally(const RowTable& rows, uint32_t at, const TallyRow& tally) {
+  if (!is_kept(rows.trace())) return;
   const bool summary = tables_.traces[rows.trace()].has_summary;
   if (summary) summary_rows_.push_back({});
   if (at == RowTable::kDiscard || tally.launches == 0) return;
   OfRow& row = row_of(rows, at);
-  add_saturating(fp32_fs_, u128{row.worth.fp32_fs} * tally.launches);
+  row.device->counted(row.in_split, tally.launches);
   const auto& times = tables_.devices[rows.info(at).device].times;
   if (summary && times && times->at_once())
     summary_rows_.back() = {&row, tally};
@@ -143,20 +154,16 @@ void LostPass::tally(const RowTable& rows, uint32_t at, const TallyRow& tally) {
 }
 
 void LostPass::add_tally(OfRow& row, const TallyRow& tally) {
-  const uint64_t timed =
-      tally.has_possible_time() ? std::min(tally.timed, tally.launches) : uint64_t{0};
-  untimed(row, tally.launches - timed);
-  if (timed == 0) return;
-  uint64_t took = tally.gpu_time_ns;
-  if (tally.windowed && row.worth.mean_ns) {
-    const uint64_t kernels = held(u128{*row.worth.mean_ns} * timed);
-    if (took > kernels) row.device->split.slowed_unplaced(row.in_split, took - kernels);
-    took = std::min(took, kernels);
-  }
-  row.device->split.unplaced(row.in_split, timed, took);
+  const bool timed = tally.has_possible_time();
+  row.device->split.unplaced({.launches = tally.launches,
+                              .timed = timed ? std::min(tally.timed, tally.launches) : 0,
+                              .ns = timed ? tally.gpu_time_ns : 0,
+                              .row = row.in_split,
+                              .windowed = tally.windowed});
 }
 
 void LostPass::packet(uint32_t trace, const Packet& packet) {
+  if (!is_kept(trace)) return;
   for_each_copy(tables_, trace, packet, [&](uint32_t device, uint64_t begin_ns, uint64_t ns) {
     device_at(device).add(LaunchInTime::copy(begin_ns, ns));
   });
@@ -275,15 +282,18 @@ void LostPass::add_at_once(uint32_t trace, const AtOnce& sums) {
 void LostPass::forget_rows() {
   for (size_t row = 0; row < quick_.size(); ++row)
     if (quick_[row].launches > 0)
-      add_saturating(fp32_fs_, u128{rows_[row]->worth.fp32_fs} * quick_[row].launches);
+      rows_[row]->device->counted(rows_[row]->in_split, quick_[row].launches);
   rows_.clear();
   quick_.clear();
 }
 
-void LostPass::begin_segment(size_t number) { segment_ = number; }
+void LostPass::begin_segment(size_t number) {
+  segment_ = number;
+  has_room_ = parts_.room() == nullptr || !parts_.is_whole(number) || !parts_.room()->is_full();
+}
 
 void LostPass::end_segment(const RowTable& rows) {
-  if (!parts_.in_parts(rows.trace())) return;
+  if (!parts_.in_parts(rows.trace()) || !is_kept(rows.trace())) return;
   forget_rows();
   parts_.add(segment_, std::move(devices_[rows.trace()]));
   devices_.erase(rows.trace());
@@ -291,20 +301,19 @@ void LostPass::end_segment(const RowTable& rows) {
 
 void LostPass::end(const RowTable& rows) {
   for (const AtOnce& sums : at_once_) add_at_once(rows.trace(), sums);
-  const auto found = devices_.find(rows.trace());
-  if (found != devices_.end())
-    for (auto& [number, device] : found->second) device.end();
   forget_rows();
   summary_rows_.clear();
   at_once_.clear();
-  if (found == devices_.end() || revised_.contains(rows.trace())) return;
-  ended_(rows.trace(), found->second);
+  const auto found = devices_.find(rows.trace());
+  if (found == devices_.end()) return;
+  for (auto& [number, device] : found->second) device.end();
+  if (of_.revised.contains(rows.trace())) return;
+  of_.ended(rows.trace(), std::move(found->second));
   devices_.erase(found);
 }
 
 void LostPass::add(LostPass& o) {
   collectives_.add(std::move(o.collectives_));
-  add_saturating(fp32_fs_, o.fp32_fs_);
   for (size_t of = 0; of < uneven_.classes.size(); ++of)
     uneven_.classes[of] = uneven_.classes[of] || o.uneven_.classes[of];
   uneven_.slowed = uneven_.slowed || o.uneven_.slowed;
@@ -312,7 +321,7 @@ void LostPass::add(LostPass& o) {
 }
 
 void LostPass::end() {
-  for (const auto& [trace, devices] : devices_) ended_(trace, devices);
+  for (auto& [trace, devices] : devices_) of_.ended(trace, std::move(devices));
   devices_.clear();
 }
 

@@ -1,5 +1,5 @@
-// Where the time of each device went, launch by launch: after the totals, since it needs what one
-// launch of each signature is worth. One thread has all launches of a trace, or of a part of it.
+// Where the time of each device went, launch by launch, with the totals or after them. One thread
+// has all launches of a trace, or of a part of it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -32,19 +32,24 @@ class LostPass final : public LaunchConsumer {
   using Devices = LostParts::Devices;
   using Ended = LostParts::Ended;
 
-  // All must outlive this. Where the report says of when training steps are, by trace, nothing else
-  // counts. Of traces that are not read in parts, devices are handed to `ended` after the last
-  // launches, and dropped; those of traces in `revised`, of which more may come, at the end().
-  LostPass(const ReportSources& from, LaunchWorths& worths, const Report& report, LostParts& parts,
-           std::set<uint32_t> revised, Ended ended)
-      : tables_(from.tables),
-        totals_(from.totals),
-        worths_(worths),
-        steps_(report.steps),
-        report_(report),
-        parts_(parts),
-        revised_(std::move(revised)),
-        ended_(std::move(ended)) {}
+  // All must outlive this. Of traces that are not read in parts, devices are handed to `ended`
+  // after the last launches, and dropped; those of traces in `revised`, of which more may come, at
+  // the end().
+  struct Reading {
+    const TraceTables& tables;
+    const LaunchGuesses& guesses;
+    LostParts& parts;
+    std::vector<bool> only;  // by trace; empty: all
+    std::set<uint32_t> revised;
+    Ended ended;
+    bool collectives = true;  // are wanted, too
+    // After the totals; else all null. Where there are windows, nothing else counts.
+    const Totals* totals = nullptr;
+    LaunchWorths* worths = nullptr;
+    const std::map<size_t, StepsReport::Window>* windows = nullptr;
+  };
+  explicit LostPass(Reading reading)
+      : of_(std::move(reading)), tables_(of_.tables), parts_(of_.parts) {}
   void launches(const RowTable& rows, const LaunchPiece& piece) override;
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
   void packet(uint32_t trace, const Packet& packet) override;
@@ -54,13 +59,13 @@ class LostPass final : public LaunchConsumer {
   // Of other traces, or of other parts.
   void add(LostPass& o);
   const Uneven& uneven() const { return uneven_; }
-  void end();                                // of all traces
-  u128 fp32_fs() const { return fp32_fs_; }  // at peak, of products in fp32
+  void end();  // of all traces
   Collectives& collectives() { return collectives_; }
 
  private:
   struct OfRow {
-    LaunchWorths::Worth worth;
+    LaunchWorth worth;  // after the totals
+    bool communicates = false;
     DeviceSplit* device = nullptr;
     uint32_t in_split = 0;  // its number in the device's TimeSplit
   };
@@ -68,16 +73,21 @@ class LostPass final : public LaunchConsumer {
   struct Quick {
     DeviceSplit* device = nullptr;  // null: not looked up yet, or communication
     uint32_t in_split = 0;
-    uint64_t launches = 0;  // that are not in fp32_fs_ yet
+    uint64_t launches = 0;  // that count, and are not in DeviceSplit::counted() yet
   };
   DeviceSplit& device_at(uint32_t number);
   OfRow& row_of(const RowTable& rows, uint32_t row);
-  void untimed(OfRow& row, uint64_t launches);
   size_t quick_launches(const LaunchPiece& piece, size_t begin, size_t end);
   void one_launch(const RowTable& rows, const LaunchPiece& piece, size_t i,
                   const LaunchPiece::Pause* pause);
   // The launch is of steps that count, as far as its place in the trace says it.
   bool counts(uint32_t trace, uint32_t step) const;
+  // Whether the launches at hand go to a time line. Before the totals those do not that have to be
+  // read after them in any case.
+  bool is_kept(uint32_t trace) const {
+    return of_.worths != nullptr ? of_.only.empty() || of_.only[trace]
+                                 : parts_.in_parts(trace) && has_room_;
+  }
   void add_collective(const RowTable& rows, const LaunchPiece& piece, size_t i);
   // A row of a summary whose devices say what ran at once.
   struct SummaryRow {
@@ -94,19 +104,14 @@ class LostPass final : public LaunchConsumer {
 
   void forget_rows();
 
+  const Reading of_;
   const TraceTables& tables_;
-  const Totals& totals_;
-  LaunchWorths& worths_;
-  const StepsReport& steps_;
-  const Report& report_;
   LostParts& parts_;
-  std::set<uint32_t> revised_;
-  Ended ended_;
   Collectives collectives_;
   std::map<uint32_t, Devices> devices_;  // by trace
-  u128 fp32_fs_ = 0;
   // Of the trace at hand, or the part of it.
   size_t segment_ = 0;
+  bool has_room_ = true;                      // for its log
   std::vector<std::unique_ptr<OfRow>> rows_;  // null: not looked up yet
   std::vector<Quick> quick_;                  // by row, too
   std::vector<SummaryRow> summary_rows_;

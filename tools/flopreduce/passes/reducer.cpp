@@ -1,6 +1,7 @@
 #include "passes/reducer.h"
 
 #include <algorithm>
+#include <mutex>
 #include <thread>
 #include <tuple>
 
@@ -8,6 +9,7 @@
 #include "passes/definitions.h"
 #include "passes/launches.h"
 #include "passes/lost_ledger.h"
+#include "passes/lost_reading.h"
 #include "passes/merged_classes.h"
 #include "passes/rows/device_times.h"
 #include "passes/rows/kernel_durations.h"
@@ -89,6 +91,9 @@ bool lacks_launches(const Report& report) {
 }
 
 }  // namespace
+
+Reducer::Reducer(ReduceOptions options) : options_(std::move(options)) {}
+Reducer::~Reducer() = default;
 
 void Reducer::add(const std::string& path) {
   auto opened = Input::open(path, options_.counters);
@@ -194,6 +199,13 @@ unsigned Reducer::jobs_wanted() const {
   return std::min(kMostJobs, std::max(1U, std::thread::hardware_concurrency()));
 }
 
+// Traces of which more comes when all else was read.
+std::set<uint32_t> Reducer::revised() const {
+  std::set<uint32_t> traces;
+  for (const auto& place : revisions_.newest()) traces.insert(place.trace);
+  return traces;
+}
+
 SecondPass Reducer::pass_over(SharedTables& shared) {
   return {.shared = shared,
           .segments = segments_,
@@ -202,13 +214,44 @@ SecondPass Reducer::pass_over(SharedTables& shared) {
           .jobs = jobs_wanted()};
 }
 
-Totals Reducer::second_pass(TraceTables& tables, SharedTables& shared) {
+Totals Reducer::second_pass(TraceTables& tables, const PhaseMap& phases, SharedTables& shared) {
   SecondPass pass = pass_over(shared);
   pass.progress = options_.progress;
   const KernelNumbers kernels(tables.signatures);
-  if (options_.launch_times)
-    pass.consumer = [&] { return std::make_unique<KernelDurations>(tables, kernels); };
+  std::vector<std::unique_ptr<KernelDurations>> durations;
+  std::vector<std::unique_ptr<StepPass>> steps;
+  // What is skipped follows from the steps, and single steps are in the files' order.
+  if (options_.lost && skips() == 0)
+    lost_ =
+        std::make_unique<LostReading>(tables, options_.rules, phases, segments_.all(), revised());
+  const bool with_steps =
+      lost_ && !options_.facts &&
+      std::ranges::any_of(tables.traces, [](const TraceState& trace) { return trace.steps.any(); });
+  if (options_.launch_times || lost_)
+    pass.consumer = [&] {
+      const bool first = pass.consumers.empty();
+      if (first) {
+        durations.clear();
+        steps.clear();
+      }
+      const auto one_of = [&](auto& all, bool wanted, auto&& make) {
+        if (wanted) all.push_back(make());
+        return wanted ? all.back().get() : nullptr;
+      };
+      return std::make_unique<Consumers>(std::initializer_list<LaunchConsumer*>{
+          one_of(durations, options_.launch_times,
+                 [&] { return std::make_unique<KernelDurations>(tables, kernels); }),
+          one_of(steps, with_steps,
+                 [&] { return std::make_unique<StepPass>(tables, false, &lost_->room()); }),
+          lost_ ? &lost_->consumer(first) : nullptr});
+    };
   Totals totals = pass.run();
+  depends_on_threads_ = pass.depends_on_threads;
+  if (depends_on_threads_) lost_.reset();
+  if (with_steps && lost_) {
+    in_first<StepPass>(steps);
+    steps_ = std::move(steps.front());
+  }
   for (size_t i = 0; i < tables.traces.size(); ++i)
     tables.traces[i].damage.add(pass.damage_of_trace[i]);
   for (size_t i = 0; i < files_.size(); ++i) files_[i].damage.add(pass.damage_of_file[i]);
@@ -218,7 +261,7 @@ Totals Reducer::second_pass(TraceTables& tables, SharedTables& shared) {
                                            totals.devices[i]))
       tables.traces[device.trace].damage.add(Damage::kBadTime);
   }
-  if (options_.launch_times) pass.joined<KernelDurations>().give(totals);
+  if (options_.launch_times) in_first<KernelDurations>(durations).give(totals);
   return totals;
 }
 
@@ -258,8 +301,15 @@ void Reducer::worth_pass(SharedTables& shared, const ReportSources& sources, Tot
     each.emplace(tables, totals, sources.work, sources.formulas, options_.utilization.peaks);
     model.emplace(sources, report);
   }
+  const auto finish = [&](StepPass& steps) {
+    steps.use(*each, *model);
+    finish_steps(sources, *each, steps, totals, report);
+    each.reset();
+  };
   const auto step_consumer = [&] {
-    return std::make_unique<StepPass>(tables, *each, *model, options_.facts);
+    auto steps = std::make_unique<StepPass>(tables, options_.facts, nullptr);
+    steps->use(*each, *model);
+    return steps;
   };
   const auto can_have_ledger = [&] {
     if (!options_.lost) return false;
@@ -268,50 +318,80 @@ void Reducer::worth_pass(SharedTables& shared, const ReportSources& sources, Tot
   };
   // Which launches the ledger counts may depend on the steps: then these are read first.
   bool lost = skips() == 0 && can_have_ledger();
+  if (each && steps_ && !steps_->given_up()) finish(*steps_);
   if (each && !lost) {
     if (options_.facts) pass.jobs = 1;
     pass.consumer = step_consumer;
     pass.run();
-    finish_steps(sources, *each, pass.joined<StepPass>(), totals, report);
-    each.reset();
+    finish(pass.joined<StepPass>());
   }
   if (skips() > 0) lost = can_have_ledger();
   if (!lost) return;
+  const LaunchGuesses guesses(tables, options_.rules, sources.phases);
   LaunchWorths worths(sources, report, !no_work(report).empty());
-  std::set<uint32_t> revised;
-  for (const auto& place : revisions_.newest()) revised.insert(place.trace);
-  // Of revised traces more comes when all else was read. Single steps are in the files' order.
-  if (!revised.empty() || (each && options_.facts)) pass.jobs = 1;
+  LostLedger ledger(sources, report);
+  std::vector<bool> left(tables.traces.size(), true);
+  if (lost_) left = lost_->value(worths, totals, ledger);
   std::vector<std::unique_ptr<StepPass>> steps;
-  std::optional<LostLedger> ledger;
   std::vector<std::unique_ptr<LostPass>> of_lost;
-  // False: what the parts came to is of no use.
+  const std::set<uint32_t> of_revisions = revised();
+  // Traces whose parts do not fit are left. Single steps are in the files' order.
   const auto read = [&](std::vector<bool> in_parts) {
-    ledger.emplace(sources, report);
-    const LostParts::Ended ended = [&](uint32_t trace, const LostParts::Devices& devices) {
-      ledger->add(trace, devices);
+    std::mutex lock;
+    const std::vector<bool> only = std::exchange(left, std::vector<bool>(left.size(), false));
+    const LostParts::Ended ended = [&](uint32_t trace, LostPass::Devices devices) {
+      if (std::ranges::all_of(devices, [](auto& of) { return of.second.clean(); }))
+        return ledger.add(trace, devices);
+      const std::lock_guard guard(lock);
+      left[trace] = true;
     };
+    const bool with_steps = each && steps.empty();
+    if (with_steps)
+      pass.only_traces.clear();
+    else
+      pass.only_traces = only;
+    pass.jobs = jobs_wanted();
+    if (!of_revisions.empty() || depends_on_threads_ || (with_steps && options_.facts))
+      pass.jobs = 1;
     pass.whole_traces = in_parts;
     pass.whole_traces.flip();
-    LostParts parts(segments_.all(), std::move(in_parts), ended);
-    of_lost.clear();
-    const bool with_steps = each && steps.empty();
+    LostParts parts(segments_.all(), std::move(in_parts), nullptr, ended);
+    const bool first = of_lost.empty();
     pass.consumer = [&] {
       if (with_steps) steps.push_back(step_consumer());
-      of_lost.push_back(std::make_unique<LostPass>(sources, worths, report, parts, revised, ended));
+      of_lost.push_back(std::make_unique<LostPass>(
+          LostPass::Reading{.tables = tables,
+                            .guesses = guesses,
+                            .parts = parts,
+                            .only = only,
+                            .revised = of_revisions,
+                            .ended = ended,
+                            .collectives = !lost_ && first,
+                            .totals = &totals,
+                            .worths = &worths,
+                            .windows = skips() > 0 ? &report.steps.windows : nullptr}));
       return std::make_unique<Consumers>(std::initializer_list<LaunchConsumer*>{
           with_steps ? steps.back().get() : nullptr, of_lost.back().get()});
     };
     pass.run();
-    return parts.clean() && !pass.depends_on_threads;
+    for (const auto& one : of_lost) one->end();
   };
-  std::vector<bool> in_parts(tables.traces.size(), skips() == 0);
+  const auto any_left = [&] { return std::ranges::find(left, true) != left.end(); };
+  std::vector<bool> in_parts(tables.traces.size(), skips() == 0 && !depends_on_threads_);
   for (uint32_t i = 0; i < in_parts.size(); ++i)
-    if (tables.traces[i].has_summary || revised.contains(i)) in_parts[i] = false;
-  const std::vector<bool> at_once(in_parts.size(), false);
-  if (!read(std::move(in_parts))) read(at_once);
-  if (each) finish_steps(sources, *each, in_first<StepPass>(steps), totals, report);
-  ledger->finish(in_first<LostPass>(of_lost), worths.unknown());
+    if (tables.traces[i].has_summary || of_revisions.contains(i)) in_parts[i] = false;
+  if (each || any_left()) read(std::move(in_parts));
+  if (any_left()) read(std::vector<bool>(left.size(), false));
+  if (each) finish(in_first<StepPass>(steps));
+  LostPass::Uneven uneven;
+  Collectives none;
+  Collectives* collectives = lost_ ? &lost_->collectives() : &none;
+  if (!of_lost.empty()) {
+    LostPass& all = in_first<LostPass>(of_lost);
+    uneven = all.uneven();
+    if (!lost_) collectives = &all.collectives();
+  }
+  ledger.finish(*collectives, uneven, worths.unknown());
 }
 
 // Of a recording in a summary the files are gone that it was made of.
@@ -417,7 +497,7 @@ Report Reducer::run() {
   if (options_.flop_over_time) shared.keep_flop_over_time(options_.rules, options_.fma);
   if (numbers.any()) shared.use_numbers(source);
   shared.use_step_names(calls.steps);
-  Totals totals = second_pass(tables, shared);
+  Totals totals = second_pass(tables, phases, shared);
   note_skipped(tables, totals);
   fold_into_merged_classes(tables, totals);
   Formulas formulas(options_.fma);

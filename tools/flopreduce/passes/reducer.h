@@ -27,6 +27,7 @@
 namespace flopinj::reduce {
 
 class Launches;
+class LostReading;
 class StepLaunches;
 class StepPass;
 struct ReportSources;
@@ -55,7 +56,8 @@ inline constexpr unsigned kMostJobs = 8;
 
 class Reducer {
  public:
-  explicit Reducer(ReduceOptions options) : options_(std::move(options)) {}
+  explicit Reducer(ReduceOptions options);
+  ~Reducer();
 
   // Opens a trace. One that cannot be used adds a line to errors() and is left out.
   void add(const std::string& path);
@@ -64,8 +66,10 @@ class Reducer {
   bool any_input() const { return !files_.empty(); }
   uint64_t skips() const { return options_.utilization.skip_steps; }
 
-  // Reads every trace twice, and once more each where ranges name operators, where there are
-  // training steps or the ledger is asked for, and where every launch is. Call once.
+  // Reads every trace twice, and once more each where ranges name operators and where every launch
+  // is asked for. Where there are training steps or the ledger is asked for, traces are read once
+  // more that LostReading leaves, and all of them with single steps or where some are skipped. Call
+  // once.
   Report run();
 
  private:
@@ -77,14 +81,15 @@ class Reducer {
   void first_pass(TraceTables& tables);
   // Of whole copies of one session, in some inputs, the most complete counts, as in a merge.
   void choose_copies();
+  std::set<uint32_t> revised() const;
   SecondPass pass_over(SharedTables& shared);
-  Totals second_pass(TraceTables& tables, SharedTables& shared);
+  Totals second_pass(TraceTables& tables, const PhaseMap& phases, SharedTables& shared);
   // Sequence numbers decide phases, so this comes first.
   std::pair<OperatorCalls, ForwardNumbers> sequence_pass(const TraceTables& tables,
                                                          PhaseMap& phases,
                                                          const OperatorMap& operators);
   // What the launches of training steps did, where there are steps, and where the time went, where
-  // that can be known and is asked for: both need what a launch is worth.
+  // that can be known and is asked for: when it is known what a launch is worth.
   void worth_pass(SharedTables& shared, const ReportSources& sources, Totals& totals,
                   Report& report);
   void finish_steps(const ReportSources& sources, const StepLaunches& each, StepPass& steps,
@@ -103,6 +108,10 @@ class Reducer {
   Segments segments_;
   std::set<uint32_t> copies_;  // files_ that hold recordings which others hold as a whole
   ChosenCopies chosen_;
+  // What was seen of launches with the totals; null: nothing.
+  std::unique_ptr<LostReading> lost_;
+  std::unique_ptr<StepPass> steps_;
+  bool depends_on_threads_ = false;  // a table was too small for all rows
 };
 
 }  // namespace flopinj::reduce

@@ -178,9 +178,14 @@ class Readers {
   bool is_whole(uint32_t trace) const {
     return !pass_.whole_traces.empty() && pass_.whole_traces[trace];
   }
+  bool is_read(uint32_t trace) const {
+    return pass_.only_traces.empty() || pass_.only_traces[trace];
+  }
   // Segments that are read one after another by one thread; none: there are no more.
   std::pair<size_t, size_t> next_turn() {
     const std::lock_guard lock(lock_);
+    for (; next_ < segments_.size() && !is_read(segments_[next_].trace); ++next_)
+      times_.append(next_, {});
     const size_t begin = next_;
     if (next_ < segments_.size()) ++next_;
     while (next_ < segments_.size() && segments_[next_].trace == segments_[begin].trace &&
@@ -225,6 +230,7 @@ class Readers {
   void read_revisions(TotalsPass& totals) {
     OpenInput open;
     for (const auto& place : pass_.revisions.newest()) {
+      if (!is_read(place.trace)) continue;
       open.at(*pass_.files[place.file].input);
       DamageLog& damage = damage_of(place.trace, place.file);
       DamageLog framing;

@@ -48,6 +48,8 @@ struct SecondPass {
   // With it, by trace: one thread has all launches of these traces, in their order. Where this is
   // not empty run() reads but once.
   std::vector<bool> whole_traces = {};
+  // By trace: only these are read. Empty: all are.
+  std::vector<bool> only_traces = {};
 
   // After run().
   bool depends_on_threads = false;  // a table was too small for all rows

@@ -1,13 +1,17 @@
-// What the launches of each training step did: in a pass of its own, made where a trace has steps,
-// since it needs what one launch of each signature is worth.
+// What the launches of each training step did, where a trace has steps. What one of them is worth
+// is known after the totals: so steps are kept as which rows they launched how often, which most
+// steps have in common.
 #pragma once
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "passes/model_work.h"
+#include "passes/rows/device_split.h"
 #include "passes/rows/launch_consumer.h"
+#include "passes/rows/row_log.h"
 #include "passes/rows/single_steps.h"
 #include "peaks/peaks.h"
 #include "report/steps.h"
@@ -48,40 +52,75 @@ class StepLaunches {
 // Sums of integers: the same whatever the number of threads. With single steps, on one thread only.
 class StepPass final : public LaunchConsumer {
  public:
-  // All must outlive this.
-  StepPass(const TraceTables& tables, const StepLaunches& each, const ModelWork& model,
-           bool single_steps);
+  // Both must outlive this. `room`: for steps whose launches' worth is not known yet; null: use()
+  // comes before the launches.
+  StepPass(const TraceTables& tables, bool single_steps, LogRoom* room);
+  ~StepPass() override;
+  // What launches are worth, where that is known before they are read.
+  void use(const StepLaunches& each, const ModelWork& model);
   void launches(const RowTable& rows, const LaunchPiece& piece) override;
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
   void end(const RowTable& rows) override;
-  void add(const StepPass& o);
-  // With times where single steps are asked for. Ends the launches.
+  void add(StepPass& o);
+  // There was no room: the launches have to be read again, with their worth.
+  bool given_up() const { return given_up_; }
+  // After use(). With times where single steps are asked for. Ends the launches.
   StepsRead take();
 
  private:
+  // Launches of a row in a step.
+  struct InRow {
+    uint32_t row = 0;
+    uint64_t launches = 0, untimed = 0;
+    bool operator==(const InRow&) const = default;
+  };
+  using Kind = std::vector<InRow>;
+  struct KindHash {
+    size_t operator()(const Kind& kind) const;
+  };
+  struct Step {
+    uint32_t number = 0, kind = 0;
+    uint64_t timed_ns = 0;
+  };
+  // Of one trace, or of what a thread has of it.
+  struct Log {
+    uint32_t trace = 0;
+    std::vector<RowPlace> rows;
+    std::vector<Kind> kinds;
+    std::vector<Step> steps;
+    size_t bytes = 0;
+  };
+  // Of a row in the step at hand.
+  struct Counted {
+    uint64_t launches = 0, untimed = 0;
+  };
+  // What one launch of a row is worth for MFU, in femtoseconds.
+  struct ForModel {
+    u128 fs = 0, most_fs = 0, saved_fs = 0;
+    bool open = false;  // StepWork::model_open
+  };
+  ForModel for_model(const RowPlace& place, const StepLaunch& one) const;
+  void add_counted();
+  void add_step(uint32_t number, uint64_t timed_ns);
+  void take_room(size_t bytes);
+  void end_log(const RowTable& rows);
+  void value(const Log& log);
   void end_single_steps();
 
   const TraceTables& tables_;
-  const StepLaunches& each_;
-  const ModelWork& model_;
-  // What one launch of a row of the trace at hand is worth for MFU, in femtoseconds.
-  struct OfRow {
-    bool known = false;
-    u128 model_fs = 0, model_most_fs = 0, saved_fs = 0;
-    bool open = false;  // StepWork::model_open
-  };
-  // Launches of a row in the step at hand: what these are worth is added when another step comes.
-  struct Counted {
-    uint64_t launches = 0, untimed = 0;
-    u128 ns = 0;  // of the timed ones
-  };
-  const OfRow& row_of(const RowTable& rows, uint32_t row, const StepLaunch& one);
-  void add(StepWork& to, const RowTable& rows, uint32_t row, uint64_t launches);
-  void add_counted(const RowTable& rows);
-  std::vector<OfRow> rows_;
+  LogRoom* const room_;
+  const StepLaunches* each_ = nullptr;
+  const ModelWork* model_ = nullptr;
+  // Of the trace at hand.
   std::vector<Counted> counted_;   // by row
   std::vector<uint32_t> touched_;  // rows of counted_ that have launches
   uint32_t step_ = 0;              // of these
+  uint64_t timed_ns_ = 0;
+  Kind kind_;  // kept for its memory
+  std::unordered_map<Kind, uint32_t, KindHash> kind_of_;
+  Log log_;
+  std::vector<Log> logs_;
+  bool given_up_ = false;
   StepsRead read_;
   std::optional<SingleSteps> single_;  // of the trace at hand
   uint32_t trace_ = kNoIndex;

@@ -54,7 +54,7 @@ TEST_CASE("kernels at once: as counted by nanosecond, of launches and of their m
     for (int i = 0; i < 12; ++i) {
       begin += random() % 8;
       const uint64_t length = 1 + random() % 12;
-      launches.push_back({begin, length, static_cast<uint32_t>(random() % kRows), 0, 0, 0, 0, 0});
+      launches.push_back({begin, length, static_cast<uint32_t>(random() % kRows), 0, 0, 0, 0});
       end = std::max(end, begin + length);
     }
     AtOnceLine line;
@@ -94,8 +94,8 @@ TEST_CASE("kernels at once: past the most sets each counts as if alone, and no t
   std::vector<LaunchInTime> launches;
   constexpr uint32_t kRows = AtOnceLine::kMostSets + 10;
   for (uint32_t row = 1; row < kRows; ++row) {  // each beside row 0
-    launches.push_back({uint64_t{row} * 100, 20, 0, 0, 0, 0, 0, 0});
-    launches.push_back({uint64_t{row} * 100 + 10, 10, row, 0, 0, 0, 0, 0});
+    launches.push_back({uint64_t{row} * 100, 20, 0, 0, 0, 0, 0});
+    launches.push_back({uint64_t{row} * 100 + 10, 10, row, 0, 0, 0, 0});
   }
   AtOnceLine line;
   line.launches(launches);

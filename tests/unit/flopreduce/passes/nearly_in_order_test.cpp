@@ -45,7 +45,7 @@ std::vector<LaunchInTime> written(std::mt19937_64& random, size_t streams, size_
     const bool rare = streams > 1 && random() % 26 == 0;
     Stream& stream = all[rare ? streams - 1 : random() % std::max<size_t>(1, streams - 1)];
     now += random() % 3;
-    stream.batch.push_back({now, random() % 5, 0, 0, 0, 0, 0, 0});
+    stream.batch.push_back({now, random() % 5, 0, 0, 0, 0, 0});
     if (stream.batch.size() >= most) write(stream);
     if (i % (kKept / 4) == 0)
       for (Stream& each : all) write(each);

@@ -92,6 +92,7 @@ class AtOnceLine : public Timeline<AtOnceLine> {
   void enter_step(uint32_t) {}
   bool counts() const { return true; }
   bool within(uint64_t) const { return true; }
+  bool is_plain(const Launch&) const { return true; }
   bool is_idle_beside(const Launch&) const { return false; }
   void ran_beside(const Launch&, uint64_t, uint64_t) {}
   Set* set_of(uint32_t row, uint32_t higher_row);

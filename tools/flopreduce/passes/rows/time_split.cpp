@@ -1,6 +1,7 @@
 #include "passes/rows/time_split.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace flopinj::reduce {
 namespace {
@@ -8,6 +9,9 @@ namespace {
 // What a launch is worth, and a stretch, where sums of 64 bits are enough.
 constexpr uint64_t kSmallFs = uint64_t{1} << 58;
 constexpr size_t kFewKernels = 16;
+
+// Of a row, here and in the device: about so much.
+constexpr size_t kRowBytes = 640;
 
 // Of `whole` that is spread over `length`, where `ran` of it has passed.
 template <typename Fs>
@@ -42,21 +46,113 @@ const TimeSplit::Rest& TimeSplit::rest_of(KernelClass of) {
   return kRests[static_cast<size_t>(of)];
 }
 
-uint32_t TimeSplit::add_row(const LaunchWorth& worth, LostTime& place) {
-  const uint64_t least_fs = rest_of(worth.of).roofs ? worth.blocks_fs : worth.work_fs;
+uint32_t TimeSplit::add_row(const LaunchGuess& guess) {
   const auto row = static_cast<uint32_t>(worths_.size());
-  worths_.push_back({worth, &place, {}});
-  // Lines of launches that are not faster than their roof allows are so much each, and so much of
-  // their time.
-  Row& of = rows().emplace_back();
-  of.least_ns = std::max<uint64_t>(1, (least_fs + kFsInNs - 1) / kFsInNs);
-  of.beside = worth.of == KernelClass::kCommunication;
-  small_ = small_ && worth.work_fs < kSmallFs && worth.blocks_fs < kSmallFs;
+  worths_.push_back({guess, {}, nullptr, {}});
+  if (rows().size() <= row) rows().resize(row + size_t{1});
+  rows()[row].beside = guess.communicates;
+  if (room_ != nullptr) log_takes(log_bytes_ + kRowBytes);
   return row;
 }
 
+// Lines of launches that are not faster than their roof allows are so much each, and so much of
+// their time.
+void TimeSplit::set_worth(uint32_t row, const LaunchWorth& worth, LostTime& place) {
+  const uint64_t least_fs = rest_of(worth.of).roofs ? worth.blocks_fs : worth.work_fs;
+  rows()[row].least_ns = std::max<uint64_t>(1, (least_fs + kFsInNs - 1) / kFsInNs);
+  worths_[row].each = worth;
+  worths_[row].place = &place;
+  small_ = small_ && worth.work_fs < kSmallFs && worth.blocks_fs < kSmallFs;
+}
+
+// What rows came to goes to the log of the step at hand.
+void TimeSplit::log_rows() {
+  RowLog& log = in_step_->log;
+  const size_t before = log.bytes();
+  for (const uint32_t row : touched_rows()) {
+    Row& of = rows()[row];
+    for (uint32_t kind = 0; !given_up_ && kind < RowTimes::kKinds; ++kind)
+      if (const uint64_t amount = of.times.of_kind(kind); amount > 0)
+        log.sums.push_back({row, kind, amount});
+    of.times = {};
+    of.touched = false;
+  }
+  touched_rows().clear();
+  log.add_up();
+  log_takes(log_bytes_ - before + log.bytes());
+}
+
+// So many bytes all logs take now.
+void TimeSplit::log_takes(size_t bytes) {
+  constexpr size_t kLong = 1U << 18;
+  if (room_ == nullptr) {
+    log_bytes_ = bytes;
+    if (bytes <= kLong) return;
+    log_bytes_ = 0;
+    log_rows();
+    value_steps();
+  } else if (given_up_) {
+    return;
+  } else if (bytes <= log_bytes_ || room_->take(bytes - log_bytes_)) {
+    if (bytes < log_bytes_) room_->give(log_bytes_ - bytes);
+    log_bytes_ = bytes;
+  } else {
+    give_up();
+  }
+}
+
+size_t TimeSplit::bytes_of_logs() const {
+  size_t bytes = room_ != nullptr ? worths_.size() * kRowBytes : 0;
+  for (const auto& [place, step] : steps_) bytes += step.log.bytes();
+  return bytes;
+}
+
+void TimeSplit::give_room() {
+  if (room_ != nullptr) room_->give(log_bytes_);
+  log_bytes_ = 0;
+}
+
+void TimeSplit::give_up() {
+  given_up_ = true;
+  give_room();
+  for (auto& [place, step] : steps_) step.log = {};
+}
+
+bool TimeSplit::value() {
+  log_rows();
+  if (room_ != nullptr) {
+    if (given_up_) return false;
+    for (size_t row = 0; row < worths_.size(); ++row) {
+      const auto& [guess, each, place, sums] = worths_[row];
+      const bool communicates = each.of == KernelClass::kCommunication;
+      if (rows()[row].shortest_ns < rows()[row].least_ns || guess.communicates != communicates ||
+          (guess.no_work && each.work_fs > 0))
+        return false;
+    }
+  }
+  value_steps();
+  return true;
+}
+
+void TimeSplit::value_steps() {
+  for (auto& [place, step] : steps_) value(step);
+  give_room();
+}
+
+void TimeSplit::value(InStep& step) {
+  const RowLog log = std::exchange(step.log, {});
+  std::span parts(log.parts);
+  for (const RowLog::Stretch& stretch : log.stretches) {
+    value(stretch, parts.first(stretch.parts));
+    parts = parts.subspan(stretch.parts);
+  }
+  for (const RowLog::Unplaced& launches : log.unplaced) value(launches);
+  for (const RowLog::Sum& sum : log.sums) touch(sum.row).times.of_kind(sum.kind) += sum.amount;
+  value_rows(step.time);
+}
+
 // What rows came to goes to their places, and to the step.
-void TimeSplit::value_rows() {
+void TimeSplit::value_rows(LostTime& step) {
   for (const uint32_t row : touched_rows()) {
     Row& of = rows()[row];
     Worth& its = worths_[row];
@@ -67,7 +163,7 @@ void TimeSplit::value_rows() {
     const auto add = [&](LostLine line, u128 fs) {
       if (fs == 0) return;
       add_saturating((*its.place)[line], fs);
-      add_saturating((*in_step_)[line], fs);
+      add_saturating(step[line], fs);
     };
     const u128 launches = times.launches;
     const u128 work = sums.work + launches * each.work_fs;
@@ -85,7 +181,7 @@ void TimeSplit::value_rows() {
     for (size_t gap = 0; gap < times.gap_ns.size(); ++gap)
       add(RowTimes::line_of_gap(gap), u128{times.gap_ns[gap]} * kFsInNs);
     for (size_t i = 0; i < times.beside_ns.size(); ++i)
-      for (LostTime* time : {its.place, in_step_})
+      for (LostTime* time : {its.place, &step})
         add_saturating(time->beside_fs[i], u128{times.beside_ns[i]} * kFsInNs);
     sums = {};
     of.times = {};
@@ -138,37 +234,58 @@ TimeSplit::Amounts<Fs> TimeSplit::done_of(const LaunchWorth& worth, uint64_t ran
   return done;
 }
 
-TimeSplit::Done TimeSplit::done_at(const Launch& launch, uint64_t ns) const {
-  if (launch.slowed != 0) return {};
-  return done_of<uint64_t>(worths_[launch.row].each, ns - launch.begin_ns, launch.length_ns);
+// Kernels that were slowed by measuring take what they would have taken, and the profiler the rest.
+uint64_t TimeSplit::kernel_ns(const RowLog::Part& part, const LaunchWorth& worth) {
+  return part.windowed && worth.mean_ns ? std::min(part.length_ns, *worth.mean_ns) : part.length_ns;
 }
 
 void TimeSplit::stretch(uint64_t to) {
+  if (before_ || given_up_) return;
   const uint64_t ns = to - now();
-  if (small_ && running().size() <= kFewKernels && ns < kSmallFs / kFsInNs)
-    stretch(ns * kFsInNs, to, doing_);
-  else
-    stretch(u128{ns} * kFsInNs, to, much_doing_);
+  if (running().size() == 1 && is_idle_beside(running().front().launch)) {
+    touch(running().front().launch.row).times.ns += ns;
+    return;
+  }
+  RowLog& log = in_step_->log;
+  log.stretches.push_back({ns, running().size()});
+  for (const Running& one : running())
+    log.parts.push_back({now() - one.launch.begin_ns, one.launch.length_ns, one.launch.row,
+                         one.launch.windowed != 0});
+  log_takes(log_bytes_ + sizeof(RowLog::Stretch) + running().size() * sizeof(RowLog::Part));
+}
+
+// In pieces, where a kernel ends that was slowed.
+void TimeSplit::value(const RowLog::Stretch& stretch, std::span<const RowLog::Part> parts) {
+  for (const RowLog::Part& part : parts)
+    if (part.ran_ns == 0 && kernel_ns(part, worths_[part.row].each) == 0) alone(part.row, 1, 0);
+  for (uint64_t from = 0, to = 0; from < stretch.ns; from = to) {
+    to = stretch.ns;
+    for (const RowLog::Part& part : parts)
+      if (const uint64_t ends = kernel_ns(part, worths_[part.row].each); ends > part.ran_ns + from)
+        to = std::min(to, ends - part.ran_ns);
+    if (small_ && parts.size() <= kFewKernels && to - from < kSmallFs / kFsInNs)
+      value(from, to, parts, doing_);
+    else
+      value(from, to, parts, much_doing_);
+  }
 }
 
 template <typename Fs>
-void TimeSplit::stretch(Fs fs, uint64_t to, AllDoing<Fs>& doing) {
+void TimeSplit::value(uint64_t from, uint64_t to, std::span<const RowLog::Part> parts,
+                      AllDoing<Fs>& doing) {
   doing.clear();
-  for (Running& one : running()) {
-    const Launch& launch = one.launch;
-    if (!before_) touch(launch.row);
-    Worth& row = worths_[launch.row];
-    if (launch.slowed != 0) {
+  for (const RowLog::Part& part : parts) {
+    touch(part.row);
+    Worth& row = worths_[part.row];
+    const uint64_t kernel = kernel_ns(part, row.each), ran = part.ran_ns + from;
+    if (ran >= kernel)
       doing.push_back({&row, KernelClass::kSlowed, {}});
-      continue;
-    }
-    const auto done = done_of<uint64_t>(row.each, to - launch.begin_ns, launch.length_ns);
-    const Done now_done = done - one.done;
-    one.done = done;
-    doing.push_back(
-        {&row, row.each.of, {now_done.work, now_done.padding, now_done.memory, now_done.blocks}});
+    else
+      doing.push_back(
+          {&row, row.each.of,
+           done_of<Fs>(row.each, part.ran_ns + to, kernel) - done_of<Fs>(row.each, ran, kernel)});
   }
-  split(fs, doing);
+  split(static_cast<Fs>(to - from) * kFsInNs, doing);
 }
 
 void TimeSplit::summed_stretch(u128 fs, std::span<const Part> parts) {
@@ -184,11 +301,11 @@ void TimeSplit::summed_stretch(u128 fs, std::span<const Part> parts) {
                                  done_of<u128>(row.each, part.from, kLaunch)});
   }
   split(fs, much_doing_);
+  value_rows(in_step_->time);
 }
 
 template <typename Fs>
 void TimeSplit::split(Fs fs, const AllDoing<Fs>& doing) {
-  if (before_) return;
   KernelClass of = KernelClass::kSlowed;
   bool communication = false;
   for (const Doing<Fs>& one : doing) {
@@ -214,52 +331,59 @@ void TimeSplit::split(Fs fs, const AllDoing<Fs>& doing) {
 }
 
 void TimeSplit::ran_beside(const Launch& launch, uint64_t alone_ns, uint64_t ns) {
-  touch(launch.row);
-  worths_[launch.row].sums.rest[2] += u128{alone_ns} * kFsInNs;
+  touch(launch.row).times.ns += alone_ns;
   add_saturating(hidden_fs_, u128{ns} * kFsInNs);
 }
 
 // It belongs to the place of the kernel after it.
 void TimeSplit::summed_gap(uint32_t row, LostLine line, uint64_t ns, uint64_t beside_ns) {
-  if (before_) return;
   RowTimes& times = touch(row).times;
   add_saturating(times.gap_ns[RowTimes::place_of_gap(line)], ns);
   if (beside_ns > 0) add_saturating(times.beside_ns[place_beside(line)], beside_ns);
 }
 
 void TimeSplit::enter_step(uint32_t step) {
-  value_rows();
+  log_rows();
   in_step_ = &steps_[step_place(step, every_)];
   if (steps_.size() <= kMostSteps + 1) return;
   pair_steps();
   in_step_ = &steps_[step_place(step, every_)];
+  log_takes(bytes_of_logs());
 }
 
 void TimeSplit::pair_steps() {
-  std::map<uint32_t, LostTime> fewer;
-  for (const auto& [place, time] : steps_) fewer[step_place(place, 2)].add(time);
+  std::map<uint32_t, InStep> fewer;
+  for (const auto& [place, step] : steps_) fewer[step_place(place, 2)].add(step);
   steps_ = std::move(fewer);
   every_ *= 2;
 }
 
 void TimeSplit::enter_at_least(uint32_t step) {
-  value_rows();
+  log_rows();
   step_was(std::max(step, this->step()));
-  std::map<uint32_t, LostTime> steps;
-  for (const auto& [place, time] : steps_)
-    steps[std::max(place, step_place(step, every_))].add(time);
+  std::map<uint32_t, InStep> steps;
+  for (const auto& [place, of] : steps_) steps[std::max(place, step_place(step, every_))].add(of);
   steps_ = std::move(steps);
   in_step_ = &steps_[step_place(this->step(), every_)];
 }
 
-void TimeSplit::add(TimeSplit& other) {
-  value_rows();
-  other.value_rows();
+void TimeSplit::add(TimeSplit& other, std::span<const uint32_t> rows) {
+  log_rows();
+  other.log_rows();
+  take_counted(other, rows);
   while (every_ < other.every_) pair_steps();
   while (other.every_ < every_) other.pair_steps();
-  for (const auto& [place, time] : other.steps_) steps_[place].add(time);
+  for (const auto& [place, from] : other.steps_) {
+    InStep& to = steps_[place];
+    to.time.add(from.time);
+    to.log.add(from.log, rows);
+    to.log.add_up();
+  }
   while (steps_.size() > kMostSteps + 1) pair_steps();
   in_step_ = &steps_[step_place(step(), every_)];
+  other.give_room();
+  if (given_up_ || other.given_up_) give_up();
+  log_takes(bytes_of_logs());
   add_saturating(unplaced_fs_, other.unplaced_fs_);
   add_saturating(hidden_fs_, other.hidden_fs_);
   for (size_t of = 0; of < excess_fs_.size(); ++of)
@@ -280,53 +404,63 @@ void TimeSplit::launch(const Launch& launch) {
     return add_copy(std::max(launch.begin_ns, from_ns_),
                     std::min(launch.begin_ns + launch.length_ns, to_ns_));
   if (before_ && launch.begin_ns >= from_ns_) begin();
-  if (launch.begin_ns >= to_ns_ || next(launch) || launch.slowed != 0 || before_) return;
-  // It takes no time at all.
-  add_work(launch.row, 1);
-  add_saturating(excess_fs_[static_cast<size_t>(worths_[launch.row].each.of)],
-                 worths_[launch.row].each.work_fs);
+  if (launch.begin_ns >= to_ns_ || next(launch) || before_) return;
+  unplaced({.launches = 1, .timed = 1, .row = launch.row});  // it takes no time at all
 }
 
-void TimeSplit::unplaced(uint32_t row, uint64_t count, uint64_t ns) {
-  if (count == 0) return;
-  const u128 fs = u128{ns} * kFsInNs;
-  add_saturating(unplaced_fs_, fs);
-  if (before_) return;
-  const LaunchWorth& each = worths_[row].each;
-  much_doing_.assign(1, {&worths_[row], each.of, {}});
-  lose(each.of, fs, add_work(row, count), u128{each.memory_fs - each.work_fs} * count,
-       u128{each.blocks_fs - each.memory_fs} * count, 1, much_doing_);
+void TimeSplit::unplaced(RowLog::Unplaced launches) {
+  launches.counts = !before_;
+  if (given_up_) return;
+  in_step_->log.unplaced.push_back(launches);
+  log_takes(log_bytes_ + sizeof(launches));
 }
 
-u128 TimeSplit::add_work(uint32_t row, uint64_t launches) {
+void TimeSplit::value(const RowLog::Unplaced& of) {
+  const LaunchWorth& each = worths_[of.row].each;
+  const auto add = [&](uint64_t launches, uint64_t ns) {
+    if (launches == 0) return;
+    add_saturating(unplaced_fs_, u128{ns} * kFsInNs);
+    if (of.counts) alone(of.row, launches, ns);
+  };
+  const auto of_mean = [](uint64_t mean_ns, uint64_t launches) {
+    return static_cast<uint64_t>(std::min<u128>(u128{mean_ns} * launches, UINT64_MAX));
+  };
+  const uint64_t untimed = of.launches - of.timed;
+  if (const auto mean_ns = each.mean_ns ? each.mean_ns : each.slowed_mean_ns)
+    add(untimed, of_mean(*mean_ns, untimed));
+  uint64_t ns = of.ns;
+  if (of.windowed && each.mean_ns) ns = std::min(ns, of_mean(*each.mean_ns, of.timed));
+  add(of.timed, ns);
+  if (of.timed == 0 || ns == of.ns) return;
+  const u128 slowed_fs = u128{of.ns - ns} * kFsInNs;
+  add_saturating(unplaced_fs_, slowed_fs);
+  if (of.counts) worths_[of.row].sums.slowed += slowed_fs;
+}
+
+// Launches that ran alone, and took so long together.
+void TimeSplit::alone(uint32_t row, uint64_t launches, uint64_t ns) {
   touch(row);
-  const LaunchWorth& each = worths_[row].each;
+  Worth& of = worths_[row];
+  const LaunchWorth& each = of.each;
   const u128 work = u128{each.work_fs} * launches;
-  worths_[row].sums.work += work;
-  worths_[row].sums.padding += u128{std::min(each.padding_fs, each.work_fs)} * launches;
-  return work;
-}
-
-void TimeSplit::slowed_unplaced(uint32_t row, uint64_t ns) {
-  add_saturating(unplaced_fs_, u128{ns} * kFsInNs);
-  if (before_) return;
-  touch(row);
-  worths_[row].sums.slowed += u128{ns} * kFsInNs;
+  of.sums.work += work;
+  of.sums.padding += u128{std::min(each.padding_fs, each.work_fs)} * launches;
+  much_doing_.assign(1, {&of, each.of, {}});
+  lose(each.of, u128{ns} * kFsInNs, work, u128{each.memory_fs - each.work_fs} * launches,
+       u128{each.blocks_fs - each.memory_fs} * launches, 1, much_doing_);
 }
 
 void TimeSplit::finish() {
   if (before_) begin();
   run_until(to_ns_);
   end_copies();
-  value_rows();
-  rows().clear();
-  worths_.clear();
+  if (room_ == nullptr) value();
 }
 
 std::vector<TimeSplit::Step> TimeSplit::steps() const {
   std::vector<Step> steps;
-  for (const auto& [place, time] : steps_)
-    steps.push_back({place == 0 ? 0 : (place - 1) * every_ + 1, place == 0 ? 0 : every_, time});
+  for (const auto& [place, of] : steps_)
+    steps.push_back({place == 0 ? 0 : (place - 1) * every_ + 1, place == 0 ? 0 : every_, of.time});
   return steps;
 }
 

@@ -23,14 +23,13 @@ struct LaunchInTime {
   uint32_t row;  // launches of one row are worth the same
   uint32_t step;
   uint32_t called_before;  // when the program called for it: LaunchBatch.called_before
-  uint32_t pause : 30;     // Timeline::add_pause()
+  uint32_t pause : 31;     // Timeline::add_pause()
   uint32_t windowed : 1;   // made while counters were read
-  uint32_t slowed : 1;     // no kernel: what one took longer because counters were read
 
   static LaunchInTime copy(uint64_t begin_ns, uint64_t length_ns) {
-    return {begin_ns, length_ns, kCopy, 0, 0, 0, 0, 0};
+    return {begin_ns, length_ns, kCopy, 0, 0, 0, 0};
   }
-  void set_pause(uint32_t number) { pause = number & ((1U << 30) - 1); }
+  void set_pause(uint32_t number) { pause = number & ((1U << 31) - 1); }
 };
 static_assert(sizeof(LaunchInTime) == 32);
 
@@ -47,6 +46,14 @@ struct RowTimes {
   uint64_t launches = 0, ns = 0;             // of those that ran alone
   std::array<uint64_t, kGapLines> gap_ns{};  // before launches of the row
   std::array<uint64_t, 3> beside_ns{};       // as LostTime::beside_fs
+
+  static constexpr size_t kKinds = 2 + kGapLines + 3;
+  // Each of them, by a number.
+  uint64_t& of_kind(size_t kind) {
+    if (kind == 0) return launches;
+    if (kind == 1) return ns;
+    return kind < 2 + kGapLines ? gap_ns[kind - 2] : beside_ns[kind - 2 - kGapLines];
+  }
 };
 
 // `To`, which derives from this, has
@@ -55,11 +62,10 @@ struct RowTimes {
 //   void enter_step(uint32_t)
 //   bool counts() const   time has come to what counts
 //   bool within(uint64_t ns) const   what begins then counts
+//   bool is_plain(const Launch&) const   one that runs alone may only be counted
 //   bool is_idle_beside(const Launch&)   beside others nothing is counted of it but the time,
 //   void ran_beside(const Launch&, uint64_t alone_ns, uint64_t ns)   in which it ran beside others
-//   Done   what it keeps of a kernel that runs
-//   Done done_at(const Launch&, uint64_t ns) const   the same of one that has run until then;
-//                                                    where launches are read in parts
+//   Done   what it keeps of a kernel that runs; nothing where launches are read in parts
 template <typename To>
 class Timeline {
  public:
@@ -84,7 +90,7 @@ class Timeline {
       if (launch.row == Launch::kCopy)
         add_copy(launch.begin_ns, end_ns);
       else
-        running_.push_back({launch, end_ns, self().done_at(launch, now_)});
+        running_.push_back({launch, end_ns, {}});
     }
     return seam();
   }
@@ -133,6 +139,8 @@ class Timeline {
     clock_error_ns_ = std::max(clock_error_ns_, std::min(ns, kMost));
   }
   uint64_t clock_error() const { return clock_error_ns_; }
+  // Gaps would have the same causes if clocks differed by up to so much.
+  uint64_t clock_error_allowed() const { return clock_error_allowed_ns_; }
   // The device copied memory. In the order of beginnings, among launches. In a gap this comes
   // before other causes: it is seen, with no error between clocks.
   void add_copy(uint64_t begin_ns, uint64_t end_ns) {
@@ -163,9 +171,10 @@ class Timeline {
     typename To::Done done{};
   };
   struct Row {
-    uint64_t least_ns = 1;  // launches that took less are not only counted
-    bool touched = false;   // it is in touched_rows()
-    bool beside = false;    // its launches hide nothing that runs beside them
+    uint64_t least_ns = 1;              // launches that took less are not only counted
+    uint64_t shortest_ns = UINT64_MAX;  // of those that were
+    bool touched = false;               // it is in touched_rows()
+    bool beside = false;                // its launches hide nothing that runs beside them
     RowTimes times;
   };
   std::vector<Running>& running() { return running_; }
@@ -217,6 +226,14 @@ class Timeline {
     return true;
   }
   void step_was(uint32_t step) { step_ = step; }
+  // What another part of the launches came to is this one's.
+  void take_counted(const Timeline& other, std::span<const uint32_t> rows) {
+    clock_error_allowed_ns_ = std::min(clock_error_allowed_ns_, other.clock_error_allowed_ns_);
+    for (size_t row = 0; row < other.rows_.size(); ++row) {
+      uint64_t& shortest_ns = rows_[rows[row]].shortest_ns;
+      shortest_ns = std::min(shortest_ns, other.rows_[row].shortest_ns);
+    }
+  }
   // What was before does not count.
   void begin_here() {
     any_ = !running_.empty();
@@ -278,11 +295,12 @@ class Timeline {
   }
   bool is_counted(const Launch& launch) const {
     return launch.row < rows_.size() && launch.length_ns >= rows_[launch.row].least_ns &&
-           launch.slowed == 0;
+           self().is_plain(launch);
   }
   void count(Row& row, const Launch& launch) {
     ++row.times.launches;
     row.times.ns += launch.length_ns;
+    row.shortest_ns = std::min(row.shortest_ns, launch.length_ns);
     now_ = launch.begin_ns + launch.length_ns;
     ended(launch);
   }
@@ -391,19 +409,26 @@ class Timeline {
   // By its cause where that is proven: the next kernel was called for after the last one's end, or
   // before it, whatever the error of clocks and the rounding of times. A launch that is measured is
   // called for when the profiler lets it.
-  Gap gap_before(const Launch& next) const {
+  Gap gap_before(const Launch& next) {
     const uint64_t ns = next.begin_ns - now_;
     const bool windowed = last_windowed_ || next.windowed;
     if (next.called_before != 0 && !windowed) {
       const uint64_t most = next.called_before * kCallUnitNs - 1;
-      if (ns >= most + clock_error_ns_) return {ns, LostLine::kIdleHostLate, false};
-      if (most + 1 - kCallUnitNs > ns + clock_error_ns_) return {ns, LostLine::kIdleQueued, false};
+      if (ns >= most + clock_error_ns_)
+        return proven({ns, LostLine::kIdleHostLate, false}, ns - most);
+      if (most + 1 - kCallUnitNs > ns + clock_error_ns_)
+        return proven({ns, LostLine::kIdleQueued, false}, most - kCallUnitNs - ns);
     }
     return {ns,
             last_step_ != next.step ? LostLine::kIdleBetweenSteps
             : ns >= kLongGapNs      ? LostLine::kIdleLongGaps
                                     : LostLine::kIdleShortGaps,
             windowed};
+  }
+
+  Gap proven(const Gap& gap, uint64_t allowed_ns) {
+    clock_error_allowed_ns_ = std::min(clock_error_allowed_ns_, allowed_ns);
+    return gap;
   }
 
   bool any_ = false;
@@ -414,7 +439,7 @@ class Timeline {
   uint32_t step_ = 0;
   uint32_t last_step_ = 0;  // of the kernel that ended last
   bool last_windowed_ = false;
-  uint64_t clock_error_ns_ = 0;
+  uint64_t clock_error_ns_ = 0, clock_error_allowed_ns_ = UINT64_MAX;
   std::vector<Pause> pauses_;
   std::map<uint32_t, uint64_t> host_ns_;
   std::deque<Copied> copies_;  // that end after now_, in order, none of which overlap

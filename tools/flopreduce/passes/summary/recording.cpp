@@ -75,10 +75,8 @@ void Condenser::add_to_time_lines(const RowTable& rows, const LaunchPiece& piece
       if (!has_place(i)) continue;
       const uint32_t called_before = piece.calls ? piece.called_before[i] : 0;
       LaunchInTime& launch = to[written++];
-      launch = {piece.start_ns[i], piece.duration_ns[i],
-                piece.row[i],      piece.step,
-                called_before,     0,
-                piece.windowed,    0};
+      launch = {piece.start_ns[i], piece.duration_ns[i], piece.row[i], piece.step, called_before, 0,
+                piece.windowed};
       while (pause != piece.pauses.end() && pause->at < i) ++pause;
       if (called_before == 0 || pause == piece.pauses.end() || pause->at != i ||
           tables_.traces[0].path(pause->path) == kNoIndex)
