@@ -1,6 +1,5 @@
-"""The ratios that docs/performance.md prints, each said once here: measured in processor time, but
-for memory and threads, and held against the page. Absolute times depend on the machine, ratios of
-one run hardly do.
+"""The ratios that docs/performance.md prints, each said once here: measured in processor time and
+held against the page. Absolute times depend on the machine, ratios of one run hardly do.
 
 Use: ratios.py BUILD [--write]. It fails where a ratio is off by more than its tolerance; with
 --write it puts what it has measured into the page."""
@@ -10,7 +9,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,18 +30,16 @@ class Bench:
         self.build, self.folder = build, folder
 
     def run(self, *command):
-        """CPU seconds, MB and seconds by the clock of the least of some runs."""
+        """CPU seconds and MB of the least of some runs."""
         best = []
         for _ in range(RUNS):
-            began = time.monotonic()
             process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)
             if status != 0:
                 sys.exit(f"{' '.join(map(str, command))}: ended with {status}")
-            best.append((usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024,
-                         time.monotonic() - began))
-        return tuple(min(figures) for figures in zip(*best))
+            best.append((usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024))
+        return min(time for time, _ in best), min(memory for _, memory in best)
 
     @cache
     def trace(self, *options):
@@ -112,8 +108,6 @@ RATIOS = (
     Ratio("a merge of one trace / totals alone", lambda b: merged(b) / totals(b)),
     Ratio("the first screen where ranges name operators / totals alone there",
           lambda b: b.report(b.trace("--operators"))[0] / totals(b, "--operators")),
-    Ratio("the first screen on one thread / on two, by the clock",
-          lambda b: b.report(b.trace())[2] / b.reduce("-q", "-j2", b.trace())[2], 1.2),
     Ratio("all sections (`--all`) / the first screen", time_of(["--all"])),
     Ratio("JSON / the first screen", time_of(["--format=json"])),
     Ratio("HTML / the first screen", time_of(["--format=html"])),
