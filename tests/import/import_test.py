@@ -9,6 +9,7 @@ FLOPINJ_RECORDINGS names a folder with files of real GPUs, which are checked lik
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,17 @@ class Made(Files):
                                      {"NVIDIA A100-SXM4-80GB"})
                 notices = " ".join(n["notice"] for n in report["notices"])
                 self.assertEqual("in whole microseconds" in notices, digits == 0, notices)
+                self.check_rough_times(path, digits == 0)
+
+    def check_rough_times(self, path, rough):
+        """Of a clock of whole microseconds times below 50 are marked, and of another one no more
+        than medians are."""
+        text = self.run_program("flopreduce", "--sections", "kernels", path).stdout.decode()
+        times = re.findall(r"(~ )?(\d[\d.]*) (ns|us)\b", text[text.index("  kernel "):])
+        few = [time for time in times if time[2] == "ns" or float(time[1]) < 50]
+        self.assertNotEqual(few, [])
+        self.assertEqual(any(mark == "" for mark, *_ in few), not rough, few)
+        self.assertTrue(any(mark == "" for mark, *_ in times), times)
 
     def test_the_same_program_by_nsight_systems(self):
         for seed in range(8):
@@ -213,6 +225,43 @@ class Made(Files):
         phases = {p["phase"]: p["launches"] for p in report["phases"]}
         self.assertNotIn("other", phases)
         self.assertGreater(phases["forward"], 0)
+
+    def test_bus_bandwidth_is_that_of_nccl_tests(self):
+        """Bytes and factors by hand: S / t x 2 (n - 1) / n of all-reduces, (n - 1) / n of gathers,
+        1 of broadcasts."""
+        events, now = [], 1000
+        of = (  # name, elements in and out, type, ranks, us, bytes, bytes/s on the bus
+            ("allreduce", 1_000_000, 1_000_000, "Float", 8, 100, 4_000_000, 4e10 * 2 * 7 / 8),
+            ("allreduce", 1_000_000, 1_000_000, "Float", 8, 300, 4_000_000, None),
+            ("_allgather_base", 1000, 8000, "Half", 8, 10, 16_000, 1.6e9 * 7 / 8),
+            ("reduce_scatter", 8000, 4000, "BFloat16", 2, 10, 16_000, 1.6e9 / 2),
+            ("broadcast", 500, 500, "Double", 4, 10, 4000, 4e8),
+            ("wait", 500, 500, "Byte", 4, 10, 500, None),
+            ("allreduce", 10, 10, "Int", 1, 10, 40, None))
+        for number, (name, into, out, element, ranks, us, *_) in enumerate(of, 1):
+            place = {"device": 0, "context": 1, "stream": 7, "correlation": number}
+            args = {"Collective name": name, "In msg nelems": into, "Out msg nelems": out,
+                    "dtype": element, "Group size": ranks}
+            for category, of_event, begin, takes, given in (
+                    ("cpu_op", "record_param_comms", now, 20, args),
+                    ("user_annotation", f"nccl:{name}", now + 3, 12, {}),
+                    ("cuda_runtime", "cudaLaunchKernel", now + 5, 5, {"correlation": number}),
+                    ("kernel", "ncclDevKernel_X", now + 20, us, place)):
+                events.append({"ph": "X", "cat": category, "name": of_event, "pid": 5, "tid": 5,
+                               "ts": f"{begin}.000", "dur": takes, "args": given})
+            now += 500
+        text = re.sub(r'"ts": "([0-9.]+)"', r'"ts": \1', json.dumps({"traceEvents": events}))
+        told = {(row["collective"], row["ranks"], row["message_bytes"]):
+                row["bus_byte_per_s"]
+                for row in self.report(self.file("t.json", text))["collectives"]}
+        expected = {(name, ranks, size): rate for name, _, _, _, ranks, _, size, rate in of}
+        expected["allreduce", 8, 4_000_000] = 8_000_000 / 400e-6 * 2 * 7 / 8  # both together
+        self.assertEqual(set(told), set(expected))
+        for key, rate in expected.items():
+            if rate is None:
+                self.assertIsNone(told[key], key)
+            else:
+                self.assertAlmostEqual(told[key] / rate, 1, places=9, msg=key)
 
     def test_a_file_that_is_cut_off_is_used_as_far_as_it_goes(self):
         program = made_files.Program(4)
@@ -505,6 +554,15 @@ class Recorded(Files):
         self.assertEqual(counted, 30_160_191_488)
         self.assertLess(2 * products, counted)
         self.assertLess(counted, 1.01 * 2 * products)
+
+    def test_the_bus_bandwidth_of_an_all_gather_on_a_b200(self):
+        path = self.recordings() / "b200-serving.json.gz"
+        if not path.exists():
+            self.skipTest(f"{path} is not there")
+        row, = self.report(path)["collectives"]
+        # 201,088 values of 2 bytes of eight ranks in 21.953 us.
+        self.assertEqual((row["message_bytes"], row["ranks"]), (402_176, 8))
+        self.assertAlmostEqual(row["bus_byte_per_s"], 402_176 / 21.953e-6 * 7 / 8, delta=1e3)
 
     def test_their_own_figures(self):
         folder = self.recordings()

@@ -39,37 +39,38 @@ static_assert(std::ranges::all_of(kPlaces, [](const OperatorSettingPlaces& place
 // Types of tensors as C++ spells them, and as PyTorch does (c10/core/ScalarType.h).
 struct TypeName {
   std::string_view cpp, name;
+  uint8_t bytes;  // of an element
 };
 constexpr auto kTypes = std::to_array<TypeName>({
-    {"float", "Float"},
-    {"double", "Double"},
-    {"c10::Half", "Half"},
-    {"c10::BFloat16", "BFloat16"},
-    {"at::Half", "Half"},
-    {"at::BFloat16", "BFloat16"},
-    {"c10::complex<float>", "ComplexFloat"},
-    {"c10::complex<double>", "ComplexDouble"},
-    {"c10::complex<c10::Half>", "ComplexHalf"},
-    {"unsigned char", "Byte"},
-    {"signed char", "Char"},
-    {"short int", "Short"},
-    {"short", "Short"},
-    {"int", "Int"},
-    {"long int", "Long"},
-    {"long", "Long"},
-    {"bool", "Bool"},
-    {"unsigned short", "UInt16"},
-    {"unsigned int", "UInt32"},
-    {"unsigned long", "UInt64"},
-    {"c10::Float8_e4m3fn", "Float8_e4m3fn"},
-    {"c10::Float8_e5m2", "Float8_e5m2"},
-    {"c10::Float8_e4m3fnuz", "Float8_e4m3fnuz"},
-    {"c10::Float8_e5m2fnuz", "Float8_e5m2fnuz"},
-    {"c10::Float8_e8m0fnu", "Float8_e8m0fnu"},
-    {"c10::Float4_e2m1fn_x2", "Float4_e2m1fn_x2"},
-    {"c10::qint8", "QInt8"},
-    {"c10::quint8", "QUInt8"},
-    {"c10::qint32", "QInt32"},
+    {"float", "Float", 4},
+    {"double", "Double", 8},
+    {"c10::Half", "Half", 2},
+    {"c10::BFloat16", "BFloat16", 2},
+    {"at::Half", "Half", 2},
+    {"at::BFloat16", "BFloat16", 2},
+    {"c10::complex<float>", "ComplexFloat", 8},
+    {"c10::complex<double>", "ComplexDouble", 16},
+    {"c10::complex<c10::Half>", "ComplexHalf", 4},
+    {"unsigned char", "Byte", 1},
+    {"signed char", "Char", 1},
+    {"short int", "Short", 2},
+    {"short", "Short", 2},
+    {"int", "Int", 4},
+    {"long int", "Long", 8},
+    {"long", "Long", 8},
+    {"bool", "Bool", 1},
+    {"unsigned short", "UInt16", 2},
+    {"unsigned int", "UInt32", 4},
+    {"unsigned long", "UInt64", 8},
+    {"c10::Float8_e4m3fn", "Float8_e4m3fn", 1},
+    {"c10::Float8_e5m2", "Float8_e5m2", 1},
+    {"c10::Float8_e4m3fnuz", "Float8_e4m3fnuz", 1},
+    {"c10::Float8_e5m2fnuz", "Float8_e5m2fnuz", 1},
+    {"c10::Float8_e8m0fnu", "Float8_e8m0fnu", 1},
+    {"c10::Float4_e2m1fn_x2", "Float4_e2m1fn_x2", 1},
+    {"c10::qint8", "QInt8", 1},
+    {"c10::quint8", "QUInt8", 1},
+    {"c10::qint32", "QInt32", 4},
 });
 
 bool is_list(std::string_view value) { return value.starts_with('['); }
@@ -143,6 +144,23 @@ class Writer {
     if (!seen_.empty()) text_ += ']';
   }
 
+  // ", collective = allreduce, ranks = [8], bytes = [4096]", where all of it is known. The bytes
+  // are those of nccl-tests: of what all ranks have together where parts are gathered or scattered.
+  void collective(const OperatorArguments& arguments) {
+    const auto in = json_whole(arguments.in_elements), out = json_whole(arguments.out_elements),
+               ranks = json_whole(arguments.ranks);
+    const std::string name(json_string(arguments.collective, buffer_));
+    const auto type =
+        std::ranges::find(kTypes, json_string(arguments.element, buffer_), &TypeName::name);
+    constexpr int64_t kMost = INT64_MAX / 16;
+    if (!in || !out || !ranks || type == kTypes.end() || std::min(*in, *out) < 0 ||
+        std::max(*in, *out) > kMost || *ranks < 1 || name.empty() ||
+        name.find_first_of(", ") != name.npos)
+      return;
+    text_ += ", collective = " + name + ", ranks = [" + std::to_string(*ranks) + "], bytes = [" +
+             std::to_string(std::max(*in, *out) * type->bytes) + ']';
+  }
+
  private:
   void setting(std::string_view name, std::string_view written) {
     const std::string_view value = json_string(written, buffer_);
@@ -162,8 +180,9 @@ class Writer {
 
 void write_operator(std::string_view name, const OperatorArguments& arguments, std::string& text) {
   text = name;
-  if (arguments.dims.empty() || arguments.dims == "[]") return;
   Writer writer(text);
+  if (!arguments.collective.empty()) writer.collective(arguments);
+  if (arguments.dims.empty() || arguments.dims == "[]") return;
   writer.sizes(arguments.dims);
   writer.settings(name, arguments.concrete);
   writer.types(arguments.types);

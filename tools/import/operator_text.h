@@ -12,6 +12,9 @@ struct OperatorArguments {
   std::string_view dims;      // "Input Dims": [[64, 3], [], [[2], [2]]]
   std::string_view types;     // "Input type": ["float", "Scalar", ""]
   std::string_view concrete;  // "Concrete Inputs": ["", "[1, 1]", "True"]
+  // Of a collective (record_param_comms): its name, what a rank gives and gets, in elements, their
+  // type, and how many ranks take part.
+  std::string_view collective, in_elements, out_elements, element, ranks;
 };
 
 // Into `text`, whose memory is used again.

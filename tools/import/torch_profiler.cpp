@@ -148,6 +148,16 @@ void TorchProfiler::take_operator(const Event& e) {
       arguments.types = value;
     } else if (name == "Concrete Inputs") {
       arguments.concrete = value;
+    } else if (name == "Collective name") {
+      arguments.collective = value;
+    } else if (name == "In msg nelems") {
+      arguments.in_elements = value;
+    } else if (name == "Out msg nelems") {
+      arguments.out_elements = value;
+    } else if (name == "dtype") {
+      arguments.element = value;
+    } else if (name == "Group size") {
+      arguments.ranks = value;
     } else if (name == "Sequence number") {
       const auto number = json_whole(value);
       if (number && *number >= 0) sequence_plus_1 = static_cast<uint64_t>(*number) + 1;

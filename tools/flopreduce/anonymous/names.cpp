@@ -88,7 +88,9 @@ std::string plain(std::string_view name) {
 constexpr std::string_view kWords =
     "seq op id sizes input ids node layer layers name module model backward backwards fn to "
     "autograd formula flop "
-    "function none true false step steps batch epoch iteration iter main train training";
+    "function none true false step steps batch epoch iteration iter main train training "
+    "collective ranks bytes all allreduce allgather alltoall reduce scatter gather reducescatter "
+    "broadcast send recv base";
 // Arguments of operators that formulas read, whole.
 constexpr std::string_view kArguments =
 #define FLOPINJ_SETTING(NAME, ...) #NAME " "
@@ -267,7 +269,8 @@ std::string AnonymousNames::name(std::string_view text) const {
     // What is no mangled name is one private identifier with what stays of it.
     return replaced ? *replaced : "kernel_" + identifier(text.substr(2), false);
   }
-  const bool sized = parse_operator_name(text).has_value();
+  const bool sized =
+      parse_operator_name(text).has_value() || text.find(", collective = ") != text.npos;
   std::string out;
   int depth = 0;
   for (size_t at = 0; at < text.size();) {

@@ -441,7 +441,8 @@ int run_train(TrainArguments& a, const CLI::App& app) {
   a.output.finish(a.input.files());
   Known k = known_of(a);
   const bool traces = !a.input.traces.empty();
-  for (const char* option : {"--fma", "--phase", "--rules", "--names", "--skip-steps"})
+  for (const char* option :
+       {"--fma", "--phase", "--rules", "--names", "--formulas", "--skip-steps"})
     if (!traces && app.count(option) > 0) refuse(option, "traces");
   if (traces && !k.is_given(kTraceSteps))
     throw Failure("traces need --trace-steps: how many steps they hold");

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "open_trace_words.h"
+#include "sections/parts/rough_times.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -186,19 +187,14 @@ void add_diagnostic(const Report& report, std::string_view code, std::vector<std
 }
 
 // Launches that the user chose not to record.
-// A time of so few units may be another by a fiftieth and more.
-constexpr uint64_t kFewUnits = 50;
-
 void add_clock_units(const Report& report, std::vector<std::string>& lines) {
-  uint64_t unit_ns = 1;
-  for (const TraceReport& t : report.traces)
-    unit_ns = std::max<uint64_t>(unit_ns, t.header.clock_unit_ns());
-  if (unit_ns > 1)
+  const uint64_t below_ns = rough_below_ns(report), unit_ns = below_ns / kFewUnits;
+  if (below_ns > 0)
     lines.push_back("Times were recorded in whole " +
                     (unit_ns == 1'000 ? std::string("microseconds")
                                       : "units of " + to_grouped(unit_ns) + " ns") +
-                    ": a time or a gap below " + to_human_time(kFewUnits * unit_ns) +
-                    " may be wrong by 2 % and more.");
+                    ": a time or a gap below " + to_human_time(below_ns) +
+                    " may be wrong by 2 % and more (~).");
 }
 
 void add_choice(const Report& report, std::vector<std::string>& lines) {

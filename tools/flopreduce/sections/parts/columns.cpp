@@ -2,7 +2,26 @@
 
 #include <set>
 
+#include "sections/parts/rough_times.h"
+
 namespace flopinj::reduce {
+namespace {
+
+// Times of few units of a clock, about.
+void mark_rough(const std::vector<Column>& columns, uint64_t below_ns, TableRow& row) {
+  const auto is_rough = [&](const auto& ns) {
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(ns)>> ||
+                  std::is_same_v<std::remove_cvref_t<decltype(ns)>, u128>)
+      return ns > 0 && ns < static_cast<std::remove_cvref_t<decltype(ns)>>(below_ns);
+    return false;
+  };
+  for (size_t i = 0; i < columns.size() && i < row.size(); ++i)
+    if (columns[i].kind == Kind::kNanoseconds && row[i].marks == Mark::kNone &&
+        std::visit(is_rough, row[i].value))
+      row[i].marks = Mark::kEstimate;
+}
+
+}  // namespace
 
 std::vector<Column> ColumnList::said() const {
   std::vector<Column> columns;
@@ -50,6 +69,16 @@ Table TableSource::table(const Report& report, bool for_people, bool held) const
   out.long_list = long_list_;
   out.when_empty = when_empty_;
   fill_(out, report, for_people);
+  if (const uint64_t below_ns = for_people ? rough_below_ns(report) : 0; below_ns > 0) {
+    for (TableRow& row : out.rows) mark_rough(out.columns, below_ns, row);
+    if (out.each)
+      out.each = [each = std::move(out.each), columns = out.columns, below_ns](const auto& take) {
+        each([&](TableRow row) {
+          mark_rough(columns, below_ns, row);
+          take(row);
+        });
+      };
+  }
   if (held) {
     out.each([&](const TableRow& row) { out.rows.push_back(row); });
     out.each = {};
