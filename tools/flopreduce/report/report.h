@@ -237,7 +237,7 @@ struct Report {
   PackedRows<FactReport> facts;   // by trace, device, thread, stream
   uint64_t fact_launches_left_out = 0;
   std::vector<std::string> unused_formulas;  // of --formulas: lines that no launch counts by
-  bool given_names_unused = false;  // --names has none that a launch could have
+  bool given_names_unused = false;           // --names has none that a launch could have
   std::vector<std::string> chips;
   std::vector<std::string> thread_names;  // of facts
   std::vector<DeviceReport> devices;
