@@ -5,6 +5,7 @@
 #include "catch.h"
 #include "operator_scene.h"
 
+using namespace flopinj;
 using namespace flopinj::test;
 using namespace flopinj::reduce;
 
