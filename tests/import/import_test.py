@@ -6,6 +6,8 @@ Usage: import_test.py BUILD [UNITTEST ARGUMENTS]
 
 FLOPINJ_RECORDINGS names a folder with files of real GPUs, which are checked likewise."""
 
+import ast
+import csv
 import gzip
 import json
 import os
@@ -526,6 +528,40 @@ class Recorded(Files):
         if not folder:
             self.skipTest("no recordings of real GPUs; FLOPINJ_RECORDINGS=FOLDER names them")
         return Path(folder)
+
+    def test_tracelens_counts_the_same_products(self):
+        """AMD's TraceLens on the same two files, operator by operator and shape by shape. It counts
+        a bias as an addition for each output, and of causal attention half of all pairs, without
+        the half of the diagonal (docs/why-numbers-differ.md)."""
+        whole = 0
+        for name in ("h100-bert-inference", "h100-qwen-inference"):
+            theirs = [row for part in ("GEMM", "SDPA_fwd")
+                      for path in [self.recordings() / f"{name}.tracelens-{part}.csv"]
+                      if path.exists()
+                      for row in csv.DictReader(path.read_text().splitlines())]
+            if not theirs:
+                continue
+            products, attention = 0, 0
+            for row in theirs:
+                flop, calls = round(float(row["GFLOPS_first"]) * 1e9), int(row["name_count"])
+                sizes = ast.literal_eval(row["Input Dims_first"])
+                if "attention" in row["name"]:
+                    batch, heads, queries, width = sizes[0]
+                    if row["param: causal"] == "True":
+                        flop += 2 * batch * heads * queries * width
+                    attention += flop * calls
+                    continue
+                if row["name"] == "aten::addmm":
+                    flop -= sizes[1][0] * sizes[2][1]
+                products += flop * calls
+            report = self.report(self.recordings() / f"{name}.json.gz")
+            ours = {row["operator"]: row["formula_flop"] for row in report["operators"]}
+            self.assertEqual(sum(ours.get(operator) or 0 for operator in (
+                "aten::linear", "aten::matmul", "aten::bmm", "aten::mm")), products)
+            self.assertEqual(ours["aten::scaled_dot_product_attention"], attention)
+            whole += 1
+        if whole == 0:
+            self.skipTest("no files of TraceLens")
 
     def test_alexnet_of_an_a100_with_counters(self):
         """Two forward passes of AlexNet, 128 images, whose counters of FP32 and FP16 instructions

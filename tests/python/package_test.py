@@ -757,6 +757,26 @@ class Programs(harness.TestCase):
                     "SELECT total, flop_each FROM numbers WHERE number = 'tokens'").fetchall()
                 self.assertEqual([total for total, _ in rows], [tokens, tokens, 6])
 
+    def test_a_formula_of_the_programs_own(self):
+        code = CLIENT + """
+for _ in range(5):
+    with flopinj.step():
+        with flopinj.phase('forward'), flopinj.formula(300, 'mine'):
+            launch(100)
+        with flopinj.phase('backward'), flopinj.formula(600, 'mine'):
+            launch(100), launch(100)
+ok(driver.cuCtxSynchronize())
+"""
+        self.client(code)
+        report = harness.reduce(self.trace)
+        self.assertEqual(report["figures"]["formula_flop"], 5 * 900)
+        self.assertEqual({row["phase"]: row["formula_flop"] for row in report["operators"]
+                          if row["operator"] == "formula::mine"},
+                         {"forward": 5 * 300, "backward": 5 * 600})
+        # Executed are 2 n FLOP a launch, of which MFU takes the formulas' part.
+        figures = report["figures"]
+        self.assertAlmostEqual(figures["mfu"] / figures["hfu"], 900 / (3 * 2 * 100))
+
     def test_numbers_by_another_library_of_nvtx(self):
         code = CLIENT + """
 import nvtx
