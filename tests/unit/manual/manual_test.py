@@ -145,7 +145,7 @@ class Bash(unittest.TestCase):
             offered = self.complete(f"{program} {command} --")
             self.assertEqual(set(offered), options_of(program, command), (program, command))
         self.assertEqual(self.complete("flopreduce trace.pb --form"),
-                         ["--format", "--formula-flop"])
+                         ["--formulas", "--format", "--formula-flop"])
         self.assertEqual(self.complete("flopreduce project train --exam"), ["--examples"])
         self.assertEqual(self.complete("flopreduce --table peaks --weig"),
                          ["--weight"])  # no command, but a value
