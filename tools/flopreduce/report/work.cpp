@@ -28,17 +28,24 @@ Mark flop_mark(const Work& work) {
          mark_if(work.varying > 0, Mark::kEstimate);
 }
 
-Figure flop_of(const Work& work) {
+namespace {
+
+// Of `sum`, which is the work's FLOP or a part of them.
+Figure counted(const Work& work, u128 sum) {
   if (!work.flop_known()) return Figure::unknown("not measured");
+  const u128 arithmetic = sum - std::min(work.doubtful, sum);  // at least
   // Where tensor work may be missing, the rest is no upper bound of all: without what may be no
   // arithmetic it is a lower one.
   if (work.unscreened > 0 && work.flop_at_most())
-    return {work.flop - std::min(work.doubtful, work.flop),
-            Mark::kAtLeast | mark_if(work.varying > 0, Mark::kEstimate)};
-  const Figure flop(work.flop, flop_mark(work));
-  // Without what may be no arithmetic.
-  return flop.bound() ? flop.no_less_than(work.flop - std::min(work.doubtful, work.flop)) : flop;
+    return {arithmetic, Mark::kAtLeast | mark_if(work.varying > 0, Mark::kEstimate)};
+  const Figure flop(sum, flop_mark(work));
+  return flop.bound() ? flop.no_less_than(arithmetic) : flop;
 }
+
+}  // namespace
+
+Figure flop_of(const Work& work) { return counted(work, work.flop); }
+Figure matrix_flop_of(const Work& work) { return counted(work, work.matrix_flop); }
 
 Figure flop_or_formula(const Work& work) {
   const ByFormula& by_formula = work.by_formula;

@@ -120,6 +120,7 @@ struct Work {
 Mark missing_mark(const Work& work);  // where launches are missing, or a part of their work
 Mark flop_mark(const Work& work);
 Figure flop_of(const Work& work);  // of its launches with a count; marked where some have none
+Figure matrix_flop_of(const Work& work);  // likewise, of fused multiply-adds and tensor work
 // The same where all launches have a count; else about so much, with the formulas' FLOP for those
 // that have none, and at least so much where some have no formula either.
 Figure flop_or_formula(const Work& work);

@@ -172,3 +172,22 @@ TEST_CASE("explain names the instructions that made the figure") {
   CHECK((*hfma)["instructions_none"] == 3);
   CHECK((*hfma)["instructions_all"] == 7);
 }
+
+TEST_CASE("Of FLOP that may be no arithmetic a part is no more certain than all of them") {
+  Work work;
+  work.launches = 2;
+  work.flop = 1000;
+  work.matrix_flop = 900;
+  work.doubtful = 600;  // which may all be of the part
+  work.unscreened = 1;  // there may be tensor work beside
+  CHECK(flop_of(work).low() == Figure::Value(u128{400}));
+  CHECK(matrix_flop_of(work).low() == Figure::Value(u128{300}));
+  CHECK(matrix_flop_of(work).marks() == Mark::kAtLeast);
+
+  work.unscreened = 0;
+  CHECK(matrix_flop_of(work).marks() == Mark::kAtMost);
+  CHECK(matrix_flop_of(work).low() == Figure::Value(u128{300}));
+  work.doubtful = 0;
+  CHECK(matrix_flop_of(work).low() == Figure::Value(u128{900}));
+  CHECK(matrix_flop_of(work).marks() == Mark::kNone);
+}

@@ -84,9 +84,8 @@ void add_work_details(Columns<Row>& c, W work, M mark = {}) {
   c.for_programs();
   add_flop_or_formula(c, work, mark);
   c.figure(said::kMatrixFlop, [work, mark](const Row& row, const Report& report) {
-    const Work& w = std::invoke(work, row);
-    if (!w.flop_known()) return Figure();
-    return Figure(w.matrix_flop, flop_of(w).marks() | mark(row, report));
+    const Figure flop = matrix_flop_of(std::invoke(work, row));
+    return flop.known() ? flop.with(mark(row, report)) : Figure();
   });
   c.count(said::kUnmeasured, get(&Work::unmeasured));
   add_varying(c, work);
