@@ -45,6 +45,13 @@ def main():
         assert "ingest" in output(SCRIPTS / "flopinj", "fleet", "--help", folder=folder)
         output(sys.executable, "-c", "from flopinj.fleet import lake; lake.query('jobs')",
                folder=folder)
+        code = "import flopinj._programs as p; print(p.TREE / 'share/flopinj/examples')"
+        examples = Path(output(sys.executable, "-c", code, folder=folder).strip())
+        shown = output(SCRIPTS / "flopinj", "report", examples / "gpt-simulated.pb.zst",
+                       folder=folder)
+        assert "  HFU  " in shown and "  Peak lost  " in shown, shown
+        output(SCRIPTS / "flopinj", "demo", folder=folder)
+        assert (Path(folder) / "flopinj-demo.html").stat().st_size > 50_000
         # An exception of C++ is thrown and caught here.
         refused = subprocess.run([SCRIPTS / "flopreduce", "--no-such-option"], cwd=folder,
                                  stderr=subprocess.PIPE, text=True)

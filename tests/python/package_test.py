@@ -76,10 +76,24 @@ class Importing(unittest.TestCase):
 class Examples(unittest.TestCase):
 
     def test_those_in_the_sources(self):
-        for name in ("_programs", "_control", "_marks", "_record", "torch.sampling"):
+        for name in ("_programs", "_control", "_marks", "_record", "_progress", "torch.sampling"):
             result = doctest.testmod(importlib.import_module(f"flopinj.{name}"))
             self.assertGreater(result.attempted, 0, name)
             self.assertEqual(result.failed, 0, name)
+
+    def test_a_terminal_sees_how_far_it_is(self):
+        from flopinj import _progress
+
+        for terminal in (False, True):
+            shown, clock = io.StringIO(), iter(range(100))
+            shown.isatty = lambda terminal=terminal: terminal
+            with (contextlib.redirect_stderr(shown),
+                  unittest.mock.patch("time.monotonic", lambda: next(clock))):
+                done = list(_progress.shown("reading", 80, iter([10, 10, 40, 20]), float))
+            self.assertEqual(done, [10, 10, 40, 20])
+            # One second for each: after the third, 60 of 80 took three seconds.
+            self.assertEqual("75 %, 1 s left" in shown.getvalue(), terminal)
+            self.assertEqual(shown.getvalue().endswith("\r\x1b[K"), terminal)
 
     def test_errors_are_the_programs_own_sentence(self):
         from flopinj import _programs

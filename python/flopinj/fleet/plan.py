@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from flopinj import _programs
+from flopinj import _programs, _progress
 from flopinj.fleet import engines, keep, layout, work
 from flopinj.fleet import lake as lakes
 from flopinj.fleet.engines import Run
@@ -62,7 +62,9 @@ def ingest(source: str, out: str, engine: str = "local", *, job: str | None = No
         inputs: dict[str, list[Input]] = defaultdict(list)
         parts_of: dict[str, dict[str, work.Part]] = defaultdict(dict)
         listed: list[tuple[work.Part, Input]] = []
-        for part, said in run(work.condense, parts):
+        for part, said in _progress.shown("reading traces", sum(map(_bytes_of, parts)),
+                                          run(work.condense, parts),
+                                          lambda result: _bytes_of(result[0])):
             if isinstance(said, str):
                 for name in {named.of(Input(file.name, 0, None)) for file in part.files}:
                     if name in outcome.failed:
@@ -91,7 +93,7 @@ def ingest(source: str, out: str, engine: str = "local", *, job: str | None = No
             finals.append(work.Job(out, name, known.made_by, list(options), its,
                                    all(jobs_of[part.name] == 1 for part in its), inputs[name],
                                    gone, source))
-        for name, fine, problems in run(work.finish, finals):
+        for name, fine, problems in _progress.shown("writing jobs", len(finals), run(work.finish, finals)):
             outcome.problems += [(name, *problem) for problem in problems]
             (outcome.done if fine else outcome.failed).append(name)
         for part in parts:
@@ -103,6 +105,10 @@ def ingest(source: str, out: str, engine: str = "local", *, job: str | None = No
     outcome.failed.sort()
     outcome.problems.sort()
     return outcome
+
+
+def _bytes_of(part: work.Part) -> int:
+    return sum(file.size for file in part.files) or 1
 
 
 def _cut(files: list[File]) -> list[list[File]]:
