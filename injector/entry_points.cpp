@@ -8,7 +8,8 @@
 // - LD_PRELOAD: the constructor sets the two variables to our own path where they are not set, and
 //   nothing else: at that moment neither CUDA nor the program is ready.
 // - flopinj attach: a thread of a program that was started without the library loads it, and calls
-//   flopinj_listen(), as flopinj.record() does; all else is asked for by the control socket.
+//   flopinj_listen(); all else is asked for by the control socket.
+// - The program itself, as flopinj.record() does: flopinj_request() (requests.h).
 // - flopinj.torch: its observer of operators asks flopinj_operators() for the functions that it
 //   calls around each of them (operators.h).
 //
@@ -17,12 +18,16 @@
 #include <injector/nvtx.h>
 #include <injector/operators.h>
 #include <injector/process/this_thread.h>
+#include <injector/requests.h>
 #include <injector/session.h>
 #include <sys/auxv.h>
 
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <string>
+#include <string_view>
 
 #define FLOPINJ_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -66,6 +71,21 @@ FLOPINJ_EXPORT int flopinj_listen(void) {
   if (!may_run()) return 0;
   const flopinj::NoCancellation whole;
   return flopinj::listen_session() ? 1 : 0;
+}
+
+FLOPINJ_EXPORT size_t flopinj_request(const char* request, char* answer, size_t size) {
+  const auto put = [answer, size](std::string_view text) {
+    if (answer == nullptr || size == 0) return text.size();
+    answer[text.copy(answer, size - 1)] = 0;
+    return text.size();
+  };
+  if (!may_run()) return put("error there is no memory, or the program is a set-user-id one\n");
+  const flopinj::NoCancellation whole;
+  try {
+    return put(flopinj::answer_program(request != nullptr ? request : ""));
+  } catch (const std::exception&) {
+    return put("error there is no memory\n");
+  }
 }
 
 FLOPINJ_EXPORT const FlopinjOperators* flopinj_operators(void) {

@@ -320,16 +320,18 @@ void Recording::stop_taking() noexcept {
   energy_.finish(kMostForEnergy);
 }
 
-bool Recording::close(EndReason reason) noexcept {
-  if (!collector_->close(reason)) return false;
-  if (reason != EndReason::kDetach) {
-    if (activity_) activity_->stop();
-    tracer_->end();
-    return tracer_->planner_ended();
-  }
+bool Recording::close() noexcept {
+  if (!collector_->close(EndReason::kExit)) return false;
+  if (activity_) activity_->stop();
+  tracer_->end();
+  return tracer_->planner_ended();
+}
+
+bool Recording::detach(bool programs_thread) noexcept {
+  if (!collector_->close(EndReason::kDetach)) return false;
   energy_.await_end(kMostForEnergy);
   if (activity_) activity_->end();
-  const bool for_good = tracer_->end_and_finalize();
+  const bool for_good = tracer_->end_and_finalize(programs_thread);
   if (activity_) activity_->ended(for_good);
   return tracer_->planner_ended();
 }

@@ -44,10 +44,12 @@ class Recording {
   // Launches are no longer ours: windows are closed, their counters and the last energy read, our
   // other threads ended.
   void stop_taking() noexcept;
-  // After stop_taking(): the writer asks for the last times, writes what is left and the End
-  // packet; then CUPTI is let go. False: the writer or the planner did not end, and may be inside
-  // CUPTI, which is then not called any more; the recording must not be freed.
-  bool close(EndReason) noexcept;
+  // After stop_taking(), as the program ends or goes on: the writer asks for the last times, writes
+  // what is left and the End packet; then CUPTI is let go. False: the writer or the planner did not
+  // end, and may be inside CUPTI, which is then not called any more; the recording must not be
+  // freed. `programs_thread`: the caller is a thread of the program's (Tracer::end_and_finalize).
+  bool close() noexcept;
+  bool detach(bool programs_thread) noexcept;
   // The program ends, and something keeps the thread that begins or ends the recording: CUPTI, most
   // likely, which is not called any more. The trace says so, unless the writer is kept too.
   void leave() noexcept;

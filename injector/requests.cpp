@@ -1,3 +1,4 @@
+#include <injector/process/this_thread.h>
 #include <injector/requests.h>
 #include <injector/session.h>
 #include <injector/session_status.h>
@@ -8,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "control_address.h"
+
 namespace flopinj {
 namespace {
 
@@ -16,7 +19,7 @@ using Given = std::span<const std::string>;  // settings, as a request has them
 // By SessionStatus::State.
 constexpr std::array<const char*, 4> kStates{"dormant", "recording", "stopping", "off"};
 
-std::string status(Given) {
+std::string status(Given, Asker) {
   const SessionStatus status = session_status();
   std::string text = "ok\n";
   const auto add = [&text](std::string_view key, const std::string& value) {
@@ -45,22 +48,22 @@ std::string told(const Outcome& outcome) {
 
 struct Verb {
   std::string_view name;
-  std::string (*answer)(Given);
+  std::string (*answer)(Given, Asker);
 };
 constexpr std::array<Verb, 4> kVerbs{{
     {"status", status},
-    {"start", [](Given settings) { return told(start_recording(settings, false)); }},
-    {"start_from_inside", [](Given settings) { return told(start_recording(settings, true)); }},
+    {"start",
+     [](Given settings, Asker asker) { return told(start_recording(settings, false, asker)); }},
+    {"start_from_inside",
+     [](Given settings, Asker asker) { return told(start_recording(settings, true, asker)); }},
     {"stop",
-     [](Given) {
-       const Outcome outcome = stop_recording();
+     [](Given, Asker asker) {
+       const Outcome outcome = stop_recording(asker);
        return told(outcome) + (outcome.done ? outcome.closed ? "closed 1\n" : "closed 0\n" : "");
      }},
 }};
 
-}  // namespace
-
-std::string answer(std::string_view request) {
+std::string answer_to(Asker asker, std::string_view request) {
   std::vector<std::string> lines;
   while (!request.empty()) {
     const size_t end = request.find('\n');
@@ -71,7 +74,20 @@ std::string answer(std::string_view request) {
   const auto* const verb = std::ranges::find(kVerbs, lines.front(), &Verb::name);
   if (verb == kVerbs.end())
     return "error this version of libflopinj.so does not know the request\n";
-  return verb->answer(Given(lines).subspan(1));
+  return verb->answer(Given(lines).subspan(1), asker);
+}
+
+}  // namespace
+
+std::string answer(std::string_view request) { return answer_to(Asker::kAnother, request); }
+
+std::string answer_program(std::string_view request) {
+  if (request.size() > kMostRequestBytes)
+    return "error the request is longer than " + std::to_string(kMostRequestBytes) + " bytes\n";
+  if (RecursionGuard::inside() || launching())
+    return "error this thread is inside of a call that the library follows\n";
+  const RecursionGuard guard;
+  return answer_to(Asker::kProgram, request);
 }
 
 }  // namespace flopinj

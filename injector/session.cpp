@@ -144,7 +144,7 @@ void close() noexcept {
     const MutexLock lock(session().changing, std::adopt_lock);
     if (recording_edge() == nullptr) return;
     stop_taking(*session().current);
-    session().current->close(EndReason::kExit);
+    session().current->close();
   } catch (...) {  // nothing of ours may keep the program from ending
   }
 }
@@ -235,6 +235,27 @@ bool gpu_found() {
   return has_gpu(cuda);
 }
 
+// On a thread of the program's. False also in the child of a process that has begun with CUDA,
+// which the driver serves no more.
+bool cuda_has_begun() {
+  CudaApi cuda;
+  load_cuda(cuda);
+  CUdevice device = 0;
+  return cuda.DeviceGet != nullptr && cuda.DeviceGet(&device, 0) != CUDA_ERROR_NOT_INITIALIZED;
+}
+
+// The thread that listens, and that does what is due at a time.
+bool serve(bool listens) noexcept {
+  return serve_control({listens, answer, next_session_event_ns, do_session_events});
+}
+// Where nobody is listened to the thread is made once something is due.
+bool serve_if_needed() noexcept FLOPINJ_REQUIRES(session().changing) {
+  const SessionState& mine = session();
+  const bool listens = !mine.no_control;
+  const bool due = mine.start_ns != 0 || mine.stop_ns != 0 || mine.ends_itself;
+  return (!listens && !due && !mine.range_awaited) || serve(listens);
+}
+
 }  // namespace
 
 Edge* first_edge() noexcept {
@@ -274,8 +295,6 @@ void start_session() noexcept {
     const MutexLock lock(session().changing);
     if (session().life == Life::kOff || std::exchange(session().start_tried, true)) return;
     std::unique_ptr<Recording> first = take_first();
-    const ControlDuties duties{!session().no_control, answer, next_session_event_ns,
-                               do_session_events};
     if (first == nullptr) {
       std::vector<std::string> said_before;
       const Settings settings = read_settings(environ, said_before);
@@ -285,8 +304,7 @@ void start_session() noexcept {
         await_range(settings);
       else
         session().start_ns = due_in(settings.start_after_s);
-      if (duties.listens || session().start_ns != 0 || session().range_awaited)
-        serve_control(duties);
+      serve_if_needed();
       return;
     }
     std::string error;
@@ -295,24 +313,28 @@ void start_session() noexcept {
       log::error({error, "; the program runs unprofiled"});
       return tell_watcher(settings, RunEvent::kRefused, {});
     }
-    if (duties.listens || session().stop_ns != 0 || session().ends_itself) serve_control(duties);
+    serve_if_needed();
   } catch (const std::exception& e) {
     log::error({"cannot start: ", e.what(), "; the program runs unprofiled"});
   }
 }
 
+// InitializeInjection does not come any more: CUDA has begun.
+static void begin_late() FLOPINJ_REQUIRES(session().changing) {
+  if (std::exchange(session().start_tried, true)) return;
+  SessionState& mine = session();
+  const MutexLock making(mine.making);
+  if (mine.life == Life::kOpen && mine.first == nullptr) mine.life = Life::kIdle;
+  std::vector<std::string> problems;
+  mine.no_control = read_settings(environ, problems).no_control;
+}
+
 bool listen_session() noexcept {
   try {
     const RecursionGuard guard;
-    SessionState& mine = session();
-    const MutexLock lock(mine.changing);
-    {
-      const MutexLock making(mine.making);
-      if (mine.life == Life::kOpen && mine.first == nullptr) mine.life = Life::kIdle;
-    }
-    mine.start_tried = true;
-    return mine.life == Life::kIdle &&
-           serve_control({true, answer, next_session_event_ns, do_session_events});
+    const MutexLock lock(session().changing);
+    begin_late();
+    return session().life == Life::kIdle && serve(true);
   } catch (const std::exception&) {
     return false;
   }
@@ -343,7 +365,8 @@ static Outcome start(const std::span<const std::string>* request, Recording::Beg
   const MutexLock lock(session().changing);
   if (recording_edge() != nullptr)
     return {false, "it records already, to " + session().current->output()};
-  if (session().life != Life::kIdle) return {false, "recording is switched off in it"};
+  if (session().life != Life::kIdle)
+    return {false, "recording is switched off in it, or its parent is recorded"};
   std::vector<std::string> said_before;
   Settings settings = read_settings(environ, said_before);
   if (request != nullptr)
@@ -352,6 +375,7 @@ static Outcome start(const std::span<const std::string>* request, Recording::Beg
   if (settings.mode == Mode::kOff) return {false, "FLOPINJ_MODE=off records nothing"};
   std::string error;
   if (!begin(make_recording(settings, how), error)) return {false, error};
+  serve_if_needed();
   return {true, session().current->output()};
 }
 
@@ -365,11 +389,17 @@ void capture_range_begun() noexcept {
   }
 }
 
-Outcome start_recording(std::span<const std::string> settings, bool from_inside) {
+Outcome start_recording(std::span<const std::string> settings, bool from_inside, Asker asker) {
+  if (asker == Asker::kProgram) {
+    if (!cuda_has_begun())
+      return {false, "CUDA has not begun in it: it can be recorded from cuInit on"};
+    const MutexLock lock(session().changing);
+    begin_late();
+  }
   return start(&settings, from_inside ? Recording::Begin::kFromInside : Recording::Begin::kLater);
 }
 
-Outcome stop_recording() {
+Outcome stop_recording(Asker asker) {
   constexpr auto kMostWaitForLaunches = std::chrono::seconds(1);
   const RecursionGuard guard;
   const MutexLock lock(session().changing);
@@ -383,7 +413,7 @@ Outcome stop_recording() {
   session().current->await_quiet();
   stop_taking(*session().current);
   visits_ended(kMostWaitForLaunches);  // a launch that is counted already comes into the trace
-  const bool ended = session().current->close(EndReason::kDetach);
+  const bool ended = session().current->detach(asker == Asker::kProgram);
   outcome.closed = session().trace_closed;
   show_closed();
   const bool ours =
@@ -411,7 +441,7 @@ void do_session_events(uint64_t now_ns) {
     const uint64_t at = event.load();
     return at != 0 && at <= now_ns && event.exchange(0) != 0;
   };
-  if (due(session().stop_ns)) stop_recording();
+  if (due(session().stop_ns)) stop_recording(Asker::kAnother);
   if (!due(session().start_ns)) return;
   if (const Outcome outcome = start(nullptr, Recording::Begin::kLater); !outcome.done)
     log::error({outcome.text, "; the program runs unprofiled"});

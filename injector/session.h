@@ -5,7 +5,7 @@
 //   first NVTX call or cuInit   a recording is made: range tables only, nothing opened, no thread
 //   InitializeInjection         start_session(): CUPTI, trace file, callbacks, activity, threads;
 //                               with FLOPINJ_DORMANT=1 only the control socket
-//   control socket              stop_recording(), start_recording(): any number of times
+//   requests                    stop_recording(), start_recording(): any number of times
 //   exit                        stop_session(): windows closed, times flushed, trace closed;
 //                               none begins any more, and one that begins or ends is waited for
 //   fork                        parent: nothing changes; child: what was recording is dropped
@@ -37,10 +37,12 @@ struct Outcome {
   std::string text;     // done: the trace's name; else one line that says why and what to do
   bool closed = false;  // the recording has ended, and its trace is whole
 };
+// kAnother: a process, on a thread of ours. kProgram: the program itself, on a thread of its own.
+enum class Asker : uint8_t { kAnother, kProgram };
 // `settings` are variables ("FLOPINJ_LEVEL=tally") that go before the environment's. `from_inside`:
-// the program itself asks, and is at no capture of a CUDA graph. On a thread of ours.
-Outcome start_recording(std::span<const std::string> settings, bool from_inside);
-Outcome stop_recording();
+// the program says that it is at no capture of a CUDA graph.
+Outcome start_recording(std::span<const std::string> settings, bool from_inside, Asker);
+Outcome stop_recording(Asker);
 
 // Recordings that begin or end at a time of their own (--start-after, --duration): when the next is
 // due, on CLOCK_MONOTONIC (0: none is), and doing what is due. On the control thread.

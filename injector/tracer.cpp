@@ -349,7 +349,7 @@ void Tracer::end() noexcept {
   state_->subscriber = nullptr;
 }
 
-bool Tracer::end_and_finalize() noexcept {
+bool Tracer::end_and_finalize(bool programs_thread) noexcept {
   using Finalize = State::Finalize;
   constexpr auto kPatience = std::chrono::seconds(1), kMostWork = std::chrono::seconds(5);
   constexpr auto kLookEvery = std::chrono::milliseconds(1);
@@ -369,6 +369,11 @@ bool Tracer::end_and_finalize() noexcept {
     while (state_->finalize == state && std::chrono::steady_clock::now() < give_up)
       std::this_thread::sleep_for(kLookEvery);
   };
+  if (programs_thread && state_->edge.cuda.DeviceGet != nullptr) {
+    const ForTheProgram call;
+    CUdevice device = 0;
+    state_->edge.cuda.DeviceGet(&device, 0);
+  }
   wait_while(Finalize::kWanted, kPatience);
   Finalize wanted = Finalize::kWanted;
   if (state_->finalize.compare_exchange_strong(wanted, Finalize::kNo)) {

@@ -34,9 +34,9 @@ class Tracer {
   // end() while the program goes on: CUPTI itself is let go of, where no other client is known to
   // use it. A launch would pay for it else. CUPTI's guide ("Dynamic attach and detach") has this
   // done at the EXIT of a call of the program's, as PyTorch's profiler does: where no call comes
-  // for a second, the subscription ends and CUPTI stays. True: CUPTI has ended, or our own part of
-  // it.
-  bool end_and_finalize() noexcept;
+  // for a second, the subscription ends and CUPTI stays. On a thread of the program's it makes such
+  // a call itself. True: CUPTI has ended, or our own part of it.
+  bool end_and_finalize(bool programs_thread) noexcept;
   void end_measuring() noexcept;  // no window opens any more; launches are recorded still
   bool capturing() const;         // a stream is under capture
   // disable() would spoil something of the program's, or leave the counters as they are.

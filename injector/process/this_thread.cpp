@@ -169,7 +169,9 @@ bool launching() noexcept {
   if (slot.presence == nullptr) return false;
   const RecursionGuard guard;
   const Visit visit(guard);  // a recording that ends now frees the context only afterwards
-  return slot.context != nullptr && is_current() && slot.context->calls.inside(CallKind::kLaunch);
+  // The EXIT of a launch in which a recording began to end is not seen.
+  return recording_edge() != nullptr && slot.context != nullptr && is_current() &&
+         slot.context->calls.inside(CallKind::kLaunch);
 }
 
 bool others_launching(const ThreadContext* self, const Context& context) noexcept {

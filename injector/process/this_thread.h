@@ -43,6 +43,18 @@ class RecursionGuard {
   bool outer_;
 };
 
+// Within our own code: calls that are taken for the program's.
+class ForTheProgram {
+ public:
+  ForTheProgram() noexcept : before_(this_thread_slot.inside) { this_thread_slot.inside = false; }
+  ~ForTheProgram() { this_thread_slot.inside = before_; }
+  ForTheProgram(const ForTheProgram&) = delete;
+  ForTheProgram& operator=(const ForTheProgram&) = delete;
+
+ private:
+  bool before_;
+};
+
 // The thread is not cancelled while it lives. Our frames have an unwinder of their own, which the C
 // library's forced unwinding of a cancelled thread cannot pass: around whatever may wait.
 class NoCancellation {
@@ -63,7 +75,7 @@ ThreadState* thread_state(const RecursionGuard&) noexcept;
 // memory.
 ThreadContext* thread_context(const RecursionGuard&) noexcept;
 
-// True where the calling thread is between ENTER and EXIT of a launch.
+// True where the calling thread is between ENTER and EXIT of a launch that is recorded.
 bool launching() noexcept;
 
 // True while a thread other than `self` is launching on `context` outside of a window.

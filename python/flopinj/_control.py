@@ -1,7 +1,6 @@
 """Recordings of this process, begun and ended by the program itself.
 
-They are asked for as `flopinj attach` does, at the socket that the injected library listens on:
-common/control_address.h describes it.
+They are asked for by flopinj_request() of the library in it: injector/requests.h describes it.
 """
 
 from __future__ import annotations
@@ -9,97 +8,55 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import re
-import socket
-import time
 
 from flopinj._programs import Error, say
 
-_PATIENCE_S = 60
-_LOOK_EVERY_S = 0.002
-_VERSION = 1
+_MOST_ANSWER_BYTES = 65536
 _NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
-_MARK = re.compile(r"/memfd:flopinj-control-(\d+)-(?:([0-9a-f]{16})-([0-9a-f]{32}) \(deleted\)$)?")
 
 
-def _mark() -> tuple[str, str] | None:
-    """The library's address and secret; None where it is not in this process."""
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            mark = _MARK.match(os.readlink(f"/proc/self/fd/{number}"))
-        except OSError:
-            continue  # closed by now
-        if mark and int(mark[1]) != _VERSION:
-            raise Error("libflopinj.so in this process and the Python package are of different "
-                        "versions of flopinj: install the package that belongs to the library", 1)
-        if mark and mark[2]:
-            return mark[2], mark[3]
-    return None
-
-
-def loaded_driver() -> ctypes.CDLL | None:
-    """CUDA's, where this process has loaded it."""
+def loaded(library: str) -> ctypes.CDLL | None:
+    """A library by its own name, where it is in this process."""
     try:
-        return ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        return ctypes.CDLL(library, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:
         return None
 
 
+def injected() -> ctypes.CDLL | None:
+    """The library that records, wherever its file is."""
+    return loaded("libflopinj.so")
+
+
 def driver() -> ctypes.CDLL | None:
     """CUDA's, once it has begun in this process."""
-    loaded = loaded_driver()
-    return loaded if loaded is not None and _call(loaded) != _NOT_INITIALIZED else None
-
-
-def _call(loaded: ctypes.CDLL) -> int:
-    """A call that changes nothing, also while a graph is under capture."""
-    result: int = loaded.cuDeviceGetCount(ctypes.byref(ctypes.c_int()))
-    return result
+    cuda = loaded("libcuda.so.1")
+    # A call that changes nothing, also while a graph is under capture.
+    if cuda is None or cuda.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) == _NOT_INITIALIZED:
+        return None
+    return cuda
 
 
 def ask(*request: str) -> dict[str, str] | None:
     """The answer's keys and values; None where the library is not in this process. Raises Error
-    where it refuses, or cannot be asked."""
-    if any("\n" in line for line in request):
+    where it refuses. Other threads of Python go on meanwhile."""
+    if any("\n" in line or "\0" in line for line in request):
         raise Error("a setting has a line break in it", 2)
-    try:
-        mark = _mark()
-        if mark is None:
-            return None
-        address, secret = mark
-        with socket.socket(socket.AF_UNIX) as client:
-            try:
-                client.connect(f"\0flopinj-{address}")
-            except ConnectionRefusedError:
-                return None
-            client.settimeout(_PATIENCE_S)
-            client.sendall("".join(line + "\n" for line in (secret, *request, "")).encode())
-            text = _received(client, loaded_driver() if request[0] == "stop" else None)
-    except OSError as error:
-        raise Error(f"libflopinj.so in this process cannot be asked: {error}", 1) from None
-    first, *lines = text.splitlines() or ["error nothing was answered"]
+    library = injected()
+    if library is None:
+        return None
+    if not hasattr(library, "flopinj_request"):
+        raise Error("libflopinj.so in this process and the Python package are of different "
+                    "versions of flopinj: install the package that belongs to the library", 1)
+    ask_library = library.flopinj_request
+    ask_library.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+    ask_library.restype = ctypes.c_size_t
+    answer = ctypes.create_string_buffer(_MOST_ANSWER_BYTES)
+    ask_library(os.fsencode("\n".join(request)), answer, _MOST_ANSWER_BYTES)
+    first, *lines = os.fsdecode(answer.value).removesuffix("\n").split("\n")
     if first != "ok":
         raise Error(first.partition(" ")[2], 1)
     return {key: value for key, _, value in (line.partition(" ") for line in lines)}
-
-
-def _received(client: socket.socket, ending: ctypes.CDLL | None) -> str:
-    """What is answered. A recording that ends gives CUPTI back at the end of a call of the
-    program's, for which it waits a second; this thread, which waits as well, makes such calls."""
-    give_up = time.monotonic() + _PATIENCE_S
-    parts: list[bytes] = []
-    client.settimeout(_PATIENCE_S if ending is None else _LOOK_EVERY_S)
-    while True:
-        try:
-            part = client.recv(4096)
-        except socket.timeout:
-            if ending is None or time.monotonic() > give_up:
-                raise
-            _call(ending)
-            continue
-        if not part:
-            return b"".join(parts).decode(errors="replace")
-        parts.append(part)
 
 
 def begin(output: str | None, settings: dict[str, object]) -> str | None:

@@ -134,8 +134,7 @@ class Recording:
         if driver := _control.driver():
             driver.cuCtxSynchronize()  # what was launched inside has its time
         trace = _control.end()
-        if trace is None:
-            raise Error("libflopinj.so in this process does not listen any more", 1)
+        assert trace is not None  # the library is here
         return Path(trace)
 
     def _files(self) -> set[Path]:
@@ -199,11 +198,9 @@ def record(output: str | os.PathLike[str] | None = None, **settings: Option) -> 
 
 def _start() -> None:
     """Of a process in which CUDA has begun."""
-    if _control.ask("status") is None:
-        ctypes.CDLL(str(LIBRARY)).flopinj_listen()
-    if _control.ask("start_from_inside") is None:
-        raise Error("this process cannot be recorded: it was started with FLOPINJ_MODE=off or "
-                    "--no-control, or its parent is recorded", 1)
+    if _control.injected() is None:
+        ctypes.CDLL(str(LIBRARY))
+    _control.ask("start_from_inside")
 
 
 def _recordings() -> str:
@@ -214,7 +211,7 @@ def _recordings() -> str:
 def _simulate() -> None:
     """The simulated GPU in the place of CUDA's driver, for all who load that later."""
     simulated = TREE / "lib" / "flopinj" / "simgpu" / "libcuda.so.1"
-    driver = _control.loaded_driver() or ctypes.CDLL(str(simulated))
+    driver = _control.loaded("libcuda.so.1") or ctypes.CDLL(str(simulated))
     if not hasattr(driver, "simgpu_version"):
         raise Error("simulate: this process has loaded NVIDIA's driver already", 1)
 

@@ -8,7 +8,7 @@ import unittest
 import harness
 
 ENTRY_POINTS = {"InitializeInjection", "InitializeInjectionNvtx", "InitializeInjectionNvtx2",
-                "flopinj_listen", "flopinj_operators"}
+                "flopinj_listen", "flopinj_operators", "flopinj_request"}
 GLIBC = {
     "libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libdl.so.2", "libpthread.so.0", "librt.so.1"
 }

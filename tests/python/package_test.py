@@ -910,8 +910,14 @@ def test_without(): work()
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_a_program_begins_and_ends_its_own_recording(self):
-        first, name, second, refused, stopped, again = self.client(CONTROLLING, self.trace,
-                                                                   FLOPINJ_DORMANT=1)
+        for settings in ({}, {"FLOPINJ_NO_CONTROL": 1}):
+            with self.subTest(**settings):
+                self.check_own_recording(**settings)
+                self.trace.unlink()
+
+    def check_own_recording(self, **settings):
+        first, name, second, refused, stopped, again = self.client(
+            CONTROLLING, self.trace, FLOPINJ_DORMANT=1, **settings)
         self.assertIn("'state': 'dormant'", first)
         self.assertEqual(name, str(self.trace))
         self.assertIn("'state': 'recording'", second)
@@ -919,6 +925,14 @@ def test_without(): work()
         self.assertRegex(self.said, "(?m)^flopinj: it records already, to")
         self.assertEqual((stopped, again), (name, name))
         self.assertEqual(harness.reduce(self.trace)["figures"]["launches"], 7)
+
+    def test_a_library_of_another_version(self):
+        library = self.folder / "another.so"
+        subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", library,
+                        "-Wl,-soname,libflopinj.so"], check=True)
+        self.assertEqual(self.client("import ctypes, flopinj, sys\nctypes.CDLL(sys.argv[2])\n"
+                                     "print(flopinj.status())", library, injected=False), ["None"])
+        self.assertRegex(self.said, "^flopinj: .* are of different versions of flopinj: .*\n$")
 
     def inside(self, code, *arguments, injected=False, environment=None, folder=None, **options):
         options = {"budget": "100", "plan_wait_ms": 60000, **options}

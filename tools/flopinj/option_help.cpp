@@ -79,7 +79,8 @@ constexpr Help kHelp[] = {
      "Do not ask NVML for the energy of the GPUs. Without it NVML is asked once a second, where "
      "the driver has it (libnvidia-ml.so.1)"},
     {"FLOPINJ_NO_CONTROL", kOfExperts,
-     "Do not listen to flopinj attach, detach and status: no socket and no thread for them"},
+     "Do not listen to flopinj attach, detach and status: no socket and no thread for them. The "
+     "program itself may still ask, as flopinj.record() does"},
     {"FLOPINJ_LEVEL", kWhat, "launches: every launch; tally: counts per kernel and range"},
     {"FLOPINJ_MODE", kUsual,
      "multiplex: each distinct kernel is measured a few times, and every launch is timed and "
