@@ -19,7 +19,7 @@ constexpr uint32_t kWaiting = 1, kMemory = 2, kClose = 4, kCapturing = 8;
 // How long a launch waits for an answer that it may do without, and a call that waited for the GPU,
 // which has a tenth of its own time.
 constexpr uint64_t kMostWaitNs = 1'000'000, kMostWaitInCallNs = 5'000'000;
-constexpr uint64_t kMostWaitForEachNs = 1'000'000'000;  // where every launch is to be measured
+constexpr uint64_t kMostWaitAtAnyCostNs = 1'000'000'000;
 constexpr auto kMostWaitForCapture = 20ms;              // once in a recording
 constexpr auto kCloseAgainAfter = 1ms;
 
@@ -43,9 +43,9 @@ bool Questions::in_flight(Context& context, uint64_t call_ns, uint64_t& cost_ns)
   if (!waiting.any()) return false;
   const uint64_t began = monotonic_ns();
   const bool due = context.gate.owes();
-  const bool every_launch = edge_.settings.mode == Mode::kFull;  // whatever it costs
-  if (!every_launch && !waiting.may_ask(began, call_ns, due)) return true;
-  const uint64_t most = every_launch   ? kMostWaitForEachNs
+  const bool at_any_cost = edge_.settings.at_any_cost();
+  if (!at_any_cost && !waiting.may_ask(began, call_ns, due)) return true;
+  const uint64_t most = at_any_cost    ? kMostWaitAtAnyCostNs
                         : call_ns == 0 ? kMostWaitNs
                                        : std::clamp(call_ns / 10, kMostWaitNs, kMostWaitInCallNs);
   waiting.call_waited(call_ns);

@@ -25,11 +25,16 @@ constexpr uint64_t kMostWaitForAvailabilityNs = 1'000'000'000;
 constexpr auto kLookForMoment = 10ms;
 constexpr int kMostSteps = 4;  // of a launch, each of which ends something
 
-// How long a launch waits for another one in a window, a window for launches that are being made,
-// and the end for a thread that reads windows. Where every launch is to be measured, one that waits
-// too little is a count that lacks.
-constexpr WindowPatience kSampling{2s, 20ms, 500ms};
+// How long a launch waits for another one in a window, a window for launches that are being made
+// and for the planner's thread, and the end for a thread that reads windows. Where cost does not
+// matter, one that waits too little is a count that lacks.
+constexpr WindowPatience kWithinBudget{2s, 20ms, 500ms}, kWithoutBudget{2s, 1s, 5s};
 constexpr WindowPatience kEveryLaunch{20s, 20s, 20s};
+
+const WindowPatience& patience_of(const Settings& settings) {
+  if (settings.mode == Mode::kFull) return kEveryLaunch;
+  return settings.at_any_cost() ? kWithoutBudget : kWithinBudget;
+}
 
 // What a call of the program's has waited for, of the work up to that number.
 void note_end(Context& context, const SyncFunction& call, const void* parameters, uint64_t work,
@@ -55,7 +60,7 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Capture
       questions_(questions),
       leases_(edge, backoff_),
       scheduler_(edge.collector->scheduler()),
-      patience_(edge.settings.mode == Mode::kFull ? kEveryLaunch : kSampling),
+      patience_(patience_of(edge.settings)),
       size_(scheduler_.config().max_ranges),
       on_(edge.measures && edge.cupti.range_profiler) {
   planner_.set_visit([this] { return visit(); });

@@ -47,11 +47,13 @@ class PlayedGpu {
     bool measured = false;                            // each of them: mode full
     uint64_t (*clock_ns)() noexcept = host_clock_ns;  // the program's
     double budget = MeasuringBudget::kUnlimited;
+    bool bounded_waits = true;  // of launches, as within a budget
   };
   PlayedGpu() : PlayedGpu(Recorded{}) {}
   explicit PlayedGpu(const Recorded& recorded) : collector(config(recorded), hooks()) {
     edge.settings.kernel_name = recorded.kernel_name;
     if (recorded.measured) edge.settings.mode = Mode::kFull;
+    if (!recorded.bounded_waits) edge.settings.budget_percent = 0;
     played() = this;
     edge.collector = &collector;
     edge.settings.given_plan_wait_ms = 20'000;

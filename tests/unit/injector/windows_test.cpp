@@ -162,6 +162,18 @@ TEST_CASE("a launch does not wait for ever, and no launch where the program neve
   CHECK(took < 10s);
 }
 
+TEST_CASE("without a budget a launch waits for an answer that comes late") {
+  const bool bounded = GENERATE(true, false);
+  Program program({.bounded_waits = bounded});
+  program.launch();
+  program.collective();
+  program.gpu.edge.cuda.StreamQuery = [](CUstream) {  // it ended long ago, and all cores are busy
+    std::this_thread::sleep_for(100ms);
+    return CUDA_SUCCESS;
+  };
+  CHECK(program.launch() == !bounded);
+}
+
 TEST_CASE("counters are given back at a call that waits for the GPU, and not beside collectives") {
   Program program;
   REQUIRE(program.launch());
