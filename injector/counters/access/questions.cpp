@@ -20,7 +20,7 @@ constexpr uint32_t kWaiting = 1, kMemory = 2, kClose = 4, kCapturing = 8;
 // which has a tenth of its own time.
 constexpr uint64_t kMostWaitNs = 1'000'000, kMostWaitInCallNs = 5'000'000;
 constexpr uint64_t kMostWaitAtAnyCostNs = 1'000'000'000;
-constexpr auto kMostWaitForCapture = 20ms;              // once in a recording
+constexpr auto kMostWaitForCapture = 20ms;  // once in a recording
 constexpr auto kCloseAgainAfter = 1ms;
 
 }  // namespace
