@@ -244,7 +244,7 @@ bool install_core2(const NvtxExportTableCallbacks& callbacks) {
 bool attach_nvtx(const void* (*get_export_table)(uint32_t)) noexcept {
   return contain(false, [&] {
     if (get_export_table == nullptr) return false;
-    if (session_edge() == nullptr && !may_record_later()) return false;
+    if (session_edge() == nullptr && session_phase() == Phase::kOff) return false;
     const auto* callbacks =
         static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
     if (callbacks == nullptr || callbacks->struct_size < sizeof(NvtxExportTableCallbacks) ||

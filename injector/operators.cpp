@@ -40,7 +40,7 @@ constexpr FlopinjOperators kOperators = {sizeof(FlopinjOperators), push, push_na
 
 const FlopinjOperators* operators() noexcept {
   return contain(static_cast<const FlopinjOperators*>(nullptr), [] {
-    return session_edge() != nullptr || may_record_later() ? &kOperators : nullptr;
+    return session_edge() != nullptr || session_phase() != Phase::kOff ? &kOperators : nullptr;
   });
 }
 

@@ -9,7 +9,6 @@
 #include <injector/process/run_watch.h>
 #include <injector/recording.h>
 #include <injector/requests.h>
-#include <injector/session_status.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -210,7 +209,7 @@ void Recording::open_metrics_file() {
 // What cannot be written is said once, and counted.
 void Recording::write_metrics() {
   const uint64_t now = monotonic_ns();
-  if (!metrics_.is_due(now) || session_status().state != SessionStatus::State::kRecording) return;
+  if (!metrics_.is_due(now) || session_phase() != Phase::kRecording) return;
   const auto devices = edge_.energy != nullptr ? energy_.read() : std::vector<DeviceEnergy>{};
   const int error = metrics_.write(now, answer("status\n"), devices);
   if (error == 0) return;

@@ -16,8 +16,8 @@ namespace {
 
 using Given = std::span<const std::string>;  // settings, as a request has them
 
-// By SessionStatus::State.
-constexpr std::array<const char*, 4> kStates{"dormant", "recording", "stopping", "off"};
+// By phase.
+constexpr std::array kStates{"dormant", "dormant", "recording", "stopping", "off"};
 
 std::string status(Given, Asker) {
   const SessionStatus status = session_status();
@@ -26,7 +26,7 @@ std::string status(Given, Asker) {
     text.append(key).append(" ").append(value).append("\n");
   };
   add("pid", std::to_string(getpid()));
-  add("state", kStates[static_cast<size_t>(status.state)]);
+  add("state", kStates[static_cast<size_t>(status.phase)]);
   add("recordings", std::to_string(status.recordings));
   add("recordings_kept", std::to_string(status.kept));
   if (status.recordings == 0) return text;

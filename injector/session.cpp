@@ -1,3 +1,4 @@
+#include <collector/base/assert.h>
 #include <injector/process/capture_range.h>
 #include <injector/process/closer.h>
 #include <injector/process/control_server.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -26,9 +28,29 @@
 namespace flopinj {
 namespace {
 
-using Life = SessionState::Life;
-
 SessionState& session() noexcept { return process_state().session; }
+
+constexpr const char* kProgramEnds = "it is ending";
+
+// All moves that a session makes, from kOpen under `making`, else under `changing`, or by the last
+// thread of a process. docs/architecture.md draws them.
+struct Move {
+  Phase from, to;
+};
+constexpr std::array<Move, 5> kMoves{{
+    {Phase::kOpen, Phase::kOff},           // FLOPINJ_MODE=off
+    {Phase::kOpen, Phase::kDormant},       // CUDA begins; or nothing begins with it
+    {Phase::kDormant, Phase::kRecording},  // CUDA begins, a request, a time, cuProfilerStart
+    {Phase::kRecording, Phase::kEnding},   // the same, cuProfilerStop, the last launch, exit
+    {Phase::kEnding, Phase::kDormant},     // the trace is whole, and the program goes on
+}};
+
+void move_to(Phase next) noexcept {
+  std::atomic<Phase>& phase = session().phase;
+  FLOPINJ_ASSERT(std::ranges::any_of(
+      kMoves, [&](const Move& move) { return move.from == phase && move.to == next; }));
+  phase.store(next, std::memory_order_release);
+}
 
 // In so many seconds; 0: never.
 uint64_t due_in(double seconds) {
@@ -44,7 +66,8 @@ void stop_taking(Recording& recording) {
 
 // On the writer's thread, the last that is left to end.
 bool end_with_program() FLOPINJ_UNCHECKED_LOCKS {
-  if (recording_edge() == nullptr || !only_helpers_left()) return false;
+  if (session_phase() != Phase::kRecording || !only_helpers_left()) return false;
+  move_to(Phase::kEnding);
   stop_taking(*session().current);  // no other thread is left to end it
   return true;
 }
@@ -68,13 +91,14 @@ void begin_anew_after_fork() noexcept FLOPINJ_UNCHECKED_LOCKS {
   is.at_exit = was.at_exit;
   is.at_quick_exit = was.at_quick_exit;
   is.no_control = was.no_control.load();
-  is.life = was.life.load();
+  const Phase phase = was.phase;
+  is.phase = phase == Phase::kEnding ? Phase::kDormant : phase;
   // A child that initialises CUDA itself gets a session of its own. Where the parent records, it
   // cannot: CUDA is not to be used in a child of a process that has initialised it, and what the
   // parent recorded stays the parent's.
   if (inherited == nullptr) return;
   inherited->abandon_after_fork();
-  is.life = Life::kOff;
+  is.phase = Phase::kOff;
 }
 
 void stop_at_exit() { stop_session(); }
@@ -142,7 +166,8 @@ void close() noexcept {
       return;
     }
     const MutexLock lock(session().changing, std::adopt_lock);
-    if (recording_edge() == nullptr) return;
+    if (session_phase() != Phase::kRecording) return;
+    move_to(Phase::kEnding);
     stop_taking(*session().current);
     session().current->close();
   } catch (...) {  // nothing of ours may keep the program from ending
@@ -153,7 +178,6 @@ void close() noexcept {
 // freed. Memory may be short at every step: what had begun ends in any case.
 bool begin(std::unique_ptr<Recording> recording, std::string& error)
     FLOPINJ_REQUIRES(session().changing) {
-  constexpr const char* kEnding = "it is ending";
   Edge& edge = recording->edge();
   static_cast<void>(below_signal_handler());  // its first call takes locks
   std::unique_ptr<const std::string> output;
@@ -163,7 +187,7 @@ bool begin(std::unique_ptr<Recording> recording, std::string& error)
       if (!start_closer(close)) {
         error = "cannot start a thread";
       } else if (to_be_found = true; !exit_will_find(*recording)) {
-        error = kEnding;
+        error = kProgramEnds;
       } else if (recording->open(error)) {
         output = std::make_unique<const std::string>(recording->output());
         publish(*recording);
@@ -178,7 +202,7 @@ bool begin(std::unique_ptr<Recording> recording, std::string& error)
   if (to_be_found &&
       session().unsettled.exchange(nullptr) == nullptr) {  // exit() has not waited longer
     static_cast<void>(recording.release());
-    return error = kEnding, false;
+    return error = kProgramEnds, false;
   }
   if (!begun) {
     unpublish();
@@ -187,6 +211,7 @@ bool begin(std::unique_ptr<Recording> recording, std::string& error)
   }
   const Recording& current = *recording.release();  // published
   show_begun(std::move(output), edge.settings.mode, current.began_monotonic_ns(), *edge.collector);
+  move_to(Phase::kRecording);
   return true;
 }
 
@@ -204,7 +229,7 @@ Recording* make_first() {
   session().no_control = settings.no_control;
   if (settings.mode != Mode::kOff && !waits(settings))
     return make_recording(settings, Recording::Begin::kWithProgram).release();
-  session().life = settings.mode == Mode::kOff ? Life::kOff : Life::kIdle;
+  move_to(settings.mode == Mode::kOff ? Phase::kOff : Phase::kDormant);
   return nullptr;
 }
 
@@ -212,7 +237,7 @@ Recording* make_first() {
 std::unique_ptr<Recording> take_first() {
   SessionState& mine = session();
   const MutexLock lock(mine.making);
-  if (mine.life == Life::kOpen) mine.life = Life::kIdle;
+  if (mine.phase == Phase::kOpen) move_to(Phase::kDormant);
   return std::unique_ptr<Recording>(std::exchange(mine.first, nullptr));
 }
 
@@ -261,10 +286,10 @@ bool serve_if_needed() noexcept FLOPINJ_REQUIRES(session().changing) {
 Edge* first_edge() noexcept {
   SessionState& mine = session();
   // Without the lock: the thread that ends a recording holds it, and waits for the caller.
-  if (mine.life.load(std::memory_order_acquire) != Life::kOpen) return nullptr;
+  if (mine.phase.load(std::memory_order_acquire) != Phase::kOpen) return nullptr;
   try {
     const MutexLock lock(mine.making);
-    if (mine.life != Life::kOpen) return mine.edge.load(std::memory_order_acquire);
+    if (mine.phase != Phase::kOpen) return mine.edge.load(std::memory_order_acquire);
     if (mine.first == nullptr) mine.first = make_first();
     if (mine.first == nullptr) return nullptr;
     mine.edge.store(&mine.first->edge(), std::memory_order_release);
@@ -293,7 +318,7 @@ void start_session() noexcept {
       session_edge();
     }
     const MutexLock lock(session().changing);
-    if (session().life == Life::kOff || std::exchange(session().start_tried, true)) return;
+    if (session_phase() == Phase::kOff || std::exchange(session().start_tried, true)) return;
     std::unique_ptr<Recording> first = take_first();
     if (first == nullptr) {
       std::vector<std::string> said_before;
@@ -324,7 +349,7 @@ static void begin_late() FLOPINJ_REQUIRES(session().changing) {
   if (std::exchange(session().start_tried, true)) return;
   SessionState& mine = session();
   const MutexLock making(mine.making);
-  if (mine.life == Life::kOpen && mine.first == nullptr) mine.life = Life::kIdle;
+  if (mine.phase == Phase::kOpen && mine.first == nullptr) move_to(Phase::kDormant);
   std::vector<std::string> problems;
   mine.no_control = read_settings(environ, problems).no_control;
 }
@@ -334,7 +359,7 @@ bool listen_session() noexcept {
     const RecursionGuard guard;
     const MutexLock lock(session().changing);
     begin_late();
-    return session().life == Life::kIdle && serve(true);
+    return session_phase() == Phase::kDormant && serve(true);
   } catch (const std::exception&) {
     return false;
   }
@@ -363,9 +388,10 @@ void stop_session() noexcept {
 static Outcome start(const std::span<const std::string>* request, Recording::Begin how) {
   const RecursionGuard guard;
   const MutexLock lock(session().changing);
-  if (recording_edge() != nullptr)
+  if (session_phase() == Phase::kRecording)
     return {false, "it records already, to " + session().current->output()};
-  if (session().life != Life::kIdle)
+  if (session_phase() == Phase::kEnding) return {false, kProgramEnds};
+  if (session_phase() != Phase::kDormant)
     return {false, "recording is switched off in it, or its parent is recorded"};
   std::vector<std::string> said_before;
   Settings settings = read_settings(environ, said_before);
@@ -403,12 +429,12 @@ Outcome stop_recording(Asker asker) {
   constexpr auto kMostWaitForLaunches = std::chrono::seconds(1);
   const RecursionGuard guard;
   const MutexLock lock(session().changing);
-  if (recording_edge() == nullptr) return {false, "it does not record"};
+  if (session_phase() != Phase::kRecording) return {false, "it does not record"};
   // Taken before anything ends: from here on nothing asks for memory that must be there.
   Outcome outcome{true, session().current->output()};
   session().ends_itself = false;
   session().stop_ns = 0;
-  show_stopping();
+  move_to(Phase::kEnding);
   session().unsettled = session().current;
   session().current->await_quiet();
   stop_taking(*session().current);
@@ -420,7 +446,7 @@ Outcome stop_recording(Asker asker) {
       session().unsettled.exchange(nullptr) != nullptr;  // else exit() waits no longer
   free_recording(std::unique_ptr<Recording>(std::exchange(session().current, nullptr)),
                  ended && ours);
-  show_dormant();
+  move_to(Phase::kDormant);
   return outcome;
 }
 

@@ -6,32 +6,17 @@
 #include <utility>
 
 namespace flopinj {
-namespace {
-
-using State = SessionStatus::State;
-
-void show(State state) noexcept {
-  ShownState& shown = process_state().shown;
-  const MutexLock lock(shown.mutex);
-  shown.state = state;
-}
-
-}  // namespace
 
 void show_begun(std::unique_ptr<const std::string> output, Mode mode, uint64_t began_monotonic_ns,
                 Collector& collector) noexcept {
   ShownState& shown = process_state().shown;
   const MutexLock lock(shown.mutex);
-  shown.state = State::kRecording;
   ++shown.recordings;
   shown.output = std::move(output);
   shown.mode = mode;
   shown.began_ns = began_monotonic_ns;
   shown.collector = &collector;
 }
-
-void show_stopping() noexcept { show(State::kStopping); }
-void show_dormant() noexcept { show(State::kDormant); }
 
 void show_closed() noexcept {
   ShownState& shown = process_state().shown;
@@ -50,7 +35,7 @@ SessionStatus session_status() {
   ShownState& shown = process_state().shown;
   const MutexLock lock(shown.mutex);
   SessionStatus status;
-  status.state = may_record_later() ? shown.state : State::kOff;
+  status.phase = session_phase();
   status.recordings = shown.recordings;
   status.kept = shown.kept;
   if (shown.output != nullptr) status.output = *shown.output;

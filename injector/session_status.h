@@ -1,5 +1,5 @@
-// The session as a status request gets it. It must not wait for a recording that begins or
-// ends, so it is kept apart from the session, which says here what it does.
+// The session as a request for its status gets it, which must not wait for a recording that begins
+// or ends: the phase, and what the session says here of its recordings.
 #pragma once
 #include <injector/process/process_state.h>
 
@@ -10,8 +10,7 @@
 namespace flopinj {
 
 struct SessionStatus {
-  using State = ShownState::State;
-  State state = State::kDormant;
+  Phase phase = Phase::kDormant;
   uint32_t recordings = 0;  // begun so far
   uint32_t kept = 0;        // ended ones whose memory is kept, since a thread stayed inside
   // Of the current or last recording; empty where there was none.
@@ -25,10 +24,8 @@ SessionStatus session_status();
 // By the session. They need no memory: a recording has its name ready before it begins.
 void show_begun(std::unique_ptr<const std::string> output, Mode, uint64_t began_monotonic_ns,
                 Collector&) noexcept;
-void show_stopping() noexcept;
 // The collector that was shown is not asked any more.
 void show_closed() noexcept;
-void show_dormant() noexcept;
 void show_kept() noexcept;  // the memory of a recording that has ended
 
 }  // namespace flopinj

@@ -70,11 +70,10 @@ inline Edge* recording_edge() noexcept {
 inline bool nothing_recorded() noexcept {
   const SessionState& session = process_state().session;
   return session.edge.load(std::memory_order_relaxed) == nullptr &&
-         session.life.load(std::memory_order_relaxed) != SessionState::Life::kOpen;
+         session.phase.load(std::memory_order_relaxed) != Phase::kOpen;
 }
-// False where recording is off for good.
-inline bool may_record_later() noexcept {
-  return process_state().session.life.load(std::memory_order_acquire) != SessionState::Life::kOff;
+inline Phase session_phase() noexcept {
+  return process_state().session.phase.load(std::memory_order_acquire);
 }
 
 // Defined by the session.

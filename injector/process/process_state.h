@@ -34,13 +34,18 @@ struct Presence;
 class Recording;
 struct ThreadContext;
 
+// How far the session is. Only session.cpp changes it, by the moves listed there.
+enum class Phase : uint8_t {
+  kOpen,       // the recording that begins with the program is made by the first call that asks
+  kDormant,    // start_recording() makes one
+  kRecording,  // its trace is open
+  kEnding,     // its trace is being closed, or the program ends with it
+  kOff         // for good: switched off, or the child of a recording process
+};
+
 // The session (session.h). Order of locks: changing, making.
 struct SessionState {
-  // kOpen: the recording that begins with the program is made by the first call that asks for it.
-  // kIdle: only start_recording() makes one. kOff: for good, switched off or a child of a recording
-  // process.
-  enum class Life : uint8_t { kOpen, kIdle, kOff };
-  std::atomic<Life> life{Life::kOpen};
+  std::atomic<Phase> phase{Phase::kOpen};
   std::atomic<Edge*> edge{nullptr};       // of the current recording, from its first tables on
   std::atomic<Edge*> recording{nullptr};  // the same while it takes launches
   std::atomic<pid_t> recorder{0};         // the process that began to record
@@ -65,11 +70,9 @@ struct SessionState {
   Recording* first FLOPINJ_GUARDED_BY(making) = nullptr;  // to begin with the program
 };
 
-// The session as a request for its status gets it (session_status.h).
+// What a request for the status gets beside the phase (session_status.h).
 struct ShownState {
-  enum class State : uint8_t { kDormant, kRecording, kStopping, kOff };
   Mutex mutex;
-  State state FLOPINJ_GUARDED_BY(mutex) = State::kDormant;
   uint32_t recordings FLOPINJ_GUARDED_BY(mutex) = 0;
   uint32_t kept FLOPINJ_GUARDED_BY(mutex) = 0;
   // Of the current or last recording.
