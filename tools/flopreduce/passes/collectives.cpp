@@ -14,12 +14,13 @@ uint64_t difference(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 void Collectives::add(uint32_t device, uint32_t kernel, uint32_t step, uint64_t begin_ns,
                       uint64_t length_ns) {
   if (launches_ == kMost) return;
-  ++launches_;
   kernels_[kernel][device].push_back({step, begin_ns, length_ns});
+  if (++launches_ == kMost) kernels_.clear();
 }
 
 void Collectives::add(Collectives&& o) {
   launches_ = std::min(kMost, launches_ + o.launches_);
+  if (launches_ == kMost) return kernels_.clear();
   for (auto& [kernel, devices] : o.kernels_)
     for (auto& [device, launches] : devices) {
       Launches& to = kernels_[kernel][device];

@@ -13,7 +13,18 @@ namespace {
 
 uint64_t held(u128 value) { return static_cast<uint64_t>(std::min<u128>(value, UINT64_MAX)); }
 
+bool several_ranks(const TraceTables& tables) {
+  return tables.traces.size() > 1 ||
+         std::ranges::count_if(tables.devices, [](const Device& of) { return of.id != 0; }) > 1;
+}
+
 }  // namespace
+
+LostPass::LostPass(Reading reading)
+    : of_(std::move(reading)),
+      tables_(of_.tables),
+      parts_(of_.parts),
+      compares_(of_.collectives && several_ranks(tables_)) {}
 
 DeviceSplit& LostPass::device_at(uint32_t number) {
   const uint32_t trace = tables_.devices[number].trace;
@@ -58,7 +69,7 @@ bool LostPass::counts(uint32_t trace, uint32_t step) const {
 void LostPass::add_collective(const RowTable& rows, const LaunchPiece& piece, size_t i) {
   const RowTable::Info& row = rows.info(piece.row[i]);
   const uint64_t ns = piece.duration_ns[i];
-  if (row.signature == SignatureTable::kUndefined || !of_.collectives) return;
+  if (row.signature == SignatureTable::kUndefined || !compares_) return;
   collectives_.add(
       row.device, tables_.signatures[row.signature].name, piece.step, piece.start_ns[i],
       ns != LaunchPiece::kNoTime && BusyInterval::has_place(piece.start_ns[i], ns) ? ns : 0);
@@ -120,12 +131,13 @@ void LostPass::one_launch(const RowTable& rows, const LaunchPiece& piece, size_t
   const bool counted = counts(rows.trace(), piece.step);
   quick.launches += counted ? 1 : 0;
   if (of_.totals == nullptr && piece.calls) split.clock_error(piece.clock_error_ns);
-  if (!row.communicates) {
-    quick.device = row.device;
-    quick.in_split = row.in_split;
-  } else if (counted) {
+  if (row.communicates && counted) {
     row.device->collectives = true;
     add_collective(rows, piece, i);
+  }
+  if (!row.communicates || (counted && !compares_)) {
+    quick.device = row.device;
+    quick.in_split = row.in_split;
   }
   const uint64_t took = piece.duration_ns[i];
   if (took == LaunchPiece::kNoTime || !BusyInterval::has_place(piece.start_ns[i], took)) {

@@ -42,14 +42,13 @@ class LostPass final : public LaunchConsumer {
     std::vector<bool> only;  // by trace; empty: all
     std::set<uint32_t> revised;
     Ended ended;
-    bool collectives = true;  // are wanted, too
+    bool collectives = true;  // are wanted, too, where there is more than one rank to compare
     // After the totals; else all null. Where there are windows, nothing else counts.
     const Totals* totals = nullptr;
     LaunchWorths* worths = nullptr;
     const std::map<size_t, StepsReport::Window>* windows = nullptr;
   };
-  explicit LostPass(Reading reading)
-      : of_(std::move(reading)), tables_(of_.tables), parts_(of_.parts) {}
+  explicit LostPass(Reading reading);
   void launches(const RowTable& rows, const LaunchPiece& piece) override;
   void tally(const RowTable& rows, uint32_t row, const TallyRow& tally) override;
   void packet(uint32_t trace, const Packet& packet) override;
@@ -71,7 +70,8 @@ class LostPass final : public LaunchConsumer {
   };
   // What most launches need of their row.
   struct Quick {
-    DeviceSplit* device = nullptr;  // null: not looked up yet, or communication
+    // Null: not looked up yet, or a collective that is compared.
+    DeviceSplit* device = nullptr;
     uint32_t in_split = 0;
     uint64_t launches = 0;  // that count, and are not in DeviceSplit::counted() yet
   };
@@ -107,6 +107,7 @@ class LostPass final : public LaunchConsumer {
   const Reading of_;
   const TraceTables& tables_;
   LostParts& parts_;
+  const bool compares_;  // collectives of ranks
   Collectives collectives_;
   std::map<uint32_t, Devices> devices_;  // by trace
   // Of the trace at hand, or the part of it.
