@@ -19,6 +19,7 @@ constexpr size_t kCrcFieldBytes = 5;
 // Read at once: enough for the system calls not to matter, little enough for the nearest caches.
 constexpr size_t kReadBytes = 256U << 10;
 constexpr size_t kSkipBytes = 4U << 10;
+constexpr size_t kJumpBytes = 256;       // where a batch ends: most of the time another one begins
 constexpr size_t kFewBytes = 64U << 10;  // reading these costs less than calls to pass over some
 // Damaged places cost a check sum over every plausible frame in them. In real data that is about
 // four bytes for each byte searched; data made to be slow is stopped here.
@@ -79,7 +80,11 @@ const uint8_t* PacketReader::view(uint64_t offset, size_t size) {
     // A recording of a summary is read by itself: no more than it and what a packet takes.
     const uint64_t left = end_ > offset ? end_ - offset : 0;
     const bool skips = batches_ == Batches::kSkip && left > kFewBytes;
-    const uint64_t at_once = std::min<uint64_t>(skips ? kSkipBytes : kReadBytes, left);
+    const bool jumps = skips && offset > window_begin_ + window_size_;
+    const uint64_t at_once = std::min<uint64_t>(jumps   ? kJumpBytes
+                                                : skips ? kSkipBytes
+                                                        : kReadBytes,
+                                                left);
     const size_t wanted =
         std::max(size, static_cast<size_t>(std::min(at_once, input_.size() - offset)));
     size_t kept = 0;

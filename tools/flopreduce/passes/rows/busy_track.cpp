@@ -21,9 +21,14 @@ void BusyTrack::late(uint64_t ns) {
   sums_.late_ns += ns;
 }
 
+// Few intervals take little memory. Where there are more, all is taken at once: what is copied into
+// ever larger memory is touched twice.
 BusyInterval* BusyTrack::room(size_t most) {
+  constexpr size_t kFew = 1024;
   before_room_ = newest_.size();
-  newest_.resize(before_room_ + most);
+  const size_t needed = before_room_ + most;
+  if (needed > newest_.capacity()) newest_.reserve(needed <= kFew ? kFew : 4 * kept_ + most);
+  newest_.resize(needed);
   return newest_.data() + before_room_;
 }
 

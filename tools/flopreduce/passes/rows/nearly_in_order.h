@@ -51,6 +51,7 @@ class NearlyInOrder {
   template <typename To>
   void add(const LaunchInTime& launch, To& to) {
     if (newest_.size() == 4 * kept_) fold(newest_.size() - kept_, to);
+    make_room(1);
     newest_.push_back(launch);
     note_batches(newest_.size() - 1);
   }
@@ -60,6 +61,7 @@ class NearlyInOrder {
   void add(size_t most, Write&& write, To& to) {
     if (newest_.size() + most > 4 * kept_) fold(newest_.size() - kept_, to);
     const size_t before = newest_.size();
+    make_room(most);
     newest_.resize(before + most);
     newest_.resize(before + write(newest_.data() + before));
     note_batches(before);
@@ -83,6 +85,14 @@ class NearlyInOrder {
  private:
   static bool begins_before(const LaunchInTime& a, const LaunchInTime& b) {
     return a.begin_ns < b.begin_ns;
+  }
+
+  // Few launches take little memory. Where there are more, all is taken at once: what is copied
+  // into ever larger memory is touched twice.
+  void make_room(size_t more) {
+    constexpr size_t kFew = 1024;
+    const size_t needed = newest_.size() + more;
+    if (needed > newest_.capacity()) newest_.reserve(needed <= kFew ? kFew : 4 * kept_);
   }
 
   void give_back() {
