@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "support/numbered_lines.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -35,35 +36,32 @@ bool fits_pattern(std::string_view pattern, std::string_view text) {
 }
 
 std::optional<std::string> GivenFormulas::add_file(const std::string& name, std::string_view text) {
-  if (text.size() > kMaxFormulaFileBytes)
-    return printable(name) + ": larger than " + std::to_string(kMaxFormulaFileBytes) + " bytes";
   std::deque<Line> added;
-  for (size_t number = 1; !text.empty(); ++number) {
-    const std::string_view whole = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), whole.size() + 1));
+  const auto add_line = [&](std::string_view whole, const std::string& place) -> std::string {
     const std::string_view line = trimmed(whole);
-    if (line.empty() || line.front() == '#') continue;
-    const std::string place = printable(name) + ":" + std::to_string(number);
-    const auto fail = [&](const std::string& why) {
-      return place + ": " + why + " (a line is operator, range or kernel, PATTERN = FORMULA)";
-    };
+    if (line.empty() || line.front() == '#') return "";
     const std::string_view subject = line.substr(0, line.find_first_of(kBlanks));
     const auto known = std::ranges::find(kFormulaSubjects, subject);
     if (known == kFormulaSubjects.end())
-      return fail("'" + printable(cut(subject, 60)) + "' is none of operator, range, kernel");
+      return "'" + printable(cut(subject, 60)) + "' is none of operator, range, kernel";
     const size_t equals = line.rfind('=');  // patterns may have some, formulas have none
-    if (equals == line.npos) return fail("'=' is missing");
+    if (equals == line.npos) return "'=' is missing";
     const std::string_view pattern = trimmed(line.substr(subject.size(), equals - subject.size()));
-    if (pattern.empty()) return fail("the pattern is missing");
+    if (pattern.empty()) return "the pattern is missing";
     if (lines_.size() + added.size() == kMaxFormulas)
-      return fail("more than " + std::to_string(kMaxFormulas) + " formulas");
+      return "more than " + std::to_string(kMaxFormulas) + " formulas";
     std::string error;
     const auto of = static_cast<GivenFormula::Of>(known - kFormulaSubjects.begin());
     auto formula = GivenFormula::parse(trimmed(line.substr(equals + 1)), of, error);
-    if (!formula) return fail(error);
+    if (!formula) return error;
     formula->source = place;
     added.push_back({of, std::string(pattern), std::move(*formula)});
-  }
+    return "";
+  };
+  if (auto error =
+          for_each_line(name, text, kMaxFormulaFileBytes,
+                        "a line is operator, range or kernel, PATTERN = FORMULA", add_line))
+    return error;
   std::ranges::move(added, std::back_inserter(lines_));
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "support/numbered_lines.h"
 #include "support/text.h"
 #include "tables/trace_tables.h"
 
@@ -73,34 +74,30 @@ GivenNames::Scopes GivenNames::scopes_in(const ByModule& modules, std::string_vi
 }
 
 std::optional<std::string> GivenNames::add_file(const std::string& name, std::string_view text) {
-  if (text.size() > kMaxNamesFileBytes)
-    return printable(name) + ": larger than " + std::to_string(kMaxNamesFileBytes) + " bytes";
   GivenNames all = *this;
-  for (size_t number = 1; !text.empty(); ++number) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (line.empty() || line.front() == '#') continue;
-    const auto fail = [&](const std::string& what) {
-      return printable(name) + ":" + std::to_string(number) + ": " + what +
-             " (a line is instruction or kernel, MODULE, NAME, SCOPE..., parted by tabs)";
-    };
+  const auto add_line = [&](std::string_view line, const std::string&) -> std::string {
+    if (line.empty() || line.front() == '#') return "";
     const std::string_view kind = field(line);
     if (kind != "instruction" && kind != "kernel")
-      return fail("'" + printable(cut(kind, 60)) + "' is neither instruction nor kernel");
+      return "'" + printable(cut(kind, 60)) + "' is neither instruction nor kernel";
     const std::string_view module = field(line), of = field(line);
     Scopes scopes;
     while (!line.empty() && scopes.size() <= kMaxScopes) scopes.emplace_back(field(line));
     if (module.empty() || of.empty() || scopes.empty() ||
         std::find(scopes.begin(), scopes.end(), "") != scopes.end())
-      return fail("a field is missing or empty");
-    if (scopes.size() > kMaxScopes)
-      return fail("more than " + std::to_string(kMaxScopes) + " scopes");
+      return "a field is missing or empty";
+    if (scopes.size() > kMaxScopes) return "more than " + std::to_string(kMaxScopes) + " scopes";
     if (++all.count_ > kMaxGivenNames)
-      return fail("more than " + std::to_string(kMaxGivenNames) + " names");
+      return "more than " + std::to_string(kMaxGivenNames) + " names";
     ByModule& modules = (kind == "kernel" ? all.kernels_ : all.instructions_)[std::string(of)];
     const auto [entry, fresh] = modules.try_emplace(std::string(module), scopes);
     if (!fresh) keep_common(entry->second, scopes);
-  }
+    return "";
+  };
+  if (auto error = for_each_line(
+          name, text, kMaxNamesFileBytes,
+          "a line is instruction or kernel, MODULE, NAME, SCOPE..., parted by tabs", add_line))
+    return error;
   *this = std::move(all);
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 
 #include "phases/phases.h"
 #include "support/data.h"
+#include "support/numbered_lines.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -182,23 +183,19 @@ std::optional<std::string> PhaseRules::add_user_rule(const std::string& text) {
 
 std::optional<std::string> PhaseRules::add_rule_file(const std::string& name,
                                                      std::string_view text) {
-  if (text.size() > kMaxRuleFileBytes)
-    return printable(name) + ": larger than " + std::to_string(kMaxRuleFileBytes) + " bytes";
+  constexpr std::string_view kForm =
+      "a line is PHASE SUBJECT [in:PHASE | node:PHASE | hook:PHASE] [domain:NAME] MATCH PATTERN; "
+      "see flopreduce rules";
   std::vector<Rule> rules;
-  for (size_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  const auto add_line = [&](std::string_view line, const std::string&) {
     std::string error;
     const std::vector<Rule> of_line = parse_line(line, error);
     if (error.empty() && rules.size() + of_line.size() + user_rules_ > kMaxRules)
       error = "more than " + std::to_string(kMaxRules) + " rules";
-    if (!error.empty())
-      return printable(name) + ":" + std::to_string(number) + ": " + printable(error) +
-             " (a line is PHASE SUBJECT [in:PHASE | node:PHASE | hook:PHASE] [domain:NAME] MATCH "
-             "PATTERN; see "
-             "flopreduce rules)";
     rules.insert(rules.end(), of_line.begin(), of_line.end());
-  }
+    return printable(error);
+  };
+  if (auto error = for_each_line(name, text, kMaxRuleFileBytes, kForm, add_line)) return error;
   rules_.insert(rules_.begin() + user_rules_, rules.begin(), rules.end());
   user_rules_ += static_cast<uint32_t>(rules.size());
   return std::nullopt;

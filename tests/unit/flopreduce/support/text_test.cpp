@@ -5,6 +5,7 @@
 #include "crc32c.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/short_name.h"
+#include "support/numbered_lines.h"
 #include "support/trace_builder.h"
 #include "support/wide.h"
 #include "writers/fit.h"
@@ -193,4 +194,24 @@ TEST_CASE("shares have two significant digits, and are never all or nothing for 
   CHECK(percent_text(0.002) == "0.20 %");
   CHECK(percent_text(0.000015) == "0.0015 %");
   CHECK(percent_text(1e-9) == "<0.001 %");
+}
+
+TEST_CASE("an error in a file of lines says its place and how a line has to be") {
+  std::vector<std::string> seen;
+  const auto read = [&](std::string_view text, size_t most) {
+    seen.clear();
+    return for_each_line("a\tb", text, most, "a line is a word",
+                         [&](std::string_view line, const std::string& place) -> std::string {
+                           seen.push_back(place + "=" + std::string(line));
+                           return line == "bad" ? "'bad' is none" : "";
+                         });
+  };
+  CHECK(read("", 0) == std::nullopt);
+  CHECK(seen.empty());
+  CHECK(read("one\n\nlast", 9) == std::nullopt);
+  CHECK(seen == std::vector<std::string>{"a\\x09b:1=one", "a\\x09b:2=", "a\\x09b:3=last"});
+  CHECK(read("one\nbad\nthree\n", 99) == "a\\x09b:2: 'bad' is none (a line is a word)");
+  CHECK(seen.size() == 2);
+  CHECK(read("0123456789", 9) == "a\\x09b: larger than 9 bytes");
+  CHECK(seen.empty());
 }
