@@ -1,5 +1,6 @@
-"""The ratios that docs/performance.md prints, each said once here: measured in processor time and
-held against the page. Absolute times depend on the machine, ratios of one run hardly do.
+"""The ratios that docs/performance.md prints, each said once here: measured in processor time,
+that of threads in wall time, and held against the page. Absolute times depend on the machine,
+ratios of one run hardly do.
 
 Use: ratios.py BUILD [--write]. It fails where a ratio is off by more than its tolerance; with
 --write it puts what it has measured into the page."""
@@ -9,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,16 +32,18 @@ class Bench:
         self.build, self.folder = build, folder
 
     def run(self, *command):
-        """CPU seconds and MB of the least of some runs."""
+        """CPU seconds, MB and seconds of the least of some runs."""
         best = []
         for _ in range(RUNS):
+            began = time.perf_counter()
             process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)
             if status != 0:
                 sys.exit(f"{' '.join(map(str, command))}: ended with {status}")
-            best.append((usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024))
-        return min(time for time, _ in best), min(memory for _, memory in best)
+            best.append((usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024,
+                         time.perf_counter() - began))
+        return tuple(min(figures) for figures in zip(*best))
 
     @cache
     def trace(self, *options):
@@ -72,9 +76,8 @@ class Bench:
     def reduce(self, *words):
         return self.run(self.build / "bin/flopreduce", *words)
 
-    def report(self, trace, *words):
-        """On one thread."""
-        return self.reduce("-q", "-j1", *words, trace)
+    def report(self, trace, *words, jobs=1):
+        return self.reduce("-q", f"-j{jobs}", *words, trace)
 
 
 def time_of(words, options=()):
@@ -88,6 +91,11 @@ def merged(b, *options):
 
 def merging(*options):
     return lambda b: merged(b, *options) / b.report(b.trace(*options))[0]
+
+
+def on_two_threads(*options):
+    """Wall time on one thread against that on two."""
+    return lambda b: (b.report(b.trace(*options))[2] / b.report(b.trace(*options), jobs=2)[2])
 
 
 def totals(b, *options):
@@ -108,6 +116,9 @@ RATIOS = (
     Ratio("a merge of one trace / totals alone", lambda b: merged(b) / totals(b)),
     Ratio("the first screen where ranges name operators / totals alone there",
           lambda b: b.report(b.trace("--operators"))[0] / totals(b, "--operators")),
+    Ratio("wall time of the first screen on one thread / on two", on_two_threads(), 2),
+    Ratio("wall time where ranges name operators on one thread / on two",
+          on_two_threads("--operators"), 2),
     Ratio("all sections (`--all`) / the first screen", time_of(["--all"])),
     Ratio("JSON / the first screen", time_of(["--format=json"])),
     Ratio("HTML / the first screen", time_of(["--format=html"])),
@@ -117,7 +128,7 @@ RATIOS = (
     Ratio("the first screen where ranges name operators / where not",
           lambda b: b.report(b.trace("--operators"))[0] / b.report(b.trace())[0]),
     Ratio("a merge of one trace / its first screen", merging()),
-    Ratio("the same where ranges name operators", merging("--operators")),
+    Ratio("a merge where ranges name operators / its first screen", merging("--operators")),
     Ratio("the first screen of a trace / of its summary",
           lambda b: b.report(b.trace())[0] / b.report(b.summary())[0], 1.6),
     Ratio("the JSON form of a summary of 2,000 ranks / the text",
