@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "passes/lost_marks.h"
 #include "passes/model_work.h"
@@ -55,7 +56,8 @@ bool kernels_at_once(const TraceTables& tables, const Totals& totals) {
 struct InPlace {
   uint64_t ns = 0, idle_ns = 0;
 };
-using InPlaces = std::map<uint64_t, InPlace>;  // by DeviceSplit::key()
+// By DeviceSplit::key(), sorted: a job has as many of these as ranks.
+using InPlaces = std::vector<std::pair<uint64_t, InPlace>>;
 
 InPlace in_place(const LostTime& time) {
   u128 all = 0, idle = 0;
@@ -91,8 +93,9 @@ struct Compared {
     if (!fresh) return entry->second;
     std::vector<uint64_t> times, idle;
     for (const InPlaces* one : devices) {
-      const auto found = one->find(key);
-      const InPlace place = found == one->end() ? InPlace{} : found->second;
+      const auto found = std::ranges::lower_bound(*one, key, {}, &InPlaces::value_type::first);
+      const bool has = found != one->end() && found->first == key;
+      const InPlace place = has ? found->second : InPlace{};
       times.push_back(place.ns);
       idle.push_back(place.idle_ns);
     }
@@ -285,8 +288,10 @@ class LostLedger::Builder {
     if (!any && !of.collectives && of.split.hidden_fs() == 0) return;
     Communicating& kept = communicating_[number];
     kept.hidden_fs = of.split.hidden_fs();
-    if (of.collectives)
-      for (const auto& [key, time] : of.places) kept.places.emplace(key, in_place(time));
+    if (!of.collectives) return;
+    kept.places.reserve(of.places.size());
+    for (const auto& [key, time] : of.places) kept.places.emplace_back(key, in_place(time));
+    std::ranges::sort(kept.places, {}, &InPlaces::value_type::first);
   }
 
   static u128 beside_of(const DeviceSplit& of) {

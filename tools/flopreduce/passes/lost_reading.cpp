@@ -40,7 +40,10 @@ std::vector<bool> LostReading::value(LaunchWorths& worths, const Totals& totals,
                                      LostLedger& ledger) {
   std::vector<bool> left(tables_.traces.size(), true);
   const auto worth_of = [&](const RowPlace& place) { return worths.of(place); };
-  for (auto& [trace, devices] : std::exchange(kept_, {})) {
+  while (!kept_.empty()) {  // one by one, since what they are worth takes memory, too
+    const auto kept = kept_.extract(kept_.begin());
+    const uint32_t trace = kept.key();
+    LostPass::Devices& devices = kept.mapped();
     left[trace] = std::ranges::any_of(devices, [&](auto& device) {
       return !device.second.value(worth_of, totals.devices[device.first].clock_error_ns);
     });
