@@ -179,7 +179,11 @@ class Commands(Attach):
         ask(client.pid, "stop")
         launches = harness.reduce(output)["ledger"][-1]["launches"]
         text = flopinj("metrics", client.pid, idle.pid, 2 ** 30).stdout
-        sample = re.compile(r'(flopinj_[a-z_]+)\{pid="(\d+)"(?:,(?:phase|device)="(\w+)")?\} '
+        # That of the client has its GPU; idle and no process have the same labels but for the pid.
+        host, gpu = socket.gethostname(), f"GPU-{'[0-9a-f]{4}-' * 3}[0-9a-f]{{12}}"
+        gpu = gpu.replace("GPU-", "GPU-[0-9a-f]{8}-")
+        sample = re.compile(rf'(flopinj_[a-z_]+)\{{Hostname="{host}"'
+                            rf'(?:,UUID="{gpu}"|,pid="(\d+)")(?:,(?:phase|device)="(\w+)")?\}} '
                             r'([-+.e\d]+)')
         values = {}
         for line in text.splitlines():
@@ -188,7 +192,7 @@ class Commands(Attach):
                                        r"(counter|gauge))$")
                 continue
             name, pid, phase, value = sample.fullmatch(line).groups()
-            values[name, int(pid), phase] = float(value)
+            values[name, int(pid or client.pid), phase] = float(value)
             kind = "counter" if name.endswith("_total") else "gauge"
             self.assertIn(f"# TYPE {name} {kind}\n", text)
         self.assertEqual(values["flopinj_launches_total", client.pid, None], launches)
@@ -213,7 +217,7 @@ class Commands(Attach):
         self.wait_for(file.exists)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as page:
             self.assertEqual(page.headers["Content-Type"], "text/plain; version=0.0.4")
-            self.assertIn(f'flopinj_recording{{pid="{client.pid}"}} 0\n', page.read().decode())
+            self.assertRegex(page.read().decode(), r'(?m)^flopinj_recording\{Hostname="\S+"\} 0$')
 
         def answered_first():
             """Before those who have connected earlier, and say nothing."""
@@ -226,7 +230,7 @@ class Commands(Attach):
 
         self.wait_for(answered_first)
         ask(client.pid, "start")
-        self.wait_for(lambda: f'flopinj_recording{{pid="{client.pid}"}} 1\n' in file.read_text())
+        self.wait_for(lambda: re.search(r"(?m)^flopinj_recording\{.*\} 1$", file.read_text()))
         client.kill()
         client.wait()
         self.assertEqual(server.wait(PATIENCE_S), 0)
@@ -274,6 +278,30 @@ class Commands(Attach):
                 said = answer(*parts)
                 self.assertTrue(said.startswith("HTTP/1.0 403 "), said)
                 self.assertNotIn("flopinj_up", said)
+
+    def test_metrics_are_for_others_where_it_is_said(self):
+        client = self.endless()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        server = subprocess.Popen([str(harness.FLOPINJ), "metrics", "--port", str(port),
+                                   "--address", "0.0.0.0", str(client.pid)])
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+
+        def page():
+            asked = urllib.request.Request(f"http://127.0.0.2:{port}/metrics",
+                                           headers={"Host": "node7.cluster:9178"})
+            try:
+                with urllib.request.urlopen(asked) as answer:
+                    return answer.read().decode()
+            except urllib.error.URLError:
+                return None
+
+        self.assertIn("flopinj_up{", self.wait_for(page))
+        said = flopinj("metrics", "--port", port, "--address", "node7", client.pid)
+        self.assertEqual(said.returncode, 1)
+        self.assertIn("--address takes an address of this machine, such as 0.0.0.0", said.stderr)
 
     def test_metrics_do_not_write_to_a_file_of_others(self):
         """In a folder that others write to, the name of the file beside can be guessed."""

@@ -90,10 +90,12 @@ class Prometheus(Attach):
         flop, = self.query("flopinj_flop_total")
         self.assertEqual(float(flop["value"][1]), FLOP_OF_A_LAUNCH * launches)
         labels = flop["metric"]
-        self.assertEqual({key: labels[key] for key in ("pid", "rank", "job_id", "label_team",
+        self.assertEqual({key: labels[key] for key in ("Hostname", "rank", "job_id", "label_team",
                                                        "phase")},
-                         {"pid": str(self.client.pid), "rank": "3", "job_id": "nightly",
+                         {"Hostname": socket.gethostname(), "rank": "3", "job_id": "nightly",
                           "label_team": "vi\"sion", "phase": "other"})
+        self.assertRegex(labels["UUID"], r"^GPU-[0-9a-f]{8}-")
+        self.assertNotIn("pid", labels)  # a run that goes on after a restart keeps its series
 
 
 if __name__ == "__main__":

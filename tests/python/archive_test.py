@@ -1,5 +1,5 @@
-"""An archive as `tools/dev package` makes it, here of the build folder: pip makes the Python package
-of it without a compiler (FLOPINJ_ARCHIVE), and the Dockerfile an image."""
+"""An archive as `tools/dev package` makes it, here of the build folder: pip makes the Python
+package of it without a compiler (FLOPINJ_ARCHIVE), and the Dockerfile an image."""
 
 import importlib.util
 import os

@@ -39,8 +39,9 @@ struct Options {
   bool json = false, once = false;
   bool count = false;  // of doctor
   double every_s = 0;
-  std::string file;   // written whole and renamed, again and again; empty: to stdout, once
-  unsigned port = 0;  // of 127.0.0.1, for HTTP; 0: none
+  std::string file;     // written whole and renamed, again and again; empty: to stdout, once
+  unsigned port = 0;    // for HTTP; 0: none
+  std::string address;  // on which it listens; empty: 127.0.0.1, for this machine's own requests
   // Of import, with `file`.
   std::vector<std::string> recordings;
   std::string gpu, counters;

@@ -32,6 +32,7 @@
 #include "known_kernels/rows.h"
 #include "permissions.h"
 #include "process.h"
+#include "terminal_colors.h"
 
 namespace flopinj {
 namespace {
@@ -165,6 +166,12 @@ constexpr const char* kVerdicts[] = {
 constexpr bool is_bad(Verdict verdict) {
   return verdict == Verdict::kDiffers || verdict == Verdict::kNotCounted ||
          verdict == Verdict::kFailed;
+}
+
+std::string verdict_text(Verdict verdict) {
+  const std::string text = kVerdicts[static_cast<size_t>(verdict)];
+  const bool good = verdict == Verdict::kAgrees || verdict == Verdict::kWithin;
+  return good || is_bad(verdict) ? painted_verdict(text, good, STDOUT_FILENO) : text;
 }
 
 // A copy's bytes of DRAM depend on what the GPU has kept of them; a kernel's time is a part of the
@@ -377,7 +384,7 @@ void print(const std::vector<Compared>& lines) {
               << std::right << std::setw(16)
               << (line.verdict == Verdict::kNotHere ? "" : grouped(line.expected)) << std::setw(16)
               << (line.counted ? grouped(*line.counted) : "") << std::setw(9) << ratio.str() << "  "
-              << kVerdicts[static_cast<size_t>(line.verdict)] << "\n";
+              << verdict_text(line.verdict) << "\n";
     if (!line.why.empty()) std::cout << "      " << line.why << "\n";
   }
 }

@@ -18,6 +18,7 @@
 #include "permissions.h"
 #include "printable_text.h"
 #include "process.h"
+#include "terminal_colors.h"
 
 namespace flopinj {
 namespace {
@@ -228,8 +229,9 @@ int doctor(const Options& options) {
   int worst = kExitOk;
   for (const auto& [name, check] : kChecks) {
     const Finding found = check();
-    std::cout << (found.exit_code == kExitOk ? "ok    " : "FAIL  ") << name << ": " << found.text
-              << "\n";
+    const bool good = found.exit_code == kExitOk;
+    std::cout << painted_verdict(good ? "ok" : "FAIL", good, STDOUT_FILENO)
+              << (good ? "    " : "  ") << name << ": " << found.text << "\n";
     if (!found.advice.empty()) std::cout << "      " << found.advice << "\n";
     worst = std::max(worst, found.exit_code);
   }

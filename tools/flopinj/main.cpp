@@ -195,9 +195,15 @@ void add_metrics_options(CommandLine& metrics, Options& options) {
                   "Write them to this file repeatedly, for the textfile collector of "
                   "node_exporter; the file is removed at the end")
       ->type_name("FILE");
-  metrics.add_option("--port", options.port, "Serve them by HTTP on 127.0.0.1")
-      ->type_name("PORT")
-      ->check(CLI::Range(1u, 65'535u));
+  CLI::Option* port = metrics.add_option("--port", options.port, "Serve them by HTTP")
+                          ->type_name("PORT")
+                          ->check(CLI::Range(1u, 65'535u));
+  metrics
+      .add_option("--address", options.address,
+                  "Serve them on this address of the machine, to all who reach it; 0.0.0.0: on all "
+                  "of its addresses. If not given: on 127.0.0.1, to this machine only")
+      ->type_name("ADDRESS")
+      ->needs(port);
   add_every(metrics, options, 15);
 }
 
@@ -303,11 +309,14 @@ const Command kCommands[] = {
     {"metrics",
      "give figures of running programs to Prometheus",
      "Prints the figures of recordings as metrics of Prometheus, or serves them until the programs "
-     "have ended. Each has the labels pid, rank, job_id and label_NAME (flopinj run --label).",
+     "have ended. Each has the labels Hostname, UUID (of the GPU, where the process has one: both "
+     "as DCGM's exporter has them), rank, job_id and label_NAME (flopinj run --label); pid only "
+     "where two processes have the same labels.",
      add_metrics_options,
      flopinj::metrics,
      {{"flopinj metrics 4711", "print them once"},
-      {"flopinj metrics --port 9178", "serve the figures of all processes"}}},
+      {"flopinj metrics --port 9178", "serve the figures of all processes to this machine"},
+      {"flopinj metrics --port 9178 --address 0.0.0.0", "serve them to a Prometheus elsewhere"}}},
     {"doctor",
      "say what a profiled program would find on this machine",
      "Says what a profiled program would find on this machine, and what to do about what is "

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "commands/arguments/arguments.h"
+#include "commands/arguments/option_groups.h"
 #include "commands/forms.h"
 #include "support/text.h"
 
@@ -104,6 +105,7 @@ int run(std::vector<std::string> arguments) {
   line.require_subcommand(1);
   for (const Command* command : commands()) add(line, *command);
   line.get_subcommand(usual().name)->set_version_flag("--version", kProgram, "Show the version");
+  put_options_in_groups(line);
   const manual::Program program = about(line);
   arguments = manual::help_last(std::move(arguments));
   if (const auto done = manual::answer(std::cout, program, arguments))

@@ -93,7 +93,8 @@ def ingest(source: str, out: str, engine: str = "local", *, job: str | None = No
             finals.append(work.Job(out, name, known.made_by, list(options), its,
                                    all(jobs_of[part.name] == 1 for part in its), inputs[name],
                                    gone, source))
-        for name, fine, problems in _progress.shown("writing jobs", len(finals), run(work.finish, finals)):
+        for name, fine, problems in _progress.shown("writing jobs", len(finals),
+                                                    run(work.finish, finals)):
             outcome.problems += [(name, *problem) for problem in problems]
             (outcome.done if fine else outcome.failed).append(name)
         for part in parts:

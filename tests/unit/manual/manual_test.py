@@ -76,6 +76,17 @@ class ManualPages(unittest.TestCase):
         places = [page.index(f"   {title}\n") for title in [*groups, "For experts"]]
         self.assertEqual(places, sorted(places))
 
+    def test_the_reports_options_are_in_groups(self):
+        groups = ["Usual", "What is read", "Phases, names and formulas", "Peaks and MFU", "Output"]
+        shown, page = help_of("flopreduce", ""), read_page("flopreduce")[0]
+        titles = re.findall(r"^(\w[\w ,]+):$", shown, re.MULTILINE)
+        self.assertEqual(titles[1:6], groups)  # behind the commands' arguments
+        self.assertIn("--fail-if", shown.split("What is read:")[0])
+        self.assertIn("--peak", shown.split("Peaks and MFU:")[1].split("Output:")[0])
+        places = [page.index(f"   {title}\n") for title in groups]
+        self.assertEqual(places, sorted(places))
+        self.assertIn("\nOptions:\n", help_of("flopreduce", "merge"))  # few: one list
+
     def test_every_option_and_its_text_is_there(self):
         for program, command in PLACES:
             page = " ".join(read_page(program)[0].split())
@@ -145,7 +156,7 @@ class Bash(unittest.TestCase):
             offered = self.complete(f"{program} {command} --")
             self.assertEqual(set(offered), options_of(program, command), (program, command))
         self.assertEqual(self.complete("flopreduce trace.pb --form"),
-                         ["--formulas", "--format", "--formula-flop"])
+                         ["--format", "--formulas", "--formula-flop"])
         self.assertEqual(self.complete("flopreduce project train --exam"), ["--examples"])
         self.assertEqual(self.complete("flopreduce --table peaks --weig"),
                          ["--weight"])  # no command, but a value

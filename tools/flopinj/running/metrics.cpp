@@ -1,8 +1,7 @@
 // `flopinj metrics`: for Prometheus.
-#include <arpa/inet.h>
 #include <collector/trace/sink/descriptor.h>
 #include <collector/trace/sink/whole_file.h>
-#include <netinet/in.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,16 +11,19 @@
 #include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cmath>
 #include <csignal>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "metrics_text.h"
+#include "printable_text.h"
 #include "process.h"
 #include "running/control_client.h"
 #include "running/live.h"
@@ -57,11 +59,21 @@ void add_json_label(std::string& labels, std::string_view name, const Json& valu
   add_label(labels, name, value.is_string() ? value.get<std::string>() : value.dump());
 }
 
-// Of every sample of a process. Prometheus has a label `job` of its own, and the user's labels may
-// have any name.
-std::string labels_of(pid_t pid, const Json& tables) {
-  std::string labels;
-  add_label(labels, "pid", std::to_string(pid));
+// As NVML, and with it DCGM's exporter, writes it: "GPU-" and groups of 8, 4, 4, 4 and 12 digits.
+std::string uuid_text(const Json& device) {
+  std::string text = device.value("uuid", "");
+  if (text.size() != 32) return "";
+  for (const size_t at : {20, 16, 12, 8}) text.insert(at, "-");
+  return "GPU-" + text;
+}
+
+// Of every sample of a process. Hostname and UUID are labels of DCGM's exporter, too; UUID is of
+// the only GPU. Prometheus has a label `job` of its own, and the user's labels may have any name.
+std::string labels_of(const Json& tables) {
+  std::string labels, host(HOST_NAME_MAX, '\0');
+  if (gethostname(host.data(), host.size()) == 0) add_label(labels, "Hostname", host.c_str());
+  const Json devices = tables.value("devices", Json::array());
+  if (devices.size() == 1) add_label(labels, "UUID", uuid_text(devices[0]));
   for (const Json& process : tables.value("processes", Json::array()))
     for (const char* key : {"rank", "job_id"})
       add_json_label(labels, key, process.value(key, Json()));
@@ -83,6 +95,7 @@ std::string samples_of(const Metric& metric, const std::string& of_process, cons
   std::string samples;
   for (const Json& row : table.is_array() ? table : Json::array({table})) {
     std::string labels = of_process;
+    if (metric.table == "devices" && table.size() > 1) add_label(labels, "UUID", uuid_text(row));
     add_json_label(labels, metric.by, row.value(std::string(metric.by), Json()));
     add_sample(samples, metric, labels, value_in(metric, row));
   }
@@ -92,10 +105,15 @@ std::string samples_of(const Metric& metric, const std::string& of_process, cons
 std::string prometheus_text(const std::vector<pid_t>& processes) {
   std::vector<Json> tables;
   std::vector<std::string> labels;
+  std::map<std::string, int> processes_with;
   for (const pid_t pid : processes) {
     tables.push_back(tables_of(pid));
-    labels.push_back(labels_of(pid, tables.back()));
+    ++processes_with[labels.emplace_back(labels_of(tables.back()))];
   }
+  // A process that starts again goes on with its series: it has a label of its own only where
+  // others have the same labels.
+  for (size_t i = 0; i < processes.size(); ++i)
+    if (processes_with.at(labels[i]) > 1) add_label(labels[i], "pid", std::to_string(processes[i]));
   std::string page;
   for (const Metric& metric : kMetrics) {
     std::string samples;
@@ -106,18 +124,24 @@ std::string prometheus_text(const std::vector<pid_t>& processes) {
   return page;
 }
 
-int listening_on(unsigned port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+// Throws std::runtime_error where `address` is no numeric address of this machine.
+int listening_on(const std::string& address, unsigned port) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  wanted.ai_socktype = SOCK_STREAM;
+  const auto fail = [&](const char* why) {
+    throw std::runtime_error("cannot listen on " + printable(address) + ", port " +
+                             std::to_string(port) + ": " + why);
+  };
+  if (getaddrinfo(address.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0)
+    fail("--address takes an address of this machine, such as 0.0.0.0 for all of them");
+  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      listen(fd, 8) != 0)
-    throw std::runtime_error("cannot listen on 127.0.0.1:" + std::to_string(port) + ": " +
-                             std::strerror(errno));
+  const bool fine =
+      fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 8) == 0;
+  freeaddrinfo(found);
+  if (!fine) fail(std::strerror(errno));
   return fd;
 }
 
@@ -148,11 +172,12 @@ bool is_for_this_machine(std::string_view request) {
          request.substr(0, request.find_first_of("\r\n")).find("HTTP/1.1") == request.npos;
 }
 
-// One answer to whatever is asked: there is one page.
-void answer_http(int connection, std::string_view request, const std::string& page) {
+// One answer to whatever is asked: there is one page. Where it is for this machine only, others are
+// refused.
+void answer_http(int connection, std::string_view request, const std::string& page, bool local) {
   const timeval patience{1, 0};
   setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  const bool here = is_for_this_machine(request);
+  const bool here = !local || is_for_this_machine(request);
   const std::string text =
       here ? page : "flopinj metrics answers requests for localhost and 127.0.0.1 only\n";
   const std::string answer = std::string(here ? "HTTP/1.0 200 OK" : "HTTP/1.0 403 Forbidden") +
@@ -166,7 +191,7 @@ void answer_http(int connection, std::string_view request, const std::string& pa
 // they keep no other waiting.
 class Page {
  public:
-  explicit Page(int listening) : polled_{{listening, POLLIN, 0}}, requests_(1) {}
+  Page(int listening, bool local) : local_(local), polled_{{listening, POLLIN, 0}}, requests_(1) {}
   ~Page() {
     for (const pollfd& one : polled_)
       if (one.fd >= 0) close(one.fd);
@@ -180,7 +205,7 @@ class Page {
     const bool asked = polled_.front().revents != 0;
     for (size_t i = polled_.size(); i-- > 1;) {
       if (polled_[i].revents == 0 || !has_asked(i)) continue;
-      if (!requests_[i].empty()) answer_http(polled_[i].fd, requests_[i], text);
+      if (!requests_[i].empty()) answer_http(polled_[i].fd, requests_[i], text, local_);
       drop(i);
     }
     const int fd = asked ? accept4(polled_.front().fd, nullptr, nullptr, SOCK_CLOEXEC) : -1;
@@ -208,6 +233,7 @@ class Page {
     requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 
+  const bool local_;  // only who asks for this machine by its local names is answered
   std::vector<pollfd> polled_;
   std::vector<std::string> requests_;  // what has come of each; of the first nothing
 };
@@ -225,7 +251,10 @@ int metrics(const Options& options) {
     std::cout << text() << std::flush;
     return kExitOk;
   }
-  Page page(options.port != 0 ? listening_on(options.port) : -1);
+  const bool local = options.address.empty();
+  Page page(
+      options.port != 0 ? listening_on(local ? "127.0.0.1" : options.address, options.port) : -1,
+      local);
   WholeFile file{.name = options.file};
   std::string newest;
   auto due = Clock::now();

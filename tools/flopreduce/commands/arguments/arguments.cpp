@@ -20,6 +20,7 @@
 #include "sections/notices.h"
 #include "support/si_number.h"
 #include "support/text.h"
+#include "terminal_colors.h"
 
 namespace flopinj::reduce {
 
@@ -253,11 +254,7 @@ namespace {
 
 bool use_color(const OutputArguments& output) {
   if (output.color != "auto") return output.color == "always";
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  const bool dumb = terminal != nullptr && std::strcmp(terminal, "dumb") == 0;
-  return output.file.empty() && ::isatty(STDOUT_FILENO) != 0 &&
-         (no_color == nullptr || *no_color == '\0') && !dumb;
+  return output.file.empty() && shows_colors(STDOUT_FILENO);
 }
 
 // Columns of the terminal that is written to, or of $COLUMNS; 0 for neither.

@@ -5,6 +5,7 @@
 #include "commands/arguments/arguments.h"
 #include "gates/figures.h"
 #include "support/text.h"
+#include "terminal_colors.h"
 
 namespace flopinj::reduce {
 
@@ -66,7 +67,7 @@ int GateArguments::check(const std::vector<GateResult>& results) {
       code = kExitUsage;
       continue;
     }
-    complain("gate failed: " + text +
+    complain(painted_verdict("gate failed", false, STDERR_FILENO) + ": " + text +
              (r.verdict == Verdict::kNotKnown ? " cannot be decided: " : ": ") + r.message);
     code = std::max(code, kExitGate);
   }
