@@ -206,7 +206,7 @@ TEST_CASE("the end of CUPTI is waited for") {
   PlayedGpu::publish(nullptr);  // as a recording that ends
   std::atomic<bool> returned{false}, ended{false};
   std::thread ends([&] {
-    ended = scene.gpu.tracer->end_and_finalize() && finalized;
+    ended = scene.gpu.tracer->end_and_finalize(false) && finalized;
     returned = true;
   });
   std::thread program([&] {
