@@ -31,8 +31,8 @@ except ImportError:
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = Path(sys.argv[1]).resolve()
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")),
-         ROOT / "tools/flopreduce/README.md"]
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+         *sorted((ROOT / "docs").glob("*.md")), ROOT / "tools/flopreduce/README.md"]
 PAGES = [path for path in PAGES if path.exists()]
 # Pages whose figures come from formulas alone: each digit is compared, times too.
 EXACT = ("docs/published-figures.md",)
@@ -127,6 +127,10 @@ class Pages(unittest.TestCase):
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 self.assertFalse(line.startswith("    $ "), f"{name_of(path)}:{number}")
 
+
+    def test_each_says_for_whom_it_is(self):
+        for path in (ROOT / "docs").glob("*.md"):
+            self.assertRegex(path.read_text(), r"\A# [^\n]+\n\nFor ", name_of(path))
 
     def test_lines_fit_100_columns(self):
         for path in [*PAGES, ROOT / "proto/FORMAT.md"]:
