@@ -10,6 +10,7 @@ import ast
 import csv
 import gzip
 import json
+import math
 import os
 import re
 import subprocess
@@ -528,6 +529,29 @@ class Recorded(Files):
         if not folder:
             self.skipTest("no recordings of real GPUs; FLOPINJ_RECORDINGS=FOLDER names them")
         return Path(folder)
+
+    def test_gradients_of_a_convolution_are_those_that_it_was_asked_for(self):
+        """The first layer's call computes no gradient by its input, the second's both."""
+        y, x, w = [2, 4, 8, 8], [2, 3, 8, 8], [4, 3, 3, 3]
+        one = 2 * math.prod(y) * math.prod(w[1:])
+        events = []
+
+        def add(category, name, tid, at, took, **args):
+            events.append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": tid,
+                           "ts": at, "dur": took, "args": args})
+
+        for call, mask in enumerate(("[False, True, True]", "[True, True, False]")):
+            at = 100 * call
+            concrete = ["[4]", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", mask]
+            add("cpu_op", "autograd::engine::evaluate_function: ConvolutionBackward0", 1, at, 60)
+            add("cpu_op", "aten::convolution_backward", 1, at + 1, 50,
+                **{"Input Dims": [y, x, w] + [[]] * 8, "Concrete Inputs": [""] * 3 + concrete})
+            add("cuda_runtime", "cudaLaunchKernel", 1, at + 10, 5, correlation=call + 1)
+            add("kernel", "some_kernel", 7, at + 20, 9, device=0, stream=7, correlation=call + 1)
+        report = self.report(self.file("t.json", json.dumps({"traceEvents": events})))
+        row, = report["operators"]
+        self.assertEqual((row["calls"], row["formula_flop"], row["model_flop"]),
+                         (2, 4 * one, 3 * one))
 
     def test_tracelens_counts_the_same_products(self):
         """AMD's TraceLens on the same two files, operator by operator and shape by shape. It counts

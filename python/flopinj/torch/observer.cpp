@@ -90,7 +90,7 @@ uint64_t hash_of(std::string_view text, uint64_t hash) {
 }
 
 // Each kind of argument begins with a number of its own.
-enum Mark : uint64_t { kNothing = 1, kTensor, kList, kNumbers, kNumber, kWord };
+enum Mark : uint64_t { kNothing = 1, kTensor, kList, kNumbers, kNumber, kWord, kFlags };
 
 uint64_t hash_of(const at::Tensor& tensor, uint64_t hash) {
   if (!tensor.defined()) return mixed(hash, kNothing);
@@ -114,6 +114,11 @@ uint64_t hash_of(const c10::IValue& value, bool setting, uint64_t hash) {
     for (const auto& element : list) hash = mixed(hash, static_cast<uint64_t>(element.toInt()));
     return hash;
   }
+  if (setting && value.isBoolList()) {
+    hash = mixed(hash, kFlags | list.size() << 8);
+    for (const auto& element : list) hash = mixed(hash, element.toBool());
+    return hash;
+  }
   hash = mixed(hash, kList);
   for (const auto& element : list)
     if (element.isTensor() && element.toTensor().defined())
@@ -126,6 +131,13 @@ void write(const Numbers& numbers, std::string& text) {
   text += '[';
   for (size_t i = 0; i < numbers.size(); ++i)
     text += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
+  text += ']';
+}
+
+void write_flags(const c10::List<bool>& flags, std::string& text) {
+  text += '[';
+  for (size_t i = 0; i < flags.size(); ++i)
+    text += std::string(i > 0 ? ", " : "") + (flags.get(i) ? "True" : "False");
   text += ']';
 }
 
@@ -185,6 +197,8 @@ void write_setting(const std::string& name, const c10::IValue& value, std::strin
     text += begin + value.toStringRef();
   else if (value.isIntList())
     text += begin, write(value.toIntVector(), text);
+  else if (value.isBoolList())
+    text += begin, write_flags(value.toBoolList(), text);
 }
 
 std::string text_of(const at::RecordFunction& call, uint64_t settings) {

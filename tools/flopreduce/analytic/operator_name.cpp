@@ -117,6 +117,18 @@ struct Read {
     if (value.starts_with("True")) to = true;
     if (value.starts_with("False")) to = false;
   }
+  // "[True, False, True]": by input, by weight, by bias.
+  static void gradients(std::string_view value, OperatorSettings&,
+                        std::optional<OperatorSettings::GradientMask>& to) {
+    to.reset();
+    std::optional<bool> input, weight;
+    OperatorSettings unused;
+    if (!value.starts_with('[')) return;
+    flag(value.substr(1), unused, input);
+    const size_t next = value.find(", ");
+    if (next != value.npos) flag(value.substr(next + 2), unused, weight);
+    if (input && weight) to = {*input, *weight};
+  }
   static void whole(std::string_view value, OperatorSettings&, std::optional<int64_t>& to) {
     to = whole_number(value);
   }

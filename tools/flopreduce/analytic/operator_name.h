@@ -29,6 +29,12 @@ struct OperatorSettings {
   bool padding_same = false;        // padding=same: the output is as large as the input
   std::optional<bool> ceil_mode{};  // pooling: the last window may reach beyond the input
   std::optional<bool> transposed{};
+  // Of a convolution's backward: which gradients it computes.
+  struct GradientMask {
+    bool input = true, weight = true;
+    bool operator==(const GradientMask&) const = default;
+  };
+  std::optional<GradientMask> gradients{};
   // Of attention: which keys a query sees.
   std::optional<bool> causal{};
   std::optional<int64_t> window_left{}, window_right{};  // keys on either side; below 0: all
@@ -76,6 +82,7 @@ inline constexpr size_t kMaxDimensions = 16;
 //   aten::conv2d, sizes = [[4, 3, 8, 8], [8, 3, 3, 3], []], stride = [2, 2], padding = [1, 1]
 //   aten::_flash_attention_forward, sizes = [...], is_causal = True, window_size_left = 1023
 //   aten::mm, sizes = [[4, 4], [4, 4]], types = [ComplexFloat, ComplexFloat]
+//   aten::convolution_backward, sizes = [...], output_mask = [False, True, False]
 //   (flopinj.torch: python/flopinj/torch/observer.cpp)
 //   autograd::engine::evaluate_function: ConvolutionBackward0, op_id = 9
 //   aten::mul, seq = #, sizes = [[64], []]      (the recorder's: inside of an autograd node)

@@ -43,6 +43,19 @@ std::optional<GradientEvidence> of_calls(uint64_t input, uint64_t weight, uint64
                                                    static_cast<double>(weight) / all}};
 }
 
+// What the call was asked for; nothing where its name does not say, or neither was.
+std::optional<GradientEvidence> gradients_of_call(const OperatorName& name) {
+  const auto& asked = name.settings.gradients;
+  if (!asked || (!asked->input && !asked->weight)) return std::nullopt;
+  const char* const text = asked->input && asked->weight ? "its output_mask has both gradients"
+                           : asked->weight ? "its output_mask has the weights' gradient alone"
+                                           : "its output_mask has the input's gradient alone";
+  const Gradients found = !asked->input    ? Gradients::kNoInput
+                          : !asked->weight ? Gradients::kNoWeight
+                                           : Gradients::kBoth;
+  return GradientEvidence{found, text, {}};
+}
+
 }  // namespace
 
 bool computes_both_gradients(const Formula& formula, const OperatorName& name) {
@@ -233,9 +246,13 @@ const GradientEvidence& GradientFinder::add(uint32_t path, const OperatorFacts& 
   if (!is_matrix_work(facts.name->name) && facts.work.launches > 0)
     work.outside = static_cast<double>(facts.work.matrix_flop) / facts.fma /
                    static_cast<double>(facts.work.launches);
-  if (computes_both_gradients(facts.formula, *facts.name))
-    work.evidence = gradients_of_kernels(facts, first,
-                                         joined && std::ranges::any_of(forwards->second, is_first));
+  if (computes_both_gradients(facts.formula, *facts.name)) {
+    const auto asked = gradients_of_call(*facts.name);
+    work.evidence =
+        asked ? *asked
+              : gradients_of_kernels(facts, first,
+                                     joined && std::ranges::any_of(forwards->second, is_first));
+  }
   return work.evidence;
 }
 

@@ -11,6 +11,7 @@
 //              named for it. Where no name says it, one gradient alone is possible of only the
 //              first operator in the order of forward whose number any backward work has: nothing
 //              before it has a gradient, so none is needed by its input.
+//              An output_mask in the operator's name says it of each call, and needs no kernels.
 //   nothing    no backward work has the operator's number, though others' was found: no gradient.
 // Where more than a tenth of backward's launches that do matrix work found no forward operator,
 // what is missing is no evidence. Others do not count: views have nodes whose operators launch

@@ -12,15 +12,16 @@ namespace {
 
 // A convolution as autograd runs it: both gradients in one operator.
 struct Convolution {
-  Convolution(Scene& s, const std::string& layer, int in, int out) {
+  // `mask`: further fields of backward's name.
+  Convolution(Scene& s, const std::string& layer, int in, int out, const std::string& mask = "") {
     const auto text = [](int n) { return std::to_string(n); };
     const std::string x = "[2, " + text(in) + ", 8, 8]", y = "[2, " + text(out) + ", 8, 8]",
                       w = "[" + text(out) + ", " + text(in) + ", 3, 3]";
     forward = s.path({"forward", layer, "aten::conv2d, sizes = [" + x + ", " + w + ", []]",
                       "aten::convolution, sizes = [" + x + ", " + w + "]"});
-    backward =
-        s.path({kNode + "ConvolutionBackward0", "ConvolutionBackward0",
-                "aten::convolution_backward, sizes = [" + y + ", " + x + ", " + w + ", []]"});
+    backward = s.path(
+        {kNode + "ConvolutionBackward0", "ConvolutionBackward0",
+         "aten::convolution_backward, sizes = [" + y + ", " + x + ", " + w + ", []]" + mask});
     products = 2.0 * out * 64 * in * 9;
   }
   uint32_t forward = 0, backward = 0;
@@ -616,6 +617,29 @@ TEST_CASE("gradients: of layers that share a range some may have one gradient, k
   check_expected(layer_of(r, "conv1").expected, 1.5, 1.5);
   CHECK(model_flop(r) == static_cast<u128>(2 * (2 + 3) * conv.products));
   CHECK(type_of(r, "aten::convolution_backward", "backward").cause == "one gradient of some calls");
+}
+
+// Kernels without counts and without names that say it: the call's output_mask does.
+TEST_CASE("gradients: of a convolution are those of its output_mask") {
+  struct Case {
+    const char* mask;
+    double expected;
+  };
+  for (const auto& [mask, expected] : {Case{"True, True, False", 2}, Case{"False, True, True", 1},
+                                       Case{"True, False, False", 1}}) {
+    INFO(mask);
+    Scene s;
+    const Convolution first(s, "conv1", 3, 4),
+        conv(s, "conv2", 4, 3, std::string(", output_mask = [") + mask + "]");
+    const uint32_t kernel = s.kernel("implicit_gemm", conv.products);
+    s.launch(kMain, {s.at(kernel, first.forward, 1), s.at(kernel, conv.forward, 2)});
+    s.launch(kAutograd, {s.at(s.unmeasured("some_kernel"), conv.backward, 2),
+                         s.at(kernel, first.backward, 1)});
+    const Report r = s.reduce();
+    check_expected(layer_of(r, "conv2").expected, expected, expected);
+    const OperatorReport& backward = type_of(r, "aten::convolution_backward", "backward");
+    CHECK_FALSE(backward.formula_at_most);
+  }
 }
 
 // An attack by gradients takes the input's only, the step that trains the weights' only: of the
