@@ -132,6 +132,12 @@ class Pages(unittest.TestCase):
         for path in (ROOT / "docs").glob("*.md"):
             self.assertRegex(path.read_text(), r"\A# [^\n]+\n\nFor ", name_of(path))
 
+    def test_the_site_has_each(self):
+        named = re.findall(r"^ +- (docs/\S+)$", (ROOT / "docs/site/mkdocs.yml").read_text(),
+                           re.MULTILINE)
+        self.assertEqual(sorted(named), sorted(
+            name_of(path) for path in PAGES if path.parent == ROOT / "docs"))
+
     def test_lines_fit_100_columns(self):
         for path in [*PAGES, ROOT / "proto/FORMAT.md"]:
             for number, line in enumerate(path.read_text().splitlines(), 1):
