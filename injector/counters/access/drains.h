@@ -7,6 +7,7 @@
 //   work ends soon: in `each` for each call that made some (a quarter of `longest`, until a wait
 //   has shown it). Where that fits kMostWait, the launch may wait, as long as the last end lies
 //   within kStretch. So ranks that train alike wait in the same steps: those behind such a call.
+//   Calls in a row, as of a thread that waits for one device after the other, are one call.
 //
 // A wait that was in vain doubles what is expected, and is followed by a pause that doubles, too.
 // Where no call of the program's has ever waited for such work, no launch waits.

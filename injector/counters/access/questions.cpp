@@ -48,9 +48,7 @@ bool Questions::in_flight(Context& context, uint64_t call_ns, uint64_t& cost_ns)
   const uint64_t most = at_any_cost    ? kMostWaitAtAnyCostNs
                         : call_ns == 0 ? kMostWaitNs
                                        : std::clamp(call_ns / 10, kMostWaitNs, kMostWaitInCallNs);
-  waiting.call_waited(call_ns);
   const bool some = unfinished(context, std::chrono::nanoseconds(most));
-  waiting.call_waited(0);
   const uint64_t took = monotonic_ns() - began;
   waiting.was_asked(began + took, took, call_ns, some);
   cost_ns += took;

@@ -21,12 +21,18 @@ struct Program {
     REQUIRE(gpu.enable());
   }
 
-  void collective() { made(gpu.call(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc, host_function)); }
+  void collective(CUcontext context = PlayedGpu::the_context()) {
+    auto call = gpu.call(CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc, host_function);
+    call.context = context;
+    made(call);
+  }
   // A call that waits for the GPU, and returns when all that was in flight has ended. Of the whole
   // context that is known then; of another stream the driver is asked.
-  void synchronize(std::chrono::milliseconds takes = 3ms) {
-    const auto call = whole ? gpu.call(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, none)
-                            : gpu.call(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, other_stream);
+  void synchronize(std::chrono::milliseconds takes = 3ms,
+                   CUcontext context = PlayedGpu::the_context()) {
+    auto call = whole ? gpu.call(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, none)
+                      : gpu.call(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, other_stream);
+    call.context = context;
     gpu.enter(call);
     std::this_thread::sleep_for(takes);
     gpu.busy = false;
@@ -141,6 +147,26 @@ TEST_CASE("a window is closed before a collective, and a launch behind it waits 
   };
   CHECK(program.launch());
   CHECK(program.gpu.streams_asked >= 3);
+}
+
+TEST_CASE(
+    "a thread that waits for one device after the other has waited for the last of them, too") {
+  static std::chrono::steady_clock::time_point ends;
+  Program program;
+  program.launch();
+  const auto other = reinterpret_cast<CUcontext>(uintptr_t{0x9000});
+  program.whole = GENERATE(true, false);
+  program.collective(other);
+  program.collective();
+  program.synchronize(400ms, other);
+  program.synchronize(0ms);  // all has ended: what a launch may wait is a half of those 400 ms
+  REQUIRE(program.launch());
+  program.collective();
+  ends = std::chrono::steady_clock::now() + 50ms;
+  program.gpu.edge.cuda.StreamQuery = [](CUstream) {
+    return std::chrono::steady_clock::now() < ends ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+  };
+  CHECK(program.launch());
 }
 
 TEST_CASE("a launch does not wait for ever, and no launch where the program never waits") {
