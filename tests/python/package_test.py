@@ -81,6 +81,14 @@ class Examples(unittest.TestCase):
             self.assertGreater(result.attempted, 0, name)
             self.assertEqual(result.failed, 0, name)
 
+    def test_lines_of_a_fleet_have_the_words_of_the_first_screen(self):
+        from flopinj.fleet import answers
+
+        source = (harness.SOURCE / "tools/flopreduce/report/lost.cpp").read_text()
+        words = re.findall(r'\{"([a-z_]+)", (?:"[a-z_]+"|nullptr), "([^"]+)"', source)
+        self.assertGreater(len(words), 20)
+        self.assertEqual(answers.LINES, dict(words))
+
     def test_a_terminal_sees_how_far_it_is(self):
         from flopinj import _progress
 

@@ -18,6 +18,33 @@ _TIMES = {"_ns": 1e-9, "_time": 1.0, "gpu_hours": 3600.0}  # in seconds
 _RATES = {"_per_s": "/s", "_per_joule": "/J"}
 _PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
+#: Lines of where the peak went, by the words of flopreduce's first screen.
+LINES = {
+    "idle": "no kernel runs",
+    "idle_start_end": "start and end",
+    "idle_copies": "copies alone",
+    "idle_host_late": "host late",
+    "idle_queued": "launched in time",
+    "idle_between_steps": "between steps",
+    "idle_long_gaps": "long gaps",
+    "idle_short_gaps": "short gaps",
+    "communication": "communication alone",
+    "uncounted": "no FLOP count",
+    "integer": "integer products",
+    "other": "other kernels below peak",
+    "other_memory": "memory",
+    "other_below_roof": "below the roof",
+    "matrix": "products below peak",
+    "matrix_memory": "memory",
+    "matrix_blocks": "blocks",
+    "matrix_below_roof": "below the roof",
+    "profiler": "slowed by measuring",
+    "recompute": "recomputation",
+    "padding": "padding",
+    "other_flop": "other FLOP",
+    "model": "model FLOP",
+}
+
 _NUMBERS = (int, float, Decimal)
 
 TYPE_CHECKING = False
@@ -101,7 +128,11 @@ def _in_units(name: str, value: Any) -> str:
     ('0.12 %', '100.0 %')
     >>> _in_units("peak_flop_per_s", 989e12), _in_units("flop_per_joule", None)
     ('989 TFLOP/s', '-')
+    >>> _in_units("line", "idle_host_late"), _in_units("parent", "idle"), _in_units("parent", None)
+    ('host late', 'no kernel runs', '-')
     """
+    if name in ("line", "parent"):
+        return LINES.get(value, _shown(name, value))
     if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return _shown(name, value)
     if _SHARES.search(name):
