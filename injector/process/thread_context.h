@@ -130,8 +130,8 @@ struct ThreadContext {
   bool slow_callback = false;  // this callback did window work, which is accounted elsewhere
   uint64_t synchronizing_since_ns = 0;  // it is in a call that may wait for what is in flight
   uint64_t synchronizing_work = 0;      // which was added before (waiting_streams.h)
-  // Such calls in a row, no other call between them, and when the first of them began; 0: unknown.
-  uint64_t row_began_ns = 0;
+  // Such calls in a row, no other call between them, have waited so long by now.
+  uint64_t row_waited_ns = 0;
   uint64_t row_callbacks = 0;  // ThreadState::callbacks at the end of the last one
 
   ContextSlot context;

@@ -160,16 +160,16 @@ void Windows::synchronizing(Context& context, ThreadContext& thread) {
                       thread.row_callbacks + 1;  // this one
   thread.synchronizing_since_ns = context.waiting.any() ? monotonic_ns() : 0;
   thread.synchronizing_work = context.waiting.added();
-  if (!in_row || thread.row_began_ns == 0) thread.row_began_ns = thread.synchronizing_since_ns;
+  if (!in_row) thread.row_waited_ns = 0;
 }
 
 void Windows::synchronized(Context& context, ThreadContext& thread, const SyncFunction& call,
                            const void* parameters) {
   const uint64_t since = std::exchange(thread.synchronizing_since_ns, 0);
-  const uint64_t now = since != 0 ? monotonic_ns() : 0, took = now - since;
-  // A thread that waits for one device after the other has waited for the last of them from the
-  // beginning of the row on.
-  const uint64_t waited = since != 0 ? now - thread.row_began_ns : 0;
+  const uint64_t took = since != 0 ? monotonic_ns() - since : 0;
+  // A thread that waits for one device after the other has waited for the last of them all along.
+  thread.row_waited_ns += took;
+  const uint64_t waited = took != 0 ? thread.row_waited_ns : 0;
   thread.row_callbacks = thread.state->callbacks.load(std::memory_order_relaxed);
   if (took != 0) note_end(context, call, parameters, thread.synchronizing_work, waited);
   context.waiting.call_waited(waited);
