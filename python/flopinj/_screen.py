@@ -9,26 +9,35 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_OF_HFU = ("recompute", "padding", "other_flop", "model")  # lines of table lost
-_LOST, _NO_MODEL, _MODEL = "#8a94a6", "#2f6fde", "#2c9c7a"  # bars: no FLOP, others, the model's
+# The colours of flopreduce's page, light: of tools/flopreduce/writers/html/page.css.
+_PHASES = {"forward": "#2f6fde", "backward": "#d9722b", "optimizer": "#2c9c7a", "loss": "#8a5fd1",
+           "recompute": "#c2437e", "communication": "#1d95ab", "data": "#8b8f1f"}
+_NEUTRAL = "#7b8797"
+_LINES = {"communication": "#8a5fd1", "uncounted": "#aab3c0", "integer": "#c2437e",
+          "other": "#d9722b", "matrix": "#d9722b", "recompute": "#2f6fde", "padding": "#2f6fde",
+          "other_flop": "#2f6fde", "model": "#2c9c7a"}  # of table lost
+FREE = ["#3b4a63", "#b0413e", "#4e7d2d", "#7a5a3a"]  # for what is no phase
+SIDES = {"A": "#7b8797", "B": "#2f6fde"}
 _TONES = {"title": "font-weight:600", "warn": "color:#b87800;font-weight:600",
           "bad": "color:#d1242f;font-weight:600", "dim": "opacity:.7"}
+
+
+def color(phase: str) -> str:
+    return _PHASES.get(phase, _NEUTRAL)
 
 
 def falls(report: dict[str, Any]) -> list[dict[str, Any]]:
     """The bars of where the peak went, from 1 down: each with its words, its share as people read
     it and its colour."""
     shares = {row["line"]: _share(row) for row in report["lost"] if row["parent"] is None}
-    work = [line for line in _OF_HFU if shares.get(line) is not None] or ["uncounted"]
     bars, begin = [], 1.0
     for row in report["screen"]:
         share = row["line"] and shares[row["line"]]
         if not share:
             continue
         end = max(0.0, begin - share)
-        color = _MODEL if row["line"] == "model" else _NO_MODEL if row["line"] in work else _LOST
         bars.append({"words": row["name"], "text": row["text"], "begin": begin, "end": end,
-                     "color": color})
+                     "color": _LINES.get(row["line"], _NEUTRAL)})
         begin = end
     return bars
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import sys
+import textwrap
 
+from flopinj import _screen
 from flopinj._programs import needed
 
 TYPE_CHECKING = False
@@ -16,12 +18,16 @@ if TYPE_CHECKING:
 
     from flopinj._report import Comparison, Report, _Output
 
-_WIDTH = 40  # of names
+_WIDTH = 36  # of names
+_TITLE = 56  # of a line of a title
 _MOST_BARS, _MOST_NAMES = 12, 5
+_NAME_POINTS = 7  # size of names in a plot
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _WIDTH else name[: _WIDTH - 1] + "…"
+    """Cut in the middle: what tells names apart is often at their end."""
+    tail = _WIDTH // 2
+    return name if len(name) <= _WIDTH else f"{name[:_WIDTH - tail - 1]}…{name[-tail:]}"
 
 
 def _notebook() -> bool:
@@ -63,7 +69,8 @@ def plot_both(compared: Comparison, what: str, ax: Axes | None) -> Axes:
     height = 0.4
     for number, side in enumerate("AB", 1):
         ax.barh([place + (1.5 - number) * height for place in range(len(rows))],
-                [(row[number] or 0) / 1e6 for row in rows], height, label=side)
+                [(row[number] or 0) / 1e6 for row in rows], height, label=side,
+                color=_screen.SIDES[side])
     ax.set_yticks(range(len(rows)), [_short(row[0]) for row in rows])
     ax.set_xlabel("time of a step, ms" if what == "lost" else "GPU time, ms")
     ax.set_ylabel("where it went" if what == "lost" else what.removesuffix("s"))
@@ -84,7 +91,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _titled(ax: Axes, title: str, simulated: Any) -> Axes:
-    ax.set_title(title + (" (simulated)" if simulated else ""))
+    ax.set_title(textwrap.fill(title + (" (simulated)" if simulated else ""), _TITLE), fontsize=11)
     return ax
 
 
@@ -106,7 +113,8 @@ def _bars(report: Report, ax: Axes, table: str, times: tuple[str, ...] = ("gpu_t
     left, places = [0.0] * len(rows), range(len(rows))
     for number, column in enumerate(times, 1):
         ms = [(row[number] or 0) / 1e6 for row in rows]
-        ax.barh(places, ms, left=left, label=_words(column))
+        phases = [row[0] if table == "phases" else column.split("_")[0] for row in rows]
+        ax.barh(places, ms, left=left, label=_words(column), color=[*map(_screen.color, phases)])
         left = [before + more for before, more in zip(left, ms)]
     ax.set_yticks(places, [_short(row[0]) for row in rows])
     ax.set_xlabel("GPU time, ms")
@@ -120,10 +128,11 @@ def _layers(report: Report, ax: Axes, table: str) -> None:
 
 
 def _steps(report: Report, ax: Axes, _: str) -> None:
-    for column in ("wall_ns", "gpu_time_ns"):
+    for column, phase in (("wall_ns", ""), ("gpu_time_ns", "forward")):
         rows = _rows(report, f"SELECT number, {column} / 1e6 FROM step_list"
                              f" WHERE {column} IS NOT NULL")
-        ax.plot(*(list(zip(*rows)) or ((), ())), ".", label=_words(column))
+        ax.plot(*(list(zip(*rows)) or ((), ())), ".", label=_words(column),
+                color=_screen.color(phase))
     ax.set_ylim(bottom=0)
     ax.set_xlabel("step")
     ax.set_ylabel("time of a step, ms")
@@ -131,8 +140,6 @@ def _steps(report: Report, ax: Axes, _: str) -> None:
 
 
 def _waterfall(report: Report, ax: Axes, _: str) -> None:
-    from flopinj import _screen
-
     bars = _screen.falls(report._json)
     drawn = ax.barh([bar["words"] for bar in bars],
                     [100 * (bar["begin"] - bar["end"]) for bar in bars],
@@ -150,21 +157,44 @@ def _waterfall(report: Report, ax: Axes, _: str) -> None:
 def _roofline(report: Report, ax: Axes, _: str) -> None:
     points = _rows(report, "SELECT flop_per_byte, flop_per_s, kernel FROM roofline"
                            " WHERE flop_per_byte > 0 AND flop_per_s > 0 ORDER BY gpu_time_ns DESC")
-    ax.loglog([x for x, _, _ in points], [y for _, y, _ in points], "o")
-    for x, y, kernel in points[:_MOST_NAMES]:
-        ax.annotate(_short(kernel), (x, y), xytext=(4, -9), textcoords="offset points", fontsize=7)
+    ax.loglog([x for x, _, _ in points], [y for _, y, _ in points], "o", alpha=0.75,
+              color=_screen.color("forward"))
     roofs = _rows(report, "SELECT roof, flop_per_s, byte_per_s FROM roofs")
     peaks = {roof: rate for roof, rate, _ in roofs if rate}
     bandwidths = {rate for _, _, rate in roofs if rate}
     low, high = ax.get_xlim()
     high = max([high, *(10 * peak / rate for peak in peaks.values() for rate in bandwidths)])
     for bandwidth in bandwidths:
-        for name, peak in peaks.items():
-            ax.loglog([low, peak / bandwidth, high], [low * bandwidth, peak, peak], label=name)
+        for (name, peak), color in zip(peaks.items(), _screen.FREE * len(peaks)):
+            ax.loglog([low, peak / bandwidth, high], [low * bandwidth, peak, peak], label=name,
+                      color=color)
     ax.set_xlabel("arithmetic intensity, FLOP/B")
     ax.set_ylabel("FLOP/s")
     if peaks:
-        ax.legend()
+        ax.legend(loc="lower right")
+    _names(ax, points[:_MOST_NAMES])
+
+
+def _names(ax: Axes, points: list[tuple[Any, ...]]) -> None:
+    """Beside their points, where no other name is."""
+    ax.figure.draw_without_rendering()  # sizes are known behind the layout
+    inside, pixel = ax.get_window_extent(), ax.figure.dpi / 72
+    taken: list[tuple[float, float, float, float]] = []
+    for x, y, kernel in points:
+        name = _short(kernel)
+        width, height = 0.6 * _NAME_POINTS * len(name) * pixel, 1.4 * _NAME_POINTS * pixel
+        at, up = ax.transData.transform((x, y))
+        for side, dy in ((1, -12), (-1, -12), (1, 5), (-1, 5), (1, -22), (-1, 15), (1, 15)):
+            left = at + 5 * pixel if side > 0 else at - 5 * pixel - width
+            box = left, up + dy * pixel, left + width, up + dy * pixel + height
+            if (box[0] < inside.x0 or box[2] > inside.x1 or box[1] < inside.y0
+                    or any(box[0] < other[2] and other[0] < box[2] and box[1] < other[3]
+                           and other[1] < box[3] for other in taken)):
+                continue
+            taken.append(box)
+            ax.annotate(name, (x, y), xytext=(5 * side, dy), textcoords="offset points",
+                        fontsize=_NAME_POINTS, ha="left" if side > 0 else "right")
+            break
 
 
 #: What plot() draws of two recordings.

@@ -6,6 +6,7 @@ import html.parser
 import importlib
 import importlib.util
 import io
+import itertools
 import json
 import os
 import re
@@ -500,9 +501,52 @@ class Pictures(unittest.TestCase):
             unit, other = units.get(what, ("ms", what.removesuffix("s")))
             self.assertTrue(axes.get_xlabel().endswith(unit), axes.get_xlabel())
             self.assertTrue(axes.get_ylabel().endswith(other), axes.get_ylabel())
+            self.assert_all_text_is_seen(axes, what)
         with self.assertRaisesRegex(ValueError, "roofline"):
             self.report.plot("rooflines")
         self.assertIn("not known", flopinj.reduce(TRAINING).plot("waterfall").texts[0].get_text())
+
+    def assert_all_text_is_seen(self, axes, what):
+        """Inside of the figure, and names of points beside each other."""
+        whole = axes.figure.bbox
+        texts = [axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            texts += [tick.label1 for tick in axis.get_major_ticks()
+                      if low <= tick.get_loc() <= high]
+        for text in texts:
+            if not text.get_text() or not text.get_visible():
+                continue
+            box = text.get_window_extent()
+            inside = (box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1
+                      and box.y1 <= whole.y1 + 1)
+            self.assertTrue(inside, (what, text.get_text(), box))
+        if what == "roofline":
+            boxes = [text.get_window_extent() for text in axes.texts]
+            self.assertGreater(len(boxes), 1)
+            for one, other in itertools.combinations(boxes, 2):
+                self.assertFalse(one.overlaps(other))
+
+    @has("matplotlib")
+    def test_plots_have_the_colours_of_the_page(self):
+        import matplotlib
+        from matplotlib.colors import to_hex
+
+        matplotlib.use("agg")
+        style = (harness.SOURCE / "tools/flopreduce/writers/html/page.css").read_text()
+        colors = dict(re.findall(r"--([\w-]+): (#\w+);", style.split("@media")[0]))
+        phases = dict(re.findall(r'(\w+): "--([\w-]+)"', (
+            harness.SOURCE / "tools/flopreduce/writers/html/data.js").read_text()))
+        axes = self.report.plot("phases")
+        for label, bar in zip(axes.get_yticklabels(), axes.patches):
+            self.assertEqual(to_hex(bar.get_facecolor()), colors[phases[label.get_text()]])
+        lines = dict(re.findall(r'(\w+): "var\(--([\w-]+)\)"', (
+            harness.SOURCE / "tools/flopreduce/writers/html/lost.js").read_text()))
+        shown = [line for (line,) in self.rows(
+            "SELECT line FROM lost WHERE parent IS NULL AND ns > 0")]
+        bars = self.report.plot("waterfall").patches
+        self.assertEqual([to_hex(bar.get_facecolor()) for bar in bars],
+                         [colors[lines[line]] for line in shown])
 
     @has("matplotlib")
     def test_plots_show_the_tables(self):

@@ -51,7 +51,10 @@ int run_compare(CompareArguments& a) {
   if (a.gates.any()) comparison.gates = a.gates.results(comparison_tables(comparison));
   if (a.gates.lists()) return GateArguments::check(comparison.gates);
   const int code = write_result({comparison_sections(comparison, *left.report, *right.report),
-                                 comparison_tables(comparison), "FLOP of A against B"},
+                                 comparison_tables(comparison),
+                                 "A against B",
+                                 false,
+                                 {{"A", &*left.report}, {"B", &*right.report}}},
                                 a.output);
   if (code != kExitFine) return code;
   if (const int failed = GateArguments::check(comparison.gates); failed != kExitFine) return failed;

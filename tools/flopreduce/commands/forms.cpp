@@ -151,7 +151,7 @@ int write_one(const Result& result, const OutputArguments& output) {
     else if (output.format == "markdown")
       write_markdown(out, result.sections, output.top);
     else if (output.format == "html")
-      write_html(out, result.title, result.sections, kProgram);
+      write_html(out, result.title, result.sections, kProgram, result.sides);
     else
       write_text(out, result.sections, output.text_options());
   });

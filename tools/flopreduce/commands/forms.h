@@ -6,6 +6,7 @@
 #include "commands/arguments/arguments.h"
 #include "report/report.h"
 #include "sections/parts/table.h"
+#include "writers/writers.h"
 
 namespace flopinj::reduce {
 
@@ -17,6 +18,8 @@ struct Result {
   std::vector<Table> tables = {};  // for programs; empty: those of the sections
   std::string title = "FLOP";      // of the HTML page
   bool rows_only = false;          // its JSON is the list of rows of its table
+  // Of a comparison: what the HTML page has side by side. They must outlive it.
+  std::vector<PageSide> sides = {};
 };
 std::vector<std::string> result_forms();
 // Writes where `output` says. The exit code; errors were said on standard error.

@@ -32,8 +32,8 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
   c.figure(
        "forward_flop", "forward", Kind::kFlop,
        [](const Pair& r) { return flop_where_any(r.forward).with(forward_mark(r)); },
-       "executed FLOP of forward; a lower bound too where launches of phase_parts 'unclear' are of "
-       "it")
+       "executed FLOP of forward; a lower bound too where it is not clear whether launches are "
+       "of forward or of backward")
       .main();
   c.figure(
       "forward_share", "of fwd", Kind::kShare,
@@ -53,7 +53,7 @@ Columns<Pair> pair_columns(const char* name, const char* of_name) {
         return flop_where_any(r.backward).with(backward_mark(r, report)) /
                flop_where_any(r.forward).with(forward_mark(r));
       },
-      "backward_flop / forward_flop: of all executed FLOP");
+      "backward / forward, of all executed FLOP");
   c.figure(
        "matrix_ratio", "matrix", Kind::kRatio,
        [](const Pair& r, const Report& report) {

@@ -88,8 +88,8 @@ std::vector<RatioRow> ratio_rows(const Report& report) {
 Columns<RatioRow> ratio_columns() {
   Columns<RatioRow> c;
   c.text("figure", "figure", &RatioRow::figure,
-         "matrix work is fused multiply-adds and tensor cores; what is expected of it is said of "
-         "layers.expected_ratio");
+         "matrix work is fused multiply-adds and tensor cores; what is expected of it follows from "
+         "the layers");
   c.figure("value", "value", Kind::kRatio, &RatioRow::value);
   c.for_programs();
   c.text("note", "note", &RatioRow::note,

@@ -57,9 +57,14 @@ void write_markdown(std::ostream& out, std::span<const Section> sections, size_t
 // The page's policy admits its own script and style by their hashes, and no request at all.
 // `program`: what made them, "flopreduce 1.2".
 void write_html(std::ostream& out, const Report& report, std::string_view program);
-// A page of any sections, such as a comparison's; `title` is its heading.
+// A page of any sections, such as a comparison's; `title` is its heading. `sides`: reports of which
+// the page shows where the peak went, beside each other.
+struct PageSide {
+  const char* name;  // "A"
+  const Report* report;
+};
 void write_html(std::ostream& out, const std::string& title, const std::vector<Section>& sections,
-                std::string_view program);
+                std::string_view program, std::span<const PageSide> sides = {});
 
 // Tables as JSON (schema 3): an object with a list of rows for each table, by the table's key, each
 // row an object by column, on a line of its own. The table `figures` has one row, which is an

@@ -68,15 +68,19 @@ class Page(unittest.TestCase):
         expected = report("training")
         kernels = sorted(expected["kernels"], key=lambda k: -(k["gpu_time_ns"] or 0))
         self.assertEqual(cells(self.browser, 0), [k["kernel"] for k in kernels])
-        self.assertEqual(cells(self.browser, 3), [str(k["launches"]) for k in kernels])
+        columns = self.browser.run(f"[...document.querySelectorAll('{KERNELS} th')]"
+                                   ".map((head) => head.textContent)")
+        of = {head: columns.index(head) for head in ("FLOP", "launches", "GPU time")}
+        self.assertEqual(cells(self.browser, of["launches"]), [str(k["launches"]) for k in kernels])
         # The same words for numbers as on a terminal.
         text = run("--color", "never", "--all", trace("training")).stdout.decode()
-        for kernel, flop, duration in zip(*(cells(self.browser, c) for c in (0, 1, 4))):
+        for kernel, flop, duration in zip(
+                *(cells(self.browser, c) for c in (0, of["FLOP"], of["GPU time"]))):
             line = next(line for line in text.splitlines() if line.strip().startswith(kernel))
             self.assertIn(f" {flop} ", line)
             self.assertIn(f" {duration}", line)
         shares = self.browser.run(
-            "[...document.querySelector('.bar').children].map((part) => "
+            "[...document.querySelector('.bar[aria-label$=FLOP]').children].map((part) => "
             "part.getBoundingClientRect().width)"
         )
         phases = {row["phase"]: known(row) for row in expected["phases"]}
@@ -101,7 +105,9 @@ class Page(unittest.TestCase):
     def test_a_click_on_a_heading_sorts(self):
         self.open("training")
         flop = {k["kernel"]: exact(k) for k in report("training")["kernels"]}
-        heading = f"{KERNELS} th:nth-child(2) button"
+        at = self.browser.run(f"[...document.querySelectorAll('{KERNELS} th')].findIndex("
+                              "(head) => head.textContent === 'FLOP') + 1")
+        heading = f"{KERNELS} th:nth-child({at}) button"
         self.browser.click(heading)
         order = cells(self.browser, 0)
         measured = [flop[name] for name in order if flop[name] is not None]
@@ -113,13 +119,14 @@ class Page(unittest.TestCase):
         self.assertEqual(measured, sorted(measured))
         self.assertIsNone(flop[order[-1]])
         self.assertEqual(
-            self.browser.run(f"document.querySelector('{KERNELS} th:nth-child(2)').ariaSort"),
+            self.browser.run(f"document.querySelector('{KERNELS} th:nth-child({at})').ariaSort"),
             "ascending")
         self.browser.click(f"{KERNELS} th:first-child button")
         self.assertEqual(cells(self.browser, 0), sorted(flop))
 
     def test_frames_are_as_wide_as_their_work_and_zoom(self):
         self.open("training")
+        self.browser.click("button[data-weight=flop]")
         self.browser.wait("[...document.querySelectorAll('.frame')].some((f) => "
                           "f.textContent === 'layer:fc1')")
         width = {text: w for text, w, _ in frames(self.browser)}
@@ -205,7 +212,7 @@ class Page(unittest.TestCase):
             self.assertAlmostEqual(y, self.pixel("y", flop / ns * 1e9), delta=0.5)
         radii = [circles[name][2] for name in sorted(theory, key=lambda k: theory[k][2])]
         self.assertEqual(radii, sorted(radii))
-        roofs = self.browser.run("[...document.querySelectorAll('#roofline .roof:not(.unused)')]"
+        roofs = self.browser.run("[...document.querySelectorAll('#roofline .roof')]"
                                  ".map((r) => "
                                  "[r.dataset.roof, [...r.points].map((p) => [p.x, p.y])])")
         self.assertEqual([name for name, _ in roofs], ["fp32"])
@@ -220,12 +227,12 @@ class Page(unittest.TestCase):
         self.assertGreater(across, 0.5)
         self.assertAlmostEqual(across, up, delta=0.01)
         texts = self.browser.run(
-            "[...document.querySelectorAll('#roofline .roof-name:not(.unused)')]"
+            "[...document.querySelectorAll('#roofline .roof-name')]"
             ".map((t) => t.textContent)")
         self.assertEqual(sorted(texts), ["fp32 50.00 TFLOP/s", "memory 5.000 TB/s"])
         self.open("vectors", "--peak", "fp32=50T", "--peak", "memory=5T", "--fma", "1")
         texts = self.browser.run(
-            "[...document.querySelectorAll('#roofline .roof-name:not(.unused)')]"
+            "[...document.querySelectorAll('#roofline .roof-name')]"
             ".map((t) => t.textContent)")
         self.assertIn("fp32 25.00 TFLOP/s", texts)
 
@@ -275,7 +282,7 @@ class Page(unittest.TestCase):
                   "memory=1T")  # a precision that did not run
         self.assertEqual(
             self.browser.run(
-                "[...document.querySelectorAll('#roofline .roof:not(.unused)')]"
+                "[...document.querySelectorAll('#roofline .roof')]"
                 ".map((r) => r.dataset.roof)"),
             ["memory"])
         # What has no place on logarithmic axes is counted.
@@ -351,6 +358,46 @@ class Page(unittest.TestCase):
         self.assertEqual(
             self.browser.run("document.querySelectorAll('main b b, .legend b').length"), 0)
 
+    def test_flop_over_time_has_steps_as_columns(self):
+        """12 equal steps of 2,500 ns, in bins of 1,024 ns that cut each of them at another
+        place."""
+        step, count, bin_ns, begin = 2500, 12, 1024, 1000
+        flop = [0.0] * (1 + (begin + step * count) // bin_ns)
+        for number in range(count):  # each step's FLOP evenly over its time, 7 a ns
+            for i in range(len(flop)):
+                left = max(i * bin_ns, begin + number * step)
+                right = min((i + 1) * bin_ns, begin + (number + 1) * step)
+                flop[i] += 7 * max(0, right - left)
+
+        def change(steps):
+            def change(data):
+                data["texts"] += ["a device", "forward"]
+                number = {text: data["texts"].index(text) for text in ("a device", "forward")}
+                data["flop_over_time"] = [{
+                    "label": number["a device"], "steps": steps, "phases": [{
+                        "phase": number["forward"], "begin_ns": 0, "bin_ns": bin_ns,
+                        "flop": flop}]}]
+            return change
+
+        def heights():
+            path = self.browser.run("document.querySelector('#flop-over-time .layer')"
+                                    ".getAttribute('d')")
+            edges = re.findall(r"[ML]([\d.]+) ([\d.]+)H([\d.]+)", path)
+            return [float(y) for _, y, _ in edges[:len(edges) // 2]]
+
+        for few in (False, True):
+            self.open_changed("training", change({"begin_ns": begin, "step_ns": step,
+                                                  "count": 5 if few else count}))
+            self.unfold("flop-over-time")
+            self.assertEqual(len(heights()), len(flop) if few else count + 2)
+            if few:
+                continue
+            # Before the first step there is nothing, and behind the last one is the rest of a bin.
+            (_, zero), *_, (top_value, top) = self.scale("y", "#flop-over-time")
+            for y in heights()[2:count]:  # in whole: their neighbours are steps as well
+                self.assertAlmostEqual((y - zero) / (top - zero) * top_value, 7e9, delta=1e7)
+            self.assertIn("one step a column", self.text("#flop-over-time .crumb"))
+
     def test_flop_over_time_adds_up_to_the_json_report(self):
         self.open("other_rank")  # counts and sums of times alone
         self.unfold("flop-over-time")
@@ -408,7 +455,7 @@ class Page(unittest.TestCase):
         self.browser.point("#roofline .dots")
         took = [f"pointed in {self.browser.run('performance.now()') - start:.0f} ms"]
         self.assertRegex(self.text("#roofline .tip"), r"^kernel_\d+\n")
-        for column, key in ((5, "gpu_time_ns"), (2, "flop"), (1, "name")):
+        for column, key in ((2, "gpu_time_ns"), (7, "flop"), (1, "name")):
             start = self.browser.run("performance.now()")
             self.browser.click(f"{KERNELS} th:nth-child({column}) button")
             took.append(f"{key} {self.browser.run('performance.now()') - start:.0f} ms")
@@ -464,7 +511,7 @@ class Page(unittest.TestCase):
         self.assertIn(
             "2,305,843,009,213,693,952 FLOP",
             self.browser.run(f"[...document.querySelectorAll('{KERNELS} tbody tr:not(.space)')]"
-                             ".map((row) => row.cells[1].title).join()"))
+                             ".flatMap((row) => [...row.cells].map((cell) => cell.title)).join()"))
 
     def test_the_policy_stops_scripts_that_are_not_ours(self):
         page = self.open("training")

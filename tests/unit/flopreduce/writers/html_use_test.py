@@ -9,12 +9,14 @@ import json
 import re
 import sys
 import unittest
+from pathlib import Path
 
 import chromium
 from made_traces import FOLDER, report, run, trace
 from report_tables import by, known
 
 KERNELS = "table[data-key=kernels]"
+EXAMPLE = Path(__file__).resolve().parents[4] / "examples/gpt-simulated.pb.zst"
 
 
 def luminance(color):
@@ -91,20 +93,85 @@ class Use(unittest.TestCase):
             text = html.unescape(text).replace("\\", "")
             rows = [[cell.strip() for cell in line[1:-1].split("|")]
                     for line in text.splitlines() if line.startswith("|")]
+            self.all_columns("kernels")
             shown = self.browser.run(
                 "[...document.querySelectorAll('table[data-key=kernels] tr:not(.space)')]"
                 ".map((row) => [...row.cells].map((cell) => cell.textContent.trim()))")
             self.assertGreater(len(shown), 3)
             for row in shown:
-                # The kernel's own row, and behind its GPU time what it has in the roofline.
-                more = len(row) - next(len(other) for other in rows if other[0] == "kernel"
-                                       and other[1] == "FLOP")
-                found = [other for other in rows if other[0].startswith(row[0])
-                         and other[1:] == row[1:5] + row[5 + more:]]
-                self.assertTrue(found, (name, row))
-                self.assertTrue(any(other[0].startswith(row[0])
-                                    and set(row[5:5 + more]) <= set(other) for other in rows),
-                                (name, row))
+                # The kernel's own row, and what it has in the roofline.
+                of_kernel = [other for other in rows if other[0].startswith(row[0])]
+                own = [other for other in of_kernel if set(other[1:]) <= set(row)]
+                self.assertTrue(own, (name, row))
+                self.assertLessEqual(set(row[1:]), set(sum(of_kernel, [])), (name, row))
+
+    def all_columns(self, key):
+        more = f"#{key} .tools .button"
+        if self.browser.run(f"document.querySelector('{more}')?.hidden === false"):
+            self.browser.click(more)
+
+    def heads(self, key):
+        return self.browser.run(f"[...document.querySelectorAll('[data-key={key}] th')]"
+                                ".map((head) => head.textContent)")
+
+    def test_what_one_looks_for_comes_first_and_no_column_is_out_of_sight(self):
+        path = self.page("wanted", EXAMPLE)
+        wanted = ["kernel", "GPU time", "of GPU time", "bound by", "of roof", "of peak"]
+        for width in (900, 1400, 1920):
+            self.browser.look(width)
+            self.show(path, "open=operators,ranges,ledger,copies,precisions")
+            self.assertEqual(self.heads("kernels")[:6], wanted, width)
+            self.assertEqual(self.browser.run(
+                "[...document.querySelectorAll('.scroll')].filter((s) => s.closest('.card').open "
+                "&& !s.closest('.fold') && s.scrollWidth > s.clientWidth + 2)"
+                ".map((s) => s.ariaLabel)"), [], width)
+            # A heading is whole, and columns that are left out are said and can be had.
+            self.assertEqual(self.browser.run(
+                "[...document.querySelectorAll('th button')].filter((b) => "
+                "b.scrollWidth > b.clientWidth + 1).map((b) => b.textContent)"), [], width)
+            shown, more = len(self.heads("kernels")), self.text("#kernels .tools .button")
+            self.all_columns("kernels")
+            self.assertEqual(more, "" if len(self.heads("kernels")) == shown else
+                             f"{len(self.heads('kernels')) - shown} more columns".replace(
+                                 "1 more columns", "1 more column"))
+        times = by(json.loads(run("--format", "json", EXAMPLE).stdout), "kernels")
+        whole = sum(row["gpu_time_ns"] for row in times.values())
+        for name, share in self.browser.run(
+                f"[...document.querySelectorAll('{KERNELS} tbody tr:not(.space)')]"
+                ".map((row) => [row.cells[0].title, row.cells[2].textContent])"):
+            self.assertAlmostEqual(float(share.split()[0]),
+                                   100 * times[name]["gpu_time_ns"] / whole, delta=0.051)
+
+    def test_names_are_cut_in_the_middle(self):
+        path = self.page("cut", trace("training"))
+        self.browser.look(1400)
+        before, data, after = re.split(r'(?<=id="data">)(.*?)(?=</script>)', path.read_text(),
+                                       maxsplit=1)
+        changed = json.loads(data)
+        ranges = next(s for s in changed["sections"] if s["key"] == "ranges")
+        long = "step/" + "x" * 300 + "/its_own_end"
+        changed["texts"].append(long)
+        ranges["table"]["rows"][0][0] = len(changed["texts"]) - 1
+        path.write_text(before + json.dumps(changed).replace("<", "\\u003c") + after)
+        self.show(path, "at=ranges")
+        for whole, begin, end, cell in self.browser.run(
+                "[...document.querySelectorAll('[data-key=ranges] .cut')].map((cut) => "
+                "[cut.textContent, ...[...cut.children].map((part) => "
+                "part.getBoundingClientRect().right), "
+                "cut.closest('td').getBoundingClientRect().right])"):
+            self.assertLess(begin, end)
+            self.assertLessEqual(end, cell)
+            if whole == long:
+                long = None
+        self.assertIsNone(long)
+
+    def test_words_have_one_meaning_for_people(self):
+        self.open("network", "--peak", "fp32=50T", "--peak", "memory=5T", fragment="at=terms")
+        words, meanings = (self.browser.run(f"[...document.querySelectorAll('.terms {tag}')]"
+                                            ".map((e) => e.textContent)") for tag in ("dt", "dd"))
+        self.assertEqual(len(words), len(set(words)))
+        for word, meaning in zip(words, meanings, strict=True):
+            self.assertNotRegex(meaning, r"\bnull\b|[a-z]_[a-z]|[a-z]\.[a-z]", word)
 
     def test_a_phase_has_one_colour(self):
         self.open("timeline", fragment="open=flop-over-time")
@@ -153,6 +220,22 @@ class Use(unittest.TestCase):
                     "const [a, b] = [note, note.parentElement].map((e) => "
                     "e.getBoundingClientRect()); return [a.left - b.left, b.right - a.right]; })"):
                 self.assertGreaterEqual(min(place), -1, width)
+        # HFU's and MFU's lines have their names and values: beside the lines, in the bars' width.
+        figures = report("vectors")["figures"]
+        heads = self.browser.run(
+            "[...document.querySelectorAll('.fall-head')].map((head) => { const [a, b] = "
+            "[head, head.parentElement].map((e) => e.getBoundingClientRect()); "
+            "return [head.textContent, ...[a.left, a.right].map((x) => (x - b.left) / b.width)]; "
+            "})")
+        self.assertEqual(" ".join(text for text, *_ in heads).split()[0], "HFU")
+        for text, left, right in heads:
+            name, share = re.match(r"(HFU|MFU) .*?([\d.]+) %", text).groups()
+            self.assertAlmostEqual(float(share), 100 * figures[name.lower()], delta=0.051)
+            at = 1 - figures[name.lower()]
+            self.assertLess(min(abs(at - left), abs(at - right)), 0.005, heads)
+            self.assertTrue(-0.001 <= left and right <= 1.001, heads)
+        self.assertEqual(self.browser.run("[...document.querySelectorAll('.button')].filter((b) => "
+                                          "b.checkVisibility() && b.textContent === '').length"), 0)
         # The same as a table, which is folded.
         folded = "document.querySelector('#lost .fold').open"
         self.assertFalse(self.browser.run(folded))
@@ -217,7 +300,8 @@ class Use(unittest.TestCase):
 
     def test_a_column_head_says_what_it_means(self):
         self.open("training")
-        head = f"{KERNELS} th:nth-child(2)"
+        at = self.heads("kernels").index("FLOP") + 1
+        head = f"{KERNELS} th:nth-child({at})"
         meaning = self.browser.run(f"document.querySelector('{head}').ariaDescription")
         self.assertIn("floating-point operations", meaning)
         self.assertTrue(self.browser.run("document.querySelector('#meaning').hidden"))
@@ -226,7 +310,8 @@ class Use(unittest.TestCase):
         self.browser.press("Escape")
         self.assertTrue(self.browser.run("document.querySelector('#meaning').hidden"))
         # By keyboard: the head before it, then Tab.
-        self.browser.run(f"document.querySelector('{KERNELS} th:nth-child(1) button').focus()")
+        self.browser.run(
+            f"document.querySelector('{KERNELS} th:nth-child({at - 1}) button').focus()")
         self.browser.press("Tab")
         self.assertEqual(self.text("#meaning"), meaning)
         # The same words are in the list at the end.
@@ -245,6 +330,7 @@ class Use(unittest.TestCase):
         expected = report("training")
         work = {row["range"]: known(row) for row in expected["ranges"]}
         total = known(expected["figures"])
+        self.browser.click("button[data-weight=flop]")
         self.search("LAYER:")
         share = (work["step/forward/layer:fc1"] + work["step/forward/layer:fc2"]) / total
         found = self.text("#flame .count")
@@ -265,6 +351,10 @@ class Use(unittest.TestCase):
         reset = "document.querySelector('#flame .reset').checkVisibility()"
         self.assertFalse(self.browser.run(reset))
         here = "document.activeElement.textContent"
+        self.browser.run("document.querySelector('.frame[aria-current]').focus()")
+        self.assertEqual(self.browser.run(
+            "document.querySelector('#flame [aria-pressed=true]').textContent"), "GPU time")
+        self.browser.click("button[data-weight=flop]")
         self.browser.run("document.querySelector('.frame[aria-current]').focus()")
         for key, name in (("ArrowDown", "step"), ("ArrowDown", "backward"),
                           ("ArrowUp", "step"), ("ArrowDown", "backward"),
@@ -330,10 +420,10 @@ class Use(unittest.TestCase):
                          {"matrix_vector", "outer_product", "row_sum"})
         for (_, left, right, top, bottom), (_, l, r, t, b) in itertools.combinations(boxes, 2):
             self.assertTrue(right <= l or r <= left or bottom <= t + 3 or b <= top + 3, boxes)
-        unused = self.browser.run(
-            "[...document.querySelectorAll('#roofline .roof.unused')].map((r) => r.dataset.roof)")
-        self.assertIn("fp64", unused)  # a peak of the device, of a precision that did not run
-        self.assertNotIn("fp32", unused)
+        # The device has a peak of fp64, too, which did not run.
+        self.assertEqual(self.browser.run(
+            "[...document.querySelectorAll('#roofline .roof')].map((r) => r.dataset.roof)"),
+            ["fp32"])
         self.browser.click("#roofline .point")
         kernel = self.text("#roofline .crumb b")
         self.browser.click("#roofline .crumb .button:first-of-type")
@@ -464,12 +554,43 @@ class Use(unittest.TestCase):
             "[...document.querySelectorAll('[data-key=compared_kernels] tbody tr:not(.space)')]"
             ".map((r) => [r.cells[0].title, r.cells[1].textContent])")
         self.assertEqual(rows, [[k["name"], k["change"]] for k in sides["compared_kernels"]])
-        self.assertEqual(self.text("h1"), "FLOP of A against B")
+        self.assertEqual(self.text("h1"), "A against B")
         screen = run("compare", one, other, "--color", "never").stdout.decode()
         for name, note in self.browser.run(
                 "[...document.querySelectorAll('.figure')].map((f) => "
                 "[f.querySelector('dt').textContent, f.querySelector('.note').textContent])"):
             self.assertRegex(screen, rf"(?m)^  {name} .* {re.escape(note)}$")
+        # No ratio under the name of a share: both sides' figures, and the ratio in words.
+        shown = dict(self.browser.run(
+            "[...document.querySelectorAll('.figure')].map((f) => [f.querySelector('dt')."
+            "textContent, f.querySelector('dd').firstChild.textContent.trim()])"))
+        of_a, of_b = (100 * report(name)["figures"]["hfu"] for name in ("vectors", "network"))
+        self.assertEqual(shown["HFU"], f"{of_a:.1f} % -> {of_b:.1f} %")
+        self.assertEqual(list(shown)[0], "Per step")
+        # Where the peak of each went, beside each other, with lines of their own to open.
+        tops = self.browser.run("[...document.querySelectorAll('.sides > div')].map((e) => "
+                                "[e.firstChild.textContent[0], e.getBoundingClientRect().top, "
+                                "e.querySelectorAll('.fall[aria-controls]').length])")
+        self.assertEqual([name for name, *_ in tops], ["A", "B"])
+        self.assertEqual(tops[0][1], tops[1][1])
+        self.assertGreater(min(lines for *_, lines in tops), 2)
+        ids = self.browser.run("[...document.querySelectorAll('[id]')].map((e) => e.id)")
+        self.assertEqual(len(ids), len(set(ids)))
+        # The largest changes of time, to one scale, to the right where B takes more.
+        changes = {k["name"]: (k["gpu_time_b_ns"] or 0) - (k["gpu_time_a_ns"] or 0)
+                   for k in sides["compared_kernels"]}
+        most = max(map(abs, changes.values()))
+        bars = self.browser.run(
+            "[...document.querySelectorAll('#compared_kernels .change[data-by]')].map((row) => "
+            "{ const [a, b] = [row.querySelector('i'), row.querySelector('.change-track')].map("
+            "(e) => e.getBoundingClientRect()); return [row.firstChild.title, "
+            "(a.width / b.width) * 2, a.left >= b.left + b.width / 2 - 1]; })")
+        self.assertGreater(len(bars), 2)
+        for name, width, more in bars:
+            self.assertAlmostEqual(width, abs(changes[name]) / most, delta=0.01)
+            self.assertEqual(more, changes[name] > 0)
+        self.assertEqual(self.heads("compared_kernels")[:5],
+                         ["kernel", "change", "time A", "time B", "time B/A"])
         widths = dict(self.browser.run("[...document.querySelectorAll('.bar')].map((b) => "
                                        "[b.ariaLabel, b.getBoundingClientRect().width])"))
         for what, figure in (("FLOP", "flop"), ("time", "gpu_time_ns")):

@@ -42,10 +42,10 @@ constexpr Worth kHidden = Worth::kProgram, kUsual = Worth::kUsual, kMain = Worth
                 kDetail = Worth::kDetail;
 // clang-format off
 constexpr ComparedColumn kOfLaunches[] = {
-    {"launches",    nullptr,    "launches",        "launches", kUsual, kHidden},
-    {"flop",        "launches", "flop_per_launch", "FLOP/launch", kUsual, kHidden},
+    {"gpu_time_ns", nullptr,    "gpu_time",        "time", kUsual, kMain},
     {"flop",        nullptr,    "flop",            "FLOP", kHidden, kMain},
-    {"gpu_time_ns", nullptr,    "gpu_time",        "time", kDetail, kMain},
+    {"launches",    nullptr,    "launches",        "launches", kDetail, kHidden},
+    {"flop",        "launches", "flop_per_launch", "FLOP/launch", kDetail, kHidden},
 };
 constexpr ComparedColumn kOfFormats[] = {
     {"flop", nullptr, "flop", "FLOP", kUsual, kMain},
@@ -128,7 +128,7 @@ std::vector<ComparedTable> tables_with(const std::vector<std::string>& also) {
 // Of the whole run, from the reports' tables `figures`.
 struct RunFigure {
   const char* key;
-  const char* shown;  // on the first lines; null: not there
+  const char* shown;  // on the first lines, which kShownFigures has the order of
   Kind kind;
 };
 constexpr std::array kRunFigures = {
@@ -386,8 +386,10 @@ class Join {
   }
   bool none(const Side* side) const {
     if (side == nullptr) return true;
-    const bool has_launches = std::string_view(shape_.columns[0].of) == "launches";
-    return has_launches && side->figures[0].number() == 0.0;
+    const auto launches =
+        std::ranges::find(shape_.columns, std::string_view("launches"), &ComparedColumn::key);
+    return launches != shape_.columns.end() &&
+           side->figures[static_cast<size_t>(launches - shape_.columns.begin())].number() == 0.0;
   }
 
   const ComparedTable& of_;
@@ -469,6 +471,10 @@ const Table& table_of(const Comparison& c, std::string_view key) {
   return *std::ranges::find(c.tables, key, &Table::key);
 }
 
+// In the order of the first lines: time first.
+constexpr std::string_view kShownFigures[] = {"step_time", "hfu",   "mfu",     "gpu_time_ns",
+                                              "flop",      "ratio", "coverage"};
+
 // A run's figure of both sides.
 Compared run_figure(const Comparison& c, std::string_view key) {
   const auto row = std::ranges::find(kRunFigures, key, &RunFigure::key) - kRunFigures.begin();
@@ -521,7 +527,7 @@ std::string verdict(const Comparison& c) {
 
 std::string side_text(const RunFigure& of, const Figure& figure) {
   const auto number = figure.number();
-  if (!number) return "-";
+  if (!number) return "not known";
   const auto text = [&]() -> std::string {
     if (of.kind == Kind::kShare) return percent_text(*number);
     if (of.kind == Kind::kRatio) return fixed(*number, 3);
@@ -540,18 +546,24 @@ std::string verdict_text(const Comparison& c, const RunFigure& of, const char* s
   return name == nullptr ? "" : " (" + *name + ")";
 }
 
-// "0.9990", "A 118.8 MFLOP, B 118.7 MFLOP". Without those that neither side has.
+// "118.8 MFLOP -> 118.7 MFLOP", "B/A 0.9990". Without those that neither side has. Values are as
+// wide as the widest, so that ratios are in a column.
 std::vector<ShownFigure> comparison_figures(const Comparison& c) {
   std::vector<ShownFigure> figures;
-  for (const RunFigure& of : kRunFigures) {
-    const Compared figure = run_figure(c, of.key);
-    if (of.shown == nullptr || (!figure.a.known() && !figure.b.known())) continue;
+  size_t widest = 0;
+  for (const std::string_view key : kShownFigures) {
+    const RunFigure& of = *std::ranges::find(kRunFigures, key, &RunFigure::key);
+    const Compared figure = run_figure(c, key);
+    if (!figure.a.known() && !figure.b.known()) continue;
     const auto ratio = figure.ratio.number();
-    figures.push_back({of.shown, ratio ? marked_text(figure.ratio.marks(), fixed(*ratio, 4)) : "-",
-                       "A " + side_text(of, figure.a) + verdict_text(c, of, "verdict_a") + ", B " +
+    figures.push_back({of.shown,
+                       side_text(of, figure.a) + verdict_text(c, of, "verdict_a") + " -> " +
                            side_text(of, figure.b) + verdict_text(c, of, "verdict_b"),
+                       "B/A " + (ratio ? marked_text(figure.ratio.marks(), fixed(*ratio, 4)) : "-"),
                        ratio ? Tone::kTitle : Tone::kDim});
+    widest = std::max(widest, figures.back().value.size());
   }
+  for (ShownFigure& figure : figures) figure.value.resize(widest, ' ');
   return figures;
 }
 

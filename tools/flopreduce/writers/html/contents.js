@@ -14,7 +14,8 @@ class Card {
       event.preventDefault();
       this.go();
     };
-    this.link = el("a", { href: `#${key}`, on: { click } }, name(title));
+    this.link = el("a", { href: `#${key}`, on: { click } },
+      name(title.split(", of ")[0]));
     const asked = state.list("open").includes(key) || state.get("at") === key;
     this.open(asked || (isOpen && !state.list("closed").includes(key)));
     this.element.addEventListener("toggle", () => this.toggled());

@@ -21,6 +21,7 @@ function readTexts(texts) {
 
 function readTable(table, texts) {
   const isText = table.columns.map((column) => column.kind === "text");
+  for (const column of table.columns) column.meaning = plainMeaning(column.meaning);
   for (const row of table.rows)
     row.forEach((cell, c) => {
       if (isText[c] && typeof cell === "number") row[c] = texts[cell];
@@ -32,6 +33,7 @@ function readData(json) {
   const data = JSON.parse(json);
   const texts = readTexts(data.texts);
   for (const { table } of data.sections) if (table) readTable(table, texts);
+  for (const { section } of data.sides ?? []) if (section.table) readTable(section.table, texts);
   for (const node of data.tree ?? []) {
     node[1] = texts[node[1]];
     if (node[2] !== null) node[2] = texts[node[2]];
@@ -43,6 +45,10 @@ function readData(json) {
   for (const phases of data.ranks ?? []) for (const phase of phases) phase[0] = texts[phase[0]];
   return data;
 }
+
+// What a column means, for people: an unknown figure is "-" here and null in files.
+const plainMeaning = (text) =>
+  text?.replaceAll(/\bnull\b/g, "-").replace(/ \([a-z]+(_[a-z]+)+\)| ?: [a-z_]+\.[a-z_]+$/g, "");
 
 const columnOf = (table, key) => table.columns.findIndex((column) => column.key === key);
 

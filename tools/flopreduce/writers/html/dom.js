@@ -15,6 +15,12 @@ const svg = (tag, options = {}, ...children) =>
 // A name from the traced program: its direction cannot spill into what is beside it.
 const name = (text) => el("bdi", {}, text);
 
+// The same, cut in the middle where there is no room: what tells names apart is often at their end.
+const kTail = 14, kWorthCutting = 24;
+const cutName = (text) => (text.length < kWorthCutting ? name(text)
+  : el("bdi", { className: "cut" }, el("span", {}, text.slice(0, -kTail)),
+    el("span", {}, text.slice(-kTail))));
+
 // Calls action(box) when the element has another size, and once at first. It does so in the next
 // frame: what is drawn may change sizes again, which browsers report as an error where it is done
 // at once.

@@ -1,20 +1,20 @@
-// FLOP, time or launches by range path and kernel: each frame as wide as its share, the outermost
+// Time, FLOP or launches by range path and kernel: each frame as wide as its share, the outermost
 // range on top, in the colour of its phase. A click zooms in; a click on a frame above, Escape or
 // the button zooms out; arrow keys go from frame to frame. Frames too narrow to see are drawn as
 // one, so the number of elements is bounded by the width of the page.
 const kFrameHeight = 23;
 const kLeastWidth = 3;  // pixels
 const kWeights = [
-  { key: "flop", label: "FLOP", kind: "flop" },
-  { key: "time", label: "GPU time", kind: "ns" },
-  { key: "launches", label: "launches", kind: "count" },
+  { key: "time", label: "GPU time", kind: "ns", of: 1 },
+  { key: "flop", label: "FLOP", kind: "flop", of: 0 },
+  { key: "launches", label: "launches", kind: "count", of: 2 },
 ];
 
 class FlameView {
   constructor(root) {
     this.root = this.focus = root;
     const asked = kWeights.findIndex((weight) => weight.key === state.get("flame.weight"));
-    this.weight = asked >= 0 ? asked : root.weight[0] > 0 ? 0 : root.weight[1] > 0 ? 1 : 2;
+    this.weight = asked >= 0 ? asked : kWeights.findIndex(({ of }) => root.weight[of] > 0);
     this.rows = el("div", { className: "flame-rows" });
     this.element = el("div", { className: "flame", role: "group",
                                "aria-label": "work by range and kernel" }, this.rows);
@@ -58,7 +58,7 @@ class FlameView {
 
   choose(weight) {
     this.weight = weight;
-    if (this.focus.weight[weight] === 0) this.focus = this.root;
+    if (this.value(this.focus) === 0) this.focus = this.root;
     state.set("flame.weight", kWeights[weight].key);
     this.draw();
   }
@@ -104,7 +104,7 @@ class FlameView {
     next.focus();
   }
 
-  value(node) { return node.weight[this.weight]; }
+  value(node) { return node.weight[kWeights[this.weight].of]; }
 
   describe(node) {
     const all = this.value(this.root);
@@ -184,7 +184,7 @@ class FlameView {
       on: { click: () => this.zoom(node), mouseenter: tell, focus: tell },
       ...(node === this.focus ? { "aria-current": "true" } : {}),
       ...(width > 24 ? {} : { "aria-label": node.name }),
-    }, ...(width > 24 ? [name(brief(node.name))] : []));
+    }, ...(width > 24 ? [(width > 130 ? cutName : name)(brief(node.name))] : []));
     frame.node = node;
     return this.position(frame, node.depth, x, width);
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -214,8 +215,40 @@ Json series_json(PageData& page, const TimeReport::Series& series, uint64_t leas
           {"flop", bins}};
 }
 
+// Where a process's steps begin, and how long it is from one to the next in the mean.
+struct StepTimes {
+  uint64_t first_ns = UINT64_MAX, last_ns = 0;  // by the trace's clock
+  uint32_t first = UINT32_MAX, last = 0;        // numbers
+
+  Json json(uint64_t from_ns) const {
+    const double ns = static_cast<double>(last_ns - first_ns) / (last - first);
+    return {{"begin_ns", static_cast<double>(first_ns) - static_cast<double>(from_ns)},
+            {"step_ns", ns},
+            {"count", last - first + 1}};
+  }
+};
+std::map<size_t, StepTimes> step_times(const Report& report) {
+  std::map<size_t, StepTimes> all;
+  if (!report.steps.single) return all;
+  for (const StepsReport::Step& step : report.steps.steps) {
+    if (step.number == 0) continue;
+    StepTimes& of = all[step.trace];
+    if (step.number < of.first) {
+      of.first = step.number;
+      of.first_ns = step.start_ns;
+    }
+    if (step.number > of.last) {
+      of.last = step.number;
+      of.last_ns = step.start_ns;
+    }
+  }
+  std::erase_if(all, [](const auto& of) { return of.second.first_ns >= of.second.last_ns; });
+  return all;
+}
+
 Json flop_over_time_json(PageData& page, const Report& report) {
   Json list = Json::array();
+  const std::map<size_t, StepTimes> steps = step_times(report);
   size_t series = 1;
   for (const auto& device : report.time.devices) series += device.flop.size();
   const size_t most = std::max<size_t>(16, kMostBins / series);
@@ -235,6 +268,8 @@ Json flop_over_time_json(PageData& page, const Report& report) {
     Json phases = Json::array();
     for (const auto& one : device.flop) phases.push_back(series_json(page, one, bin_ns, from_ns));
     list.push_back({{"label", page.text(label)}, {"phases", std::move(phases)}});
+    if (const auto of = steps.find(device.trace); of != steps.end())
+      list.back()["steps"] = of->second.json(from_ns);
   }
   return list;
 }
@@ -421,9 +456,14 @@ void write_html(std::ostream& out, const Report& report, std::string_view progra
 }
 
 void write_html(std::ostream& out, const std::string& title, const std::vector<Section>& sections,
-                std::string_view program) {
+                std::string_view program, std::span<const PageSide> sides) {
   PageData page;
   page["title"] = printable(title);
+  for (const auto& [name, report] : sides)
+    if (report->lost.known())
+      page["sides"].push_back({{"name", name},
+                               {"lost", lost_json(*report)},
+                               {"section", page.section(kLost.section(*report))}});
   std::vector<Line> head, warnings;
   Json list = Json::array();
   for (const Section& section : sections) {

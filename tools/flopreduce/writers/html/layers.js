@@ -23,7 +23,7 @@ function layerBars(table) {
     el("div", { className: "layer-row layer-head" }, el("span", {}, ""), el("span", {}, "FLOP"),
       el("span", {}, "GPU time")),
     ...shown.map((row) => el("div", { className: "layer-row" },
-      el("span", { className: "layer-name", title: row[0] }, name(row[0])),
+      el("span", { className: "layer-name", title: row[0] }, cutName(row[0])),
       ...columns.map((pair, which) => el("span", { className: "layer-cell" },
         bars(row, pair, which), text(row, pair, which === 0 ? "flop" : "ns"))))),
     ...(rest > 0 ? [el("div", { className: "empty" }, `and ${grouped(rest)} more in the table`)]

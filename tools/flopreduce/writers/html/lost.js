@@ -15,16 +15,37 @@ function lostParts(line) {
   return el("table", { className: "fall-parts" }, el("thead", {}, head), el("tbody", {}, ...rows));
 }
 
-// `table` has the lines' shares, as they add up when they are rounded, and a note on some.
-function waterfall({ lines, hfu, mfu }, table) {
+// The lines of HFU and MFU have their names and values above the bars: HFU's to the left of its
+// line and MFU's to the right, as far as there is room, and in one where both would overlap.
+const kHeadWidth = 0.3;  // of the bars' width, on a phone
+function lineHeads(hfu, mfu) {
+  const head = (text, share, before) => el("span", {
+    className: `fall-head ${before ? "before" : "after"}`,
+    style: before ? { right: `${100 * share}%` } : { left: `${100 * (1 - share)}%` } }, text);
+  const hfuBefore = hfu.share < 1 - kHeadWidth, mfuBefore = mfu.share < kHeadWidth;
+  const joined = hfuBefore === mfuBefore && hfu.share - mfu.share < kHeadWidth;
+  const text = [hfu.text, ...(joined && mfu.text ? [mfu.text] : [])].join(", ");
+  return el("div", { className: "fall-heads" }, el("span"),
+    el("span", { className: "fall-track" },
+      ...(hfu.text ? [head(text, hfu.share, hfuBefore)] : []),
+      ...(mfu.text && !joined ? [head(mfu.text, mfu.share, mfuBefore)] : [])), el("span"));
+}
+
+// `table` has the lines' shares, as they add up when they are rounded, and a note on some. That of
+// a total is "= HFU 54.4 %" and, after a comma, more. `id`: of two waterfalls, what tells their
+// lines apart.
+function waterfall({ lines, hfu, mfu }, table, id = "lost") {
   const among = columnOf(table, "by_process"), note = columnOf(table, "note");
+  const total = (of) => table.rows.map((row) => row[note] ?? "")
+    .find((text) => text.startsWith(`= ${of}`))?.slice(2).split(",")[0];
   const shares = new Map(table.rows.map((row) => [row[0], [row[1], row[note], row[among]]]));
   const percent = (share) => `${100 * share}%`;
   const mark = (share) => share === null ? "-2px" : percent(1 - share);  // not known: out of sight
   const rows = lines.map((line, number) => {
     const { key, words, begin, end, bound } = line;
-    const [share, said, byProcess] = shares.get(words);
-    const parts = el("div", { id: `lost-${key}`, hidden: "" });
+    const [share, whole, byProcess] = shares.get(words);
+    const said = whole?.startsWith("= ") ? whole.split(", ").slice(1).join(", ") : whole;
+    const parts = el("div", { id: `${id}-${key}`, hidden: "" });
     const bar = el("i", { className: bound ? "bound" : "",
                           style: { left: percent(1 - begin), width: percent(begin - end),
                                    "--own": kLostColors[key] } });
@@ -46,5 +67,6 @@ function waterfall({ lines, hfu, mfu }, table) {
     if (number === lines.length - 1) row.classList.add("last");
     return [row, parts];
   });
-  return el("div", { className: "falls" }, ...rows.flat());
+  const heads = lineHeads({ text: total("HFU"), share: hfu }, { text: total("MFU"), share: mfu });
+  return el("div", { className: "falls" }, heads, ...rows.flat());
 }

@@ -35,13 +35,13 @@ function shareBar(rows, label, amount, color) {
   return sum > 0 ? [el("div", { className: "bar-row" }, el("span", {}, label), bar)] : [];
 }
 
-// FLOP and GPU time of both sides by phase, each to one scale.
+// GPU time and FLOP of both sides by phase, each to one scale.
 function compareBars(table) {
   const rows = table.rows.filter((row) => row[0] !== "total");
   const product = (one, other) => (row) => amountIn(table, one)(row) * amountIn(table, other)(row);
   const amounts = [
-    ["FLOP", (side) => product(`launches_${side}`, `flop_per_launch_${side}`)],
     ["time", (side) => amountIn(table, `gpu_time_${side}_ns`)],
+    ["FLOP", (side) => product(`launches_${side}`, `flop_per_launch_${side}`)],
   ];
   return amounts.flatMap(([label, of]) => {
     const sums = ["a", "b"].map((side) => rows.reduce((sum, row) => sum + of(side)(row), 0));
@@ -53,6 +53,43 @@ function compareBars(table) {
           return bar;
         }));
   });
+}
+
+// Where the peak went, of both sides beside each other.
+function fillSides(body) {
+  body.append(el("div", { className: "sides" }, ...data.sides.map(({ name: side, lost, section }) =>
+    el("div", {}, el("h3", {}, `${side}: ${section.title}`),
+      waterfall(lost, section.table, `lost-${side.toLowerCase()}`)))));
+}
+
+// What takes more time in B, or less: [name, time of A, of B], the largest changes first. Of
+// figures that are divided before they are compared, B's are as many as A's. `mayAppear`: what one
+// side does not have took no time there.
+const kMostChanges = 12;
+function changeBars(table, a, b, ratio, mayAppear) {
+  const [ofA, ofB, ofRatio] = [a, b, ratio].map((key) => columnOf(table, key));
+  const known = ofRatio < 0 ? undefined : table.rows.find((row) =>
+    numberOf(row[ofRatio]) > 0 && numberOf(row[ofA]) > 0 && numberOf(row[ofB]) > 0);
+  const scale = known === undefined ? 1
+    : (numberOf(known[ofRatio]) * numberOf(known[ofA])) / numberOf(known[ofB]);
+  const amount = (cell) => numberOf(cell) || 0;
+  const compared = (row) => !["total", "a step"].includes(row[0]) &&
+    (mayAppear || (isNumber(row[ofA]) && isNumber(row[ofB])));
+  const changes = table.rows.filter(compared)
+    .map((row) => [row[0], scale * amount(row[ofB]) - amount(row[ofA])])
+    .sort((one, other) => Math.abs(other[1]) - Math.abs(one[1]));
+  const most = Math.abs(changes[0]?.[1] ?? 0);
+  const shown = changes.slice(0, kMostChanges).filter(([, by]) => Math.abs(by) > most / 200);
+  if (shown.length === 0) return [];
+  return [el("div", { className: "changes" },
+    el("div", { className: "change change-head" }, el("span"),
+      el("span", {}, "less time in B  |  more"), el("span")),
+    ...shown.map(([what, by]) => el("div", { className: "change", "data-by": by },
+      el("span", { className: "change-name", title: what }, cutName(brief(what))),
+      el("span", { className: "change-track" }, el("i", {
+        className: by < 0 ? "less" : "more",
+        style: { width: `${(50 * Math.abs(by)) / most}%` } })),
+      el("span", { className: "change-value" }, `${by > 0 ? "+" : ""}${time(by)}`))))];
 }
 
 // The colour of a table's rows: a phase's, of a phase or of a kernel that runs in it.
@@ -69,9 +106,11 @@ function dotsOf(table) {
 }
 
 // A section's table, with a box that filters it where it is long.
+const kFewRows = 8;
 function tableView(section, tools) {
   const view = new ReportTable(section.table, dotsOf(section.table));
-  if (section.table.long_list) {
+  tools.append(view.more);
+  if (section.table.long_list && section.table.rows.length > kFewRows) {
     const box = searchBox("filter", `filter ${section.title}`, (wanted) => {
       view.filter(wanted);
       state.set(`${section.table.key}.filter`, wanted);
@@ -92,8 +131,29 @@ function chooseKernels(view) {
   });
 }
 
-// What the table of the roofline has beside the table of kernels, into the latter, behind the GPU
-// time: a kernel is in one table.
+// In the order in which they are looked for; others follow as they are.
+const kFirstColumns = {
+  kernels: ["kernel", "gpu_time_ns", "gpu_time_share", "bound_by", "roof_share", "utilization",
+            "flop", "flop_share", "launches", "flop_per_s", "flop_per_byte", "byte_per_s"],
+  ranges: ["range", "gpu_time_ns"],
+  phases: ["phase", "gpu_time_ns"],
+};
+function sortColumns(table) {
+  const wanted = kFirstColumns[table.key];
+  if (!wanted) return;
+  const place = (c) => {
+    const at = wanted.indexOf(table.columns[c].key);
+    return at < 0 ? wanted.length : at;
+  };
+  const order = [...table.columns.keys()].sort((a, b) => place(a) - place(b) || a - b);
+  for (const list of [table.columns, ...table.rows]) {
+    const before = [...list];
+    order.forEach((from, to) => (list[to] = before[from]));
+  }
+}
+
+// What the table of the roofline has beside the table of kernels, into the latter: a kernel is in
+// one table.
 function joinRoofline(kernels, roofline) {
   const nameOf = (table) => {
     const time = columnOf(table, "gpu_time_ns");
@@ -103,9 +163,8 @@ function joinRoofline(kernels, roofline) {
     columnOf(kernels, roofline.columns[c].key) < 0);
   const rows = new Map(roofline.rows.map((row) => [nameOf(roofline)(row), row]));
   const of = kernels.rows.map((row) => rows.get(nameOf(kernels)(row)));
-  const at = columnOf(kernels, "gpu_time_ns") + 1;
-  kernels.columns.splice(at, 0, ...more.map((c) => roofline.columns[c]));
-  kernels.rows.forEach((row, r) => row.splice(at, 0, ...more.map((c) => of[r]?.[c] ?? null)));
+  kernels.columns.push(...more.map((c) => roofline.columns[c]));
+  kernels.rows.forEach((row, r) => row.push(...more.map((c) => of[r]?.[c] ?? null)));
 }
 
 // What is above a section's table.
@@ -125,11 +184,17 @@ const kPictures = {
     body.append(layerBars(table));
   },
   phases(body, tools, { table }) {
-    body.append(...[["FLOP", "flop_share"], ["GPU time", "gpu_time_ns"]].flatMap(([label, key]) =>
+    body.append(...[["GPU time", "gpu_time_ns"], ["FLOP", "flop_share"]].flatMap(([label, key]) =>
       shareBar(table.rows, label, amountIn(table, key), (row) => phaseColor(row[0]))));
   },
   compared_phases(body, tools, { table }) {
     body.append(...compareBars(table));
+  },
+  compared_kernels(body, tools, { table }) {
+    body.append(...changeBars(table, "gpu_time_a_ns", "gpu_time_b_ns", "gpu_time_ratio", true));
+  },
+  compared_lost(body, tools, { table }) {
+    body.append(...changeBars(table, "step_a_ns", "step_b_ns", "", false));
   },
   precisions(body, tools, { table }) {
     body.append(...shareBar(table.rows, "FLOP", amountIn(table, "flop_share"), dotsOf(table)));
@@ -163,7 +228,8 @@ function fillSection(section) {
     } else if (table && table.rows.length > 0) {
       const view = tableView(section, tools);
       kPictures[section.key]?.(body, tools, section, view);
-      body.append(section.key === "lost" ? folded("The same as a table", view.frame) : view.frame);
+      body.append(section.key === "lost" ? folded("The same as a table", view.more, view.frame)
+        : view.frame);
     } else if (table) {
       body.append(el("div", { className: "empty" }, table.when_empty));
     }
@@ -171,8 +237,8 @@ function fillSection(section) {
   };
 }
 
-const folded = (title, inside) =>
-  el("details", { className: "fold" }, el("summary", {}, title), inside);
+const folded = (title, ...inside) =>
+  el("details", { className: "fold" }, el("summary", {}, title), ...inside);
 
 let flame = null;
 function fillFlame(body, tools) {
@@ -196,24 +262,24 @@ function kernelLinks(kernel) {
     }));
 }
 
-// Every word of the page that has a meaning, for paper and for phones.
+// Every word of the page that has a meaning, once, for paper and for phones.
 function fillTerms(body) {
   const terms = new Map();
-  for (const { name: figure, meaning } of data.figures ?? [])
-    if (meaning) terms.set(figure, meaning);
+  const add = (word, meaning) => meaning && !terms.has(word) && terms.set(word, meaning);
+  for (const { name: figure, meaning } of data.figures ?? []) add(figure, meaning);
   for (const { table } of data.sections)
-    for (const { heading, meaning } of table?.columns ?? [])
-      if (meaning) terms.set(`${heading}\n${meaning}`, meaning);
-  body.append(el("dl", { className: "terms" }, ...[...terms].flatMap(([key, meaning]) =>
-    [el("dt", {}, key.split("\n")[0]), el("dd", {}, meaning)])));
+    for (const { heading, meaning } of table?.columns ?? []) add(heading, meaning);
+  body.append(el("dl", { className: "terms" }, ...[...terms].flatMap(([word, meaning]) =>
+    [el("dt", {}, word), el("dd", {}, meaning)])));
 }
 
 function figures(list) {
   return el("dl", { className: "figures" }, ...list.map((figure) => {
-    const { value, note, warn, meaning } = figure;
+    const { note, warn, meaning } = figure, value = figure.value.trimEnd();
     const notes = note ? [el("div", { className: "note" }, name(note))] : [];
     return explain(el("div", { className: "figure", tabindex: "0" }, el("dt", {}, figure.name),
-      el("dd", { className: warn ? "tone-warn" : "" }, name(value), ...notes)), meaning);
+      el("dd", { className: `${warn ? "tone-warn" : ""}${value.length > 18 ? " long" : ""}` },
+        name(value), ...notes)), meaning);
   }));
 }
 
@@ -222,15 +288,20 @@ const addCard = (key, ...what) => cardOf.set(key, new Card(key, ...what));
 
 function addReportCards() {
   const rest = new Map(sectionOf);
+  if (rest.has("roofline")) joinRoofline(rest.get("kernels").table, rest.get("roofline").table);
+  for (const { table } of data.sections) if (table) sortColumns(table);
   const add = (key) => {
     const section = rest.get(key);
     if (!section || !rest.delete(key)) return;
     addCard(key, section.title || "Totals", fillSection(section),
       !isReport || kOpen.includes(key));
   };
+  if (data.sides) {
+    addCard("sides", "Where the peak went, side by side", fillSides, true);
+    add("compared_lost");
+  }
   for (const key of ["lost", "steps", "ranks", "layers", "phases"]) add(key);
   if (rest.has("roofline")) {
-    joinRoofline(rest.get("kernels").table, rest.get("roofline").table);
     add("roofline");
   } else if (data.roofs && sectionOf.get("kernels")?.table.rows.length > 0)
     addCard("roofline", "Roofline", (body) =>

@@ -1,7 +1,6 @@
 // What charts share: a drawing as wide as the page, scales, axes, and a tip beside the place that
 // is pointed at.
 const kPlotHeight = 340;  // pixels
-const kNarrow = 560;
 const kMarginTop = 26, kMarginRight = 20, kMarginBottom = 40;
 
 // Powers of ten around all values above 0, at least one decade.

@@ -2,7 +2,7 @@
 
 // A device's phases may have bins of other lengths: all are powers of two and begin at multiples of
 // themselves, so that the longest holds all others exactly.
-function readSeries({ label, phases }) {
+function readSeries({ label, phases, steps }) {
   let bin = 0, first = Infinity, last = -Infinity;
   for (const series of phases) bin = Math.max(bin, series.bin_ns);
   const place = (series, i) => Math.floor((series.begin_ns + i * series.bin_ns) / bin);
@@ -10,14 +10,40 @@ function readSeries({ label, phases }) {
     first = Math.min(first, place(series, 0));
     last = Math.max(last, place(series, series.flop.length - 1));
   }
+  const columns = steps ? stepColumns(steps, first * bin, (last + 1) * bin) : null;
   const layers = sortedPhases(phases.map(({ phase }) => phase)).map((phase) => {
     const values = new Float64Array(last - first + 1);
     for (const series of phases)
       if (series.phase === phase)
         series.flop.forEach((flop, i) => (values[place(series, i) - first] += (flop * 1e9) / bin));
-    return { name: phase, values };
+    return { name: phase, values: columns ? spread(values, first * bin, bin, columns) : values };
   });
-  return { label, bin, bins: last - first + 1, layers };
+  return columns ? { label, layers, bin: columns.width, bins: columns.count, steps: columns.steps }
+    : { label, bin, bins: last - first + 1, layers };
+}
+
+// Columns of one step each, or of as many as there is room for: bins of another length would cut
+// the steps at other places each, and steps that are alike would look unlike. Fewer steps are worth
+// a look inside.
+const kLeastSteps = 10, kMostColumns = 512;
+function stepColumns({ begin_ns, step_ns, count }, from, to) {
+  if (count < kLeastSteps) return null;
+  const steps = Math.ceil((to - from) / step_ns / kMostColumns);
+  const width = steps * step_ns;
+  const begin = begin_ns - Math.ceil(Math.max(0, begin_ns - from) / width) * width;
+  return { begin, width, steps, count: Math.ceil((to - begin) / width) };
+}
+// Rates in bins from `from` on, as rates in these columns: each bin evenly over its time.
+function spread(rates, from, bin, { begin, width, count }) {
+  const values = new Float64Array(count);
+  rates.forEach((rate, i) => {
+    const left = from + i * bin - begin, right = left + bin;
+    const last = Math.min(count - 1, Math.floor(right / width));
+    for (let at = Math.floor(left / width); at <= last; ++at)
+      values[at] += rate * Math.max(0, Math.min(right, (at + 1) * width) -
+        Math.max(left, at * width)) / width;
+  });
+  return values;
 }
 
 class RateOverTime extends PhaseColumns {
@@ -25,6 +51,7 @@ class RateOverTime extends PhaseColumns {
   constructor(device, peaks) {
     super(`FLOP per second over time, ${device.label}`, device.bins, device.layers);
     this.bin = device.bin;
+    this.steps = device.steps;  // of a column; undefined: columns are not of steps
     this.peaks = peaks;
     this.reached = this.highest;
     // A peak that is not far above is in view; the others are in words.
@@ -34,8 +61,10 @@ class RateOverTime extends PhaseColumns {
 
   note() {
     const share = (peak) => shareText((100 * this.reached) / peak.rate);
-    return this.peaks.filter(({ rate }) => rate > this.highest).map((peak) =>
-      `highest: ${share(peak)} of the ${peak.name} peak`).join(", ");
+    return [...(this.steps ? [this.steps === 1 ? "one step a column"
+      : `${grouped(this.steps)} steps a column`] : []),
+    ...this.peaks.filter(({ rate }) => rate > this.highest).map((peak) =>
+      `highest: ${share(peak)} of the ${peak.name} peak`)].join("; ");
   }
 
   draw() {

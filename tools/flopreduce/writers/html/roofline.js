@@ -35,17 +35,17 @@ class Roofline extends Plot {
     super("roofline: FLOP per byte against FLOP per second; " +
       "arrow keys go from kernel to kernel");
     this.table = table;
-    this.roofs = roofs;
+    // A precision that did not run has no roof here.
+    this.roofs = roofs.map((roof) => ({ ...roof, peaks: roof.peaks.filter(({ used }) => used) }));
     this.points = readPoints(table, phases);
     this.order = [...this.points].sort((a, b) => a.x - b.x || a.y - b.y);
     this.chosen = null;
     this.links = links;
     // Some room to the right of where memory and arithmetic take equally long.
-    const used = roofs.map(({ peaks }) => peaks.filter((peak) => peak.used));
-    const ridges = roofs.flatMap(({ memory }, i) =>
-      (memory > 0 ? used[i].map((peak) => (2 * peak.rate) / memory) : []));
+    const ridges = this.roofs.flatMap(({ memory, peaks }) =>
+      (memory > 0 ? peaks.map((peak) => (2 * peak.rate) / memory) : []));
     this.xDecades = decades([...ridges, ...this.points.map((point) => point.x)]);
-    this.yDecades = decades([...used.flat().map((peak) => peak.rate),
+    this.yDecades = decades([...this.roofs.flatMap(({ peaks }) => peaks.map(({ rate }) => rate)),
                              ...this.points.map((point) => point.y)]);
     this.crumb = el("div", { className: "crumb", role: "status" });
     this.tell();
@@ -79,6 +79,7 @@ class Roofline extends Plot {
         [value, value < 1 ? value.toExponential() : tickText(value, "FLOP/s")]),
       (value) => this.x(value), (value) => this.y(value), "FLOP per byte of DRAM", "FLOP/s");
     this.boxes = [];  // where text is
+    this.roofLines = [];
     const longest = this.points[0]?.time || 1;
     for (const point of this.points) {
       [point.px, point.py] = [this.x(point.x), this.y(point.y)];
@@ -108,10 +109,13 @@ class Roofline extends Plot {
       const text = shortened(brief(point.name));
       const width = widthOf(text);
       const gap = point.r + 4;
-      const places = [[gap, 4], [-gap - width, 4], [-width / 2, -gap - 3], [-width / 2, gap + 10]];
+      const above = -gap - 3, below = gap + 10;
+      const places = [[gap, 4], [-gap - width, 4], [-width / 2, above], [-width / 2, below],
+                      [0, above], [-width, above], [0, below], [-width, below]];
       const free = places.map(([dx, dy]) => textBox(point.px + dx, point.py + dy, width))
         .filter((box) => this.isFree(box));
-      const box = free.find((one) => !this.hasCircle(one)) ?? free[0];
+      const box = free.find((one) => !this.hasCircle(one) && !this.hasRoof(one)) ??
+        free.find((one) => !this.hasRoof(one)) ?? free[0];
       if (box === undefined) continue;
       this.boxes.push(box);
       this.add("text", { class: "point-name", x: box.left, y: box.bottom - 3 }, text);
@@ -120,6 +124,17 @@ class Roofline extends Plot {
   hasCircle({ left, right, top, bottom }) {
     return this.points.slice(0, kMostCircles).some(({ px, py, r }) =>
       px + r > left && px - r < right && py + r > top && py - r < bottom);
+  }
+  // Whether a roof strikes it through.
+  hasRoof({ left, right, top, bottom }) {
+    return this.roofLines.some((points) => points.slice(1).some(([x2, y2], i) => {
+      const [x1, y1] = points[i];
+      for (let x = Math.max(left, x1); x <= Math.min(right, x2); x += 3) {
+        const y = x2 > x1 ? y1 + ((y2 - y1) * (x - x1)) / (x2 - x1) : y1;
+        if (y > top && y < bottom) return true;
+      }
+      return false;
+    }));
   }
   isFree(box) {
     if (box.left < this.left || box.right > this.right) return false;
@@ -133,22 +148,22 @@ class Roofline extends Plot {
     for (const { device, memory, peaks } of this.roofs) {
       const of = this.roofs.length > 1 ? `${device}: ` : "";
       for (const peak of peaks) this.drawPeak(peak, memory, of, labels);
-      if (memory > 0) this.drawMemory(memory, peaks.filter((peak) => peak.used), of);
+      if (memory > 0) this.drawMemory(memory, peaks, of);
     }
     let last = 0;
-    const shown = labels.filter(({ used }) => used || this.width >= kNarrow);
-    for (const { at, text, used } of shown.sort((a, b) => a.at - b.at)) {
+    for (const { at, text } of labels.sort((a, b) => a.at - b.at)) {
       last = Math.max(at, last + 13);
-      this.labelPeak(used ? "roof-name" : "roof-name unused", last, text);
+      this.labelPeak(last, text);
     }
   }
-  // As far to the right as no circle is in the way.
-  labelPeak(className, y, text) {
-    const width = widthOf(text);
-    let right = this.right;
-    while (right - width > this.left && this.hasCircle(textBox(right - width, y, width)))
-      right -= 4;
-    this.label(className, right - width > this.left ? right : this.right, y, "end", text);
+  // As far to the right as no circle is in the way, above its line or below it.
+  labelPeak(y, text) {
+    const width = widthOf(text), sides = [y, y + 18];
+    for (let right = this.right; right - width > this.left; right -= 4) {
+      const side = sides.find((at) => !this.hasCircle(textBox(right - width, at, width)));
+      if (side !== undefined) return this.label("roof-name", right, side, "end", text);
+    }
+    this.label("roof-name", this.right, y, "end", text);
   }
   // Text that names of points keep clear of.
   label(className, x, y, anchor, text) {
@@ -157,31 +172,31 @@ class Roofline extends Plot {
     this.add("text", { class: className, x, y, "text-anchor": anchor }, text);
   }
 
-  // A precision that did not run has its peak's level only, where it is in view.
   drawPeak(peak, memory, of, labels) {
     const [xLow, xHigh] = this.xDecades.map((at) => 10 ** at);
-    const [yLow, yHigh] = this.yDecades.map((at) => 10 ** at);
-    if (!peak.used && !(peak.rate >= yLow && peak.rate <= yHigh)) return;
-    const corner = (x, y) => `${this.x(x)},${this.y(y)} `;
+    const yLow = 10 ** this.yDecades[0];
     const ridge = memory > 0 ? Math.min(xHigh, Math.max(xLow, peak.rate / memory)) : xLow;
     const left = memory > 0 ? Math.max(xLow, yLow / memory) : xLow;
-    const slope = peak.used ? corner(left, memory > 0 ? memory * left : peak.rate) : "";
-    this.add("polyline", { class: peak.used ? "roof" : "roof unused", "data-roof": peak.name,
-                           points: slope + corner(ridge, peak.rate) + corner(xHigh, peak.rate) });
-    labels.push({ at: this.y(peak.rate) + (peak.used ? -5 : 12), used: peak.used,
+    const start = [left, memory > 0 ? memory * left : peak.rate];
+    this.drawRoof(peak.name, [start, [ridge, peak.rate], [xHigh, peak.rate]]);
+    labels.push({ at: this.y(peak.rate) - 5,
                   text: `${of}${peak.name} ${withPrefix(peak.rate, "FLOP/s")}` });
   }
+  drawRoof(roof, corners) {
+    const points = corners.map(([x, y]) => [this.x(x), this.y(y)]);
+    this.roofLines.push(points);
+    this.add("polyline", { class: "roof", "data-roof": roof,
+                           points: points.map((point) => point.join()).join(" ") });
+  }
 
-  drawMemory(memory, used, of) {
+  drawMemory(memory, peaks, of) {
     const [xLow, xHigh] = this.xDecades.map((at) => 10 ** at);
     const [yLow, yHigh] = this.yDecades.map((at) => 10 ** at);
     const left = Math.max(xLow, yLow / memory);
-    const highest = used.length > 0 ? Math.max(...used.map((peak) => peak.rate)) : yHigh;
+    const highest = peaks.length > 0 ? Math.max(...peaks.map((peak) => peak.rate)) : yHigh;
     const right = Math.min(xHigh, highest / memory);
-    if (used.length === 0)
-      this.add("polyline", { class: "roof", "data-roof": "memory",
-                             points: `${this.x(left)},${this.y(memory * left)} ` +
-                               `${this.x(right)},${this.y(memory * right)}` });
+    if (peaks.length === 0)
+      this.drawRoof("memory", [[left, memory * left], [right, memory * right]]);
     // Under the slope, as near to its middle as no circle is in the way.
     const text = `${of}memory ${withPrefix(memory, "B/s")}`;
     const places = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].map((share) => {

@@ -20,7 +20,7 @@ class StepStrip extends Plot {
     this.bands = [{ label: "time", text: time, layers: this.timeLayers(known) }];
     if (rows.some(([, , flop]) => flop !== null))
       this.bands.push({ label: "FLOP", text: (flop) => tickText(flop, "FLOP"),
-                        layers: [["var(--c0)", rows.map(([, , flop]) => flop ?? 0)]] });
+                        layers: [["var(--mixed)", rows.map(([, , flop]) => flop ?? 0)]] });
     if (known && rows[0][3][kWork] !== null) {
       this.hfu = shares(kWork);
       this.mfu = words.has("model") ? shares(kLostKeys.indexOf("model")) : null;

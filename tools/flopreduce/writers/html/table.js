@@ -1,9 +1,11 @@
 // A table that sorts by any column and can be filtered. Only the rows in view are in the document:
-// it stays quick with as many rows as a trace has names. Its name column stays in view while the
-// others scroll, and a sign at the edge says that there are more.
+// it stays quick with as many rows as a trace has names. Columns that there is no room for are
+// behind a button, the last ones first. On a phone, or where all are asked for, the name stays in
+// view while the others scroll, and a sign at the edge says that there are more.
 const kRowHeight = 28;
 const kRowsBeyondView = 5;
 const kMostOnPaper = 100;
+const kPhone = 700;  // pixels
 
 // Tables whose sign is to be looked at: all are measured before any is changed, so that the browser
 // lays the page out once.
@@ -31,9 +33,19 @@ class ReportTable {
     this.count = el("span", { className: "count", role: "status" });
     this.body = el("tbody");
     this.headers = table.columns.map((column, c) => this.header(column, c));
+    this.widths = this.columnWidths();
+    this.group = el("colgroup");
+    this.head = el("tr");
     this.element = el("table", { "aria-rowcount": table.rows.length + 1, "data-key": table.key },
-      this.columnWidths(), el("thead", {}, el("tr", {}, ...this.headers)), this.body);
-    this.element.style.minWidth = `${this.leastWidth}em`;
+      this.group, el("thead", {}, this.head), this.body);
+    this.more = button("", () => {
+      this.all = !this.all;
+      this.fit();
+      this.draw();
+    });
+    this.more.hidden = true;
+    this.all = false;  // whether all columns are asked for
+    this.show(table.columns.length);
     this.scroller = el("div", { className: "scroll", tabindex: "0", role: "region",
                                 "aria-label": `table ${table.key}`,
                                 on: { scroll: () => this.scrolled() } }, this.element);
@@ -41,8 +53,11 @@ class ReportTable {
       el("span", { className: "more-columns", "aria-hidden": "true" }, "\u203a"));
     this.top = 0;  // as last scrolled; to ask the browser would make it lay out the page
     this.height = 560;
-    onResize(this.scroller, ({ height }) => {
+    this.width = 0;  // not known yet
+    onResize(this.scroller, ({ height, width }) => {
       this.height = height || this.height;
+      this.width = width || this.width;
+      this.fit();
       matchMedia("print").matches ? this.print(true) : this.draw();
     });
     window.addEventListener("beforeprint", () => this.print(true));
@@ -56,22 +71,45 @@ class ReportTable {
       button(column.heading, () => this.sortBy(c), {})), column.meaning);
   }
 
-  // Numbers get the room that they need, the name gets what is left; where that is too little, the
-  // table scrolls.
+  // Numbers get the room that they need, the name gets what is left, and so much at the least. In
+  // em: a character has about 0.58, of a heading 0.62, and what is beside it 2.
   columnWidths() {
     const { columns, rows } = this.table;
-    const group = el("colgroup");
-    this.leastWidth = 0;  // em
     const step = Math.max(1, Math.floor(rows.length / 300));
-    columns.forEach((column, c) => {
-      let longest = column.heading.length + 2;
+    return columns.map((column, c) => {
+      let longest = 0;
       for (let r = 0; r < rows.length; r += step)
         longest = Math.max(longest, human(rows[r][c], column.kind).length);
-      const width = Math.min(longest, 36) * 0.62 + 2.6;
-      this.leastWidth += c > 0 ? width : Math.min(width + (this.dots ? 1.4 : 0), 17);
-      group.append(el("col", c > 0 ? { style: { width: `${width}em` } } : {}));
+      const width = Math.max(Math.min(longest, 36) * 0.58, column.heading.length * 0.62) + 2;
+      return c > 0 ? width : Math.min(width + (this.dots ? 1.4 : 0), 13);
     });
-    return group;
+  }
+
+  // As many columns as there is room for.
+  fit() {
+    const { columns } = this.table;
+    let last = columns.length;
+    if (!this.all && this.width > 0 && window.innerWidth >= kPhone) {
+      const em = parseFloat(getComputedStyle(this.element).fontSize);
+      let room = this.width / em;
+      last = this.widths.findIndex((width) => (room -= width) < 0);
+      if (last < 0) last = columns.length;
+      last = Math.max(2, last);
+    }
+    const hidden = columns.length - last;
+    this.more.textContent = hidden > 0 ? `${hidden} more column${hidden === 1 ? "" : "s"}`
+      : "Fewer columns";
+    this.more.hidden = hidden <= 0 && !this.all;
+    this.show(last);
+  }
+  show(last) {
+    if (this.last === last) return;
+    this.last = last;
+    this.head.replaceChildren(...this.headers.slice(0, last));
+    this.group.replaceChildren(...this.widths.slice(0, last).map((width, c) =>
+      el("col", c > 0 ? { style: { width: `${width}em` } } : {})));
+    this.element.style.minWidth =
+      `${this.widths.slice(0, last).reduce((sum, width) => sum + width, 0)}em`;
   }
 
   // The first click on numbers puts the largest on top. What is not known stays at the end.
@@ -148,7 +186,11 @@ class ReportTable {
 
   // Paper does not scroll: the first rows, and how many there are more.
   print(begins) {
-    if (!begins) return this.draw();
+    if (!begins) {
+      this.fit();
+      return this.draw();
+    }
+    this.show(this.table.columns.length);
     const last = Math.min(this.shown.length, kMostOnPaper);
     const rest = this.shown.length - last;
     const note = el("td", { colspan: this.table.columns.length, className: "text missing" },
@@ -174,7 +216,7 @@ class ReportTable {
   space(rows) {
     const row = el("tr", { className: "space", "aria-hidden": "true",
                            style: { "--space": `${rows * kRowHeight}px` } },
-      el("td", { colspan: this.table.columns.length }));
+      el("td", { colspan: this.last }));
     row.hidden = rows === 0;
     return row;
   }
@@ -189,7 +231,7 @@ class ReportTable {
         this.onChoose(index);
       });
     }
-    this.table.columns.forEach((column, c) =>
+    this.table.columns.slice(0, this.last).forEach((column, c) =>
       row.append(this.cell(this.table.rows[index][c], column, c, index)));
     return row;
   }
@@ -204,7 +246,7 @@ class ReportTable {
       td.className += " meter";
       td.style.setProperty("--part", Math.min(1, numberOf(value)));
     }
-    td.append(name(brief(human(value, column.kind))));
+    td.append((column.kind === "text" ? cutName : name)(brief(human(value, column.kind))));
     return td;
   }
 }
