@@ -4,9 +4,9 @@
 #include <functional>
 #include <map>
 
+#include "sections/advice.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
-#include "sections/parts/short_name.h"
 #include "sections/sections.h"
 #include "support/text.h"
 
@@ -170,186 +170,6 @@ Columns<LostPhaseLine> lost_phase_columns() {
   return c;
 }
 
-// GPU time of the phase, of all.
-uint64_t lost_phase_ns(const LostReport& lost, std::string_view phase) {
-  uint64_t ns = 0;
-  for (const auto& part : lost.parts)
-    if (part.phase == phase)
-      for (size_t line = place_of(LostLine::kCommunication); line < kLostLines; ++line)
-        ns += part.ns[line];
-  return ns;
-}
-
-// ---- one sentence ----
-
-std::string lost_share_words(const LostReport& lost, uint64_t ns) {
-  const double percent = 100 * lost.share(ns);
-  return percent < 0.05 ? "<0.1" : fixed(percent, 1);
-}
-
-// The kernel that loses most of the peak, of those of products or of the others.
-std::optional<WorkGroup> slowest_kernel(const Report& report, bool products) {
-  std::optional<WorkGroup> slowest;
-  double most = 0;
-  for (WorkGroup& kernel : group(report, {by::kKernel})) {
-    const bool tensor =
-        slowest_precision(kernel.flop, report.precisions, report.utilization.devices)
-            .starts_with("tensor_");
-    if (!kernel.work.flop_complete() || tensor != products) continue;
-    const double lost_ns = static_cast<double>(kernel.work.time.ns) - kernel.work.roof.compute_ns;
-    if (slowest && lost_ns <= most) continue;
-    slowest = std::move(kernel);
-    most = lost_ns;
-  }
-  return slowest;
-}
-
-std::string kernel_words(const KernelReport& kernel) {
-  return shorten(printable(short_kernel_names({kernel.name}).front()), 40);
-}
-
-// What is to be done about kernels of products, or of the others.
-std::string kernels_advice(const Report& report, bool products) {
-  const LostReport& lost = report.lost;
-  const std::optional<WorkGroup> kernel = slowest_kernel(report, products);
-  if (!kernel) return "";
-  const std::string name = kernel_words(report.kernels[kernel->ids[0]]);
-  using enum LostLine;
-  const uint64_t memory = lost.at(products ? kMatrixMemory : kOtherMemory);
-  const uint64_t blocks = products ? lost.at(kMatrixBlocks) : 0;
-  const uint64_t below = lost.at(products ? kMatrixBelowRoof : kOtherBelowRoof);
-  if (memory >= std::max(blocks, below))
-    return products ? "Products with few FLOP for each byte: larger batches help."
-                    : name + " and others are at the roof of memory: fuse them.";
-  if (blocks >= below) return name + ": its blocks fill the multiprocessors unevenly.";
-  const Figure of_peak = utilization_of(kernel->work);
-  if (!of_peak.known()) return "";
-  const std::string explained = memory + blocks == 0 ? ": use ncu to see why."
-                                                     : "; bytes and blocks explain " +
-                                                           lost_share_words(lost, memory + blocks) +
-                                                           " % of the peak: use ncu for the rest.";
-  return name + " takes " +
-         percent_text(quotient(kernel->work.time.ns, std::max<uint64_t>(1, lost.capacity_ns))) +
-         " of the time, at " + share_text(of_peak) + " of peak" + explained;
-}
-
-// Before which kernel the longest gap is.
-std::string longest_gap_advice(const Report& report) {
-  const TimeReport::Gap* longest = nullptr;
-  for (const auto& device : report.time.devices)
-    if (!device.largest.empty() &&
-        (longest == nullptr || device.largest.front().length_ns > longest->length_ns))
-      longest = &device.largest.front();
-  if (longest == nullptr) return "";
-  return "The longest is before " + shorten(printable(longest->after), 40) +
-         ": look for a synchronization.";
-}
-
-// What the host did instead of launching, where that is known of half of the time or more.
-std::string host_late_advice(const Report& report) {
-  const LostReport& lost = report.lost;
-  const uint64_t late_ns = lost.at(LostLine::kIdleHostLate);
-  if (lost.host.empty() || 2 * lost.host.front().ns < late_ns)
-    return "Kernels were called for after the GPU had nothing to do: CUDA graphs help.";
-  const auto& [range, ns] = lost.host.front();
-  return "The host launched late: it spent " + to_human_time(ns) + " of " + to_human_time(late_ns) +
-         (range.empty() ? " outside of all ranges." : " in " + shorten(printable(range), 40) + ".");
-}
-
-// What is to be done so that kernels run meanwhile.
-std::string copies_advice(const Report& report) {
-  uint64_t of_host = 0, pageable = 0;
-  for (const CopyReport& copy : report.copies) {
-    if (std::string_view(copy.direction).find("host") == std::string_view::npos) continue;
-    add_saturating(of_host, copy.bytes);
-    add_saturating(pageable, copy.pageable_bytes);
-  }
-  return "Copies ran, and no kernel did: copy beside kernels (a stream of its own, non_blocking)" +
-         (pageable == 0 ? std::string(".")
-                        : "; " + percent_text(quotient(pageable, of_host)) +
-                              " of the bytes from and to the host were in memory that is not "
-                              "pinned, which makes the host wait.");
-}
-
-std::string short_gaps_advice(const Report& report) {
-  uint64_t gaps = 0;
-  for (const auto& device : report.time.devices)
-    for (size_t decade = 0; decade < 5; ++decade) add_saturating(gaps, device.idle[decade].gaps);
-  return to_grouped(gaps) +
-         " gaps: if the host is late (record with --host-times), CUDA graphs help.";
-}
-
-std::string advice_on(const LostRow& row, const Report& report) {
-  const LostReport& lost = report.lost;
-  const uint64_t ns = ns_of(lost.ns, row);
-  using enum LostLine;
-  switch (row.last) {
-    case kIdleStartEnd:
-    case kProfiler:
-      return "Record longer: it is of the start.";
-    case kIdleCopies:
-      return copies_advice(report);
-    case kIdleHostLate:
-      return host_late_advice(report);
-    case kIdleQueued:
-      return "Kernels were called for while others ran, and began later: look for what they wait "
-             "for, such as events.";
-    case kIdleBetweenSteps:
-      return "No kernel runs for " + to_human_time(ns) +
-             " between steps: look at the loader (workers, pinned memory) and at what the loop "
-             "waits for.";
-    case kIdleLongGaps:
-      return longest_gap_advice(report);
-    case kIdleShortGaps:
-      return short_gaps_advice(report);
-    case kCommunication:
-      return to_human_time(ns) + " of " + to_human_time(u128{ns} + lost.hidden_ns) +
-             " is not hidden: overlap or prefetch. Waiting for other ranks is in it.";
-    case kUncounted:
-      return "See --sections coverage.";
-    case kInteger:
-      return "Their operations are no FLOP: see --sections integer_operations.";
-    case kOtherBelowRoof:
-      return kernels_advice(report, false);
-    case kMatrixBelowRoof:
-      return kernels_advice(report, true);
-    case kRecompute:
-      return "It takes " + lost_share_words(lost, lost_phase_ns(lost, "recompute")) +
-             " % of the time: checkpoint less, if memory allows.";
-    case kPadding:
-      return "Sizes that the tiles do not divide: see --sections operators.";
-    default:
-      return "";
-  }
-}
-
-// On the largest line but the model, where it is known to be the largest and large; and where it is
-// of the program. Times of a simulated GPU are no reason to change one.
-std::string lost_advice(const Report& report) {
-  const LostReport& lost = report.lost;
-  if (!lost.known() || report.simulated.value_or(true)) return "";
-  std::vector<const LostRow*> rows;
-  for (const LostRow& row : kLostRows) {
-    const bool idle = row.parent != nullptr && std::string_view(row.parent) == "idle";
-    const bool whole = row.parent == nullptr && std::string_view(row.key) != "idle";
-    const bool kernels = lost.of_time() && row.last == LostLine::kUncounted;
-    if ((idle || whole) && !kernels && row.last != LostLine::kModel &&
-        row.last != LostLine::kOtherFlop)
-      rows.push_back(&row);
-  }
-  std::ranges::stable_sort(rows, std::greater<>(),
-                           [&](const LostRow* row) { return ns_of(lost.ns, *row); });
-  constexpr double kLarge = 0.05;
-  const auto range = [&](const LostRow* row) { return lost.marks.range_ns(row->lines(), lost.ns); };
-  const uint64_t least = range(rows[0]).first;
-  const bool open = std::any_of(rows.begin() + 1, rows.end(), [&](const LostRow* row) {
-    return ns_of(lost.ns, *row) > 0 && range(row).second > least;
-  });
-  if (open || lost.share(ns_of(lost.ns, *rows[0])) < kLarge) return "";
-  const std::string advice = advice_on(*rows[0], report);
-  return advice.empty() ? "" : "Largest: " + std::string(rows[0]->words) + ". " + advice;
-}
-
 // Products in fp32 may be near to their peak, and far from the one that others have.
 std::string fp32_note(const Report& report) {
   const LostReport& lost = report.lost;
@@ -422,10 +242,6 @@ Columns<LostWhole> lost_whole_columns() {
       "missing", "missing",
       [](LostWhole lost) { return text_or_null(lost->known() ? lost->no_work : lost->missing); },
       "why there are no lines, or none of work");
-  c.text(
-      "advice", "advice",
-      [](LostWhole, const Report& report) { return text_or_null(lost_advice(report)); },
-      "on the largest line");
   return c;
 }
 
@@ -433,6 +249,27 @@ const TableSource kLostTable("lost", "where the peak went: from all device time 
                              lost_columns, lost_rows);
 const TableSource kLostWhole("lost_capacity", "what the shares of lost are of", lost_whole_columns,
                              lost_wholes);
+Columns<Advice> advice_columns() {
+  Columns<Advice> c;
+  c.text("line", "line", &Advice::line,
+         "of lost; precision: products in a slower format than the device has");
+  c.text("advice", "advice", &Advice::words, "what is known of it, and what helps");
+  c.figure("gain_ns", "gain", Kind::kNanoseconds, &Advice::gain_ns,
+           "device time that it would give back at the most; gains do not add up");
+  c.figure(
+      "gain_share", "of the time", Kind::kShare,
+      [](const Advice& row, const Report& report) { return row.share(report.lost); },
+      "share of all device time");
+  c.text(
+      "condition", "said where", [](const Advice& row) { return row.condition; },
+      "when it is said, and what the gain is");
+  c.text(
+      "page", "page", [](const Advice& row) { return row.page; }, "of the documentation");
+  return c;
+}
+const TableSource kAdvice("advice", "what could be done about where the peak went, and its gain",
+                          advice_columns, advice);
+
 Columns<LostReport::HostTime> lost_host_columns() {
   Columns<LostReport::HostTime> c;
   c.text("range", "range", or_null(&LostReport::HostTime::range),
@@ -607,8 +444,12 @@ Section lost_section(const Report& report) {
         std::string(report.total.flop_known() ? "  Without a peak" : "  Without FLOP counts") +
         " nothing is known of what kernels lose below peak, to padding, and to "
         "work that is done twice.");
-  for (std::string note : {by_formula_note(report), fp32_note(report), lost_advice(report)})
+  const std::vector<Advice> to_do = advice(report);
+  const bool of_precision = std::ranges::count(to_do, "precision", &Advice::line) > 0;
+  for (std::string note :
+       {by_formula_note(report), of_precision ? std::string() : fp32_note(report)})
     if (!note.empty()) out.below.emplace_back("  " + std::move(note));
+  for (const Advice& one : to_do) out.below.emplace_back("  " + one.sentence(lost));
   return out;
 }
 
@@ -778,12 +619,17 @@ std::vector<ShownFigure> lost_figures(const Report& report) {
   std::vector<ShownFigure> figures{
       {name, marked_text(marks, PrintedShares::text(all)),
        largest_lost_words(lost, std::move(lines)) + without_steps(lost)}};
-  if (std::string advice = lost_advice(report); !advice.empty())
-    figures.push_back({"", "", std::move(advice)});
+  const std::vector<Advice> to_do = advice(report);
+  if (!to_do.empty()) figures.push_back({"", "", to_do.front().sentence(lost)});
+  std::string others;
+  for (size_t i = 1; i < to_do.size(); ++i)
+    others += (i == 1 ? "also " : ", ") + share_text(to_do[i].share(lost)) + " " + to_do[i].subject;
+  if (!others.empty()) figures.push_back({"", "", others + " (--sections lost)", Tone::kTitle, 1});
   return figures;
 }
 
 const Subject kLost = {
-    {&kLostTable, &kLostWhole, &kLostHost, &kLostPhases, &kLostParts, &kLostSteps}, lost_section};
+    {&kLostTable, &kAdvice, &kLostWhole, &kLostHost, &kLostPhases, &kLostParts, &kLostSteps},
+    lost_section};
 
 }  // namespace flopinj::reduce

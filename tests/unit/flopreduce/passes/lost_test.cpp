@@ -5,6 +5,7 @@
 #include "catch.h"
 #include "passes/packets/segments.h"
 #include "reduce_bytes.h"
+#include "sections/advice.h"
 #include "sections/parts/cells.h"
 #include "sections/screens/comparison.h"
 #include "sections/screens/slower.h"
@@ -313,9 +314,10 @@ TEST_CASE("lost: one kernel of each kind, one after another") {
                                 {kMatrixBelowRoof, 3750},
                                 {kOtherFlop, 4100}});
   CHECK(has(lost.sum({kMatrixBlocks}).marks(), Mark::kEstimate));
-  CHECK(json_of(report)["lost_capacity"][0]["advice"] ==
-        "Largest: long gaps. The longest is before ncclDevKernel_AllReduce: look for a "
-        "synchronization.");
+  // Of products nothing is said: the kernel without a count may be of them.
+  REQUIRE(advice(report).size() == 1);
+  CHECK(advice(report)[0].words ==
+        "The longest is before ncclDevKernel_AllReduce: look for a synchronization.");
   // On the first screen, the largest first: of 220 us 205.8, 6.0, 3.0, 0.9 and 0.2.
   const auto screen = lost_figures(report);
   REQUIRE(screen.size() == 2);
@@ -324,7 +326,7 @@ TEST_CASE("lost: one kernel of each kind, one after another") {
   CHECK(screen[0].note ==
         "no kernel runs 93.5 %, products below peak >= 2.7 %, communication alone 1.4 %, other "
         "kernels below peak >= 0.4 %, no FLOP count 0.1 %");
-  CHECK(screen[1].note.starts_with("Largest: long gaps."));
+  CHECK(screen[1].note.starts_with("<= 90.9 % to gain: long gaps. The longest"));
   // A gap belongs to the kernel after it.
   CHECK(lines_of(lost, [](const auto& part) { return part.phase == "communication"; }) ==
         Lines{{kIdleLongGaps, 200'000}, {kCommunication, 3000}});
@@ -369,8 +371,10 @@ TEST_CASE("lost: idle time by its cause, where that is proven") {
   REQUIRE(lost.host.size() == 1);
   CHECK(lost.host[0].range == "step/data");
   CHECK(lost.host[0].ns == 127'032);
-  CHECK(json_of(report)["lost_capacity"][0]["advice"] ==
-        "Largest: host late. The host launched late: it spent 127.0 us of 135.0 us in step/data.");
+  REQUIRE_FALSE(advice(report).empty());
+  CHECK(advice(report)[0].line == "idle_host_late");
+  CHECK(advice(report)[0].words ==
+        "The host launched late: it spent 127.0 us of 135.0 us in step/data.");
   CHECK(json_of(report)["lost_host"][0]["ns"] == 127'032);
 }
 
@@ -595,9 +599,6 @@ TEST_CASE("lost: integer products are no FLOP, and have a line of their own") {
                                        {kOtherFlop, 100 + 600}});
   const auto line = row_of(json_of(report), "lost", "line", "integer");
   CHECK(line["ns"] == 1425);
-  CHECK(json_of(report)["lost_capacity"][0]["advice"] ==
-        "Largest: integer products. Their operations are no FLOP: see --sections "
-        "integer_operations.");
 }
 
 TEST_CASE("lost: products in fp32 are held against bf16, where they matter") {
@@ -617,10 +618,87 @@ TEST_CASE("lost: products in fp32 are held against bf16, where they matter") {
             return line.parts.front().first;
     return std::string();
   };
+  // 90 ns of the 1,000 are what their FLOP take at the peak of bf16.
   CHECK(note(2000) ==
-        "  fp32 products: 45.0 % of the device time, at fp32's peak; bf16 has 10.0 "
-        "times that peak.");
-  CHECK(note(20'000) == "");
+        "  <= 45.5 % to gain: precision. Products in fp32 take 50.0 % of the time, and bf16 has "
+        "10.0 times that peak: use mixed precision.");
+  CHECK(note(40'000) == "");
+}
+
+namespace {
+
+// Gains of what is said, by line.
+std::map<std::string, double> gains(const Report& report) {
+  std::map<std::string, double> gains;
+  for (const Advice& one : advice(report)) {
+    CHECK(has(one.gain_ns.marks(), Mark::kAtMost));
+    gains[one.line] = *one.gain_ns.number();
+  }
+  return gains;
+}
+
+}  // namespace
+
+TEST_CASE("advice: what communication, gaps and recomputation would give back at the most") {
+  Planted p;
+  const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 1000});
+  const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+  const uint32_t forward = p.path("forward"), recompute = p.path("recompute");
+  p.run({gemm, 0, 1000, forward});
+  p.run({reduction, 500, 3000, forward, 2});  // 500 beside the product, 2,000 alone
+  p.run({gemm, 3600, 5600, recompute});       // after a gap of 600, and at half of the peak
+  Report report = reduce({p.end(5600)});
+  CHECK(gains(report) == std::map<std::string, double>{
+                             {"communication", 2000},
+                             {"recompute", 600 + 2000},  // the gap, too
+                             {"matrix", 1000}});  // three are said: of the gap by itself nothing
+  const std::vector<Advice> said = advice(report);
+  CHECK(said[0].line == "recompute");  // the largest first
+  CHECK(said[0].sentence(report.lost) ==
+        "<= 46.4 % to gain: recomputation. It takes 35.7 % of the time: checkpoint less, if memory "
+        "allows.");
+  const auto screen = lost_figures(report);
+  REQUIRE(screen.size() == 3);
+  CHECK(screen[2].note ==
+        "also <= 35.7 % communication alone, <= 17.9 % products below peak (--sections lost)");
+  // Times of a simulated GPU are no reason to change a program.
+  report.simulated = true;
+  CHECK(advice(report).empty());
+}
+
+TEST_CASE("advice: nothing is said of less than 3 % of the time") {
+  const auto said = [](uint64_t communication_ns) {
+    Planted p;
+    const uint32_t gemm = p.kernel("gemm", {.tensor_ns = 9600});
+    const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
+    p.run({gemm, 0, 10'000 - communication_ns});
+    p.run({reduction, 10'000 - communication_ns, 10'000});
+    return advice(reduce({p.end(10'000)})).size();
+  };
+  CHECK(said(290) == 0);
+  CHECK(said(310) == 1);
+}
+
+TEST_CASE(
+    "advice: padding is said with its sizes, and gives back that part of the products' time") {
+  Planted p;
+  // By formula 125,000 ns; in tiles of 128 x 128 1,000 rows and columns are computed as 1,024.
+  const double ratio = 1024.0 * 1024 / 1e6;
+  const uint32_t mm = p.kernel("cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_nn_align8",
+                               {.tensor_ns = 125'000 * ratio});
+  const uint32_t path =
+      p.path("aten::mm, seq = 1, sizes = [[1000, 62500], [62500, 1000]]", p.path("forward"));
+  p.run({mm, 0, 187'500, path});
+  const Report report = reduce({p.end(187'500)});
+  const std::string evidence = json_of(report)["operator_places"][0]["evidence"];
+  const auto said = advice(report);
+  const auto padding = std::ranges::find(said, "padding", &Advice::line);
+  REQUIRE(padding != said.end());
+  CHECK(*padding->gain_ns.number() == Approx(187'500 * (1 - 1 / ratio)).margin(1));
+  CHECK(evidence.starts_with("1000 x 1000 computed as 1024 x 1024, tiles of 128 x 128: kernel "));
+  CHECK(padding->words ==
+        "aten::mm, 1000 x 1000 computed as 1024 x 1024, tiles of 128 x 128: use sizes that the "
+        "tiles divide.");
 }
 
 TEST_CASE("lost: recomputation, padding, and FLOP of no operator") {
@@ -774,9 +852,9 @@ TEST_CASE("lost: steps last from the end of the kernels before them to their own
                                     {kMatrixBelowRoof, 800},
                                     {kOtherFlop, 1200}});
   CHECK(lost.device_steps == 3);
-  CHECK(json_of(report)["lost_capacity"][0]["advice"] ==
-        "Largest: products below peak. gemm takes 65.4 % of the time, at 60.0 % of peak: use ncu "
-        "to see why.");
+  REQUIRE_FALSE(advice(report).empty());
+  CHECK(advice(report)[0].words ==
+        "gemm takes 65.4 % of the time, at 60.0 % of peak: use ncu to see why.");
 }
 
 TEST_CASE("lost: steps that are skipped are in no line, nor is what is outside of steps") {
@@ -838,9 +916,12 @@ TEST_CASE("lost: communication that nothing hides is said to be so, with what is
   const uint32_t reduction = p.kernel("ncclDevKernel_AllReduce", {.counted = false});
   p.run({gemm, 0, 1000});
   p.run({reduction, 500, 2500, 0, 2});
-  CHECK(json_of(reduce({p.end(2500)}))["lost_capacity"][0]["advice"] ==
-        "Largest: communication alone. 1.500 us of 2.000 us is not hidden: overlap or prefetch. "
-        "Waiting for other ranks is in it.");
+  const auto row = json_of(reduce({p.end(2500)}))["advice"][0];
+  CHECK(row["line"] == "communication");
+  CHECK(row["gain_ns_at_most"] == 1500);
+  CHECK(row["advice"] ==
+        "1.500 us of 2.000 us is not hidden: overlap or prefetch. Waiting for other ranks is in "
+        "it.");
 }
 
 TEST_CASE("lost: devices and ranks add up, each with its wall time") {

@@ -237,7 +237,7 @@ class Agreement(unittest.TestCase):
                     self.assertEqual(sum(int(row["ns"]) for row in dicts(part)
                                          if row["line"] == line["line"]), ns[line["line"]])
         # As printed: each line leaves what the one before did, less its share.
-        text = re.split("\n\n|\n  Largest: ", forms.text.split("Where the peak went, of ")[1])[0]
+        text = re.split("\n\n|\n  <= ", forms.text.split("Where the peak went, of ")[1])[0]
         left = Decimal(100)
         for line in text.splitlines()[2:]:
             shares = re.findall(r"(<0\.1|\d+\.\d) %(?=  |$)", re.sub("  (=|takes ).*", "", line))

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "report/named_part.h"
 #include "sections/notices.h"
@@ -202,14 +203,17 @@ struct ScreenRoom {
   size_t phases, kernels, note;
 };
 
-// What gives way in turn. More kernels, where the user wants them, take no room of others.
-ScreenRoom fitting_room(const Report& report, const Section& head, const std::vector<Line>& notes,
-                        std::optional<size_t> most_kernels,
-                        const std::function<size_t(const Line&)>& lines_of) {
-  static constexpr ScreenRoom kRooms[] = {{6, 5, 0}, {6, 4, 0}, {6, 3, 0}, {6, 5, 1},
-                                          {6, 4, 1}, {6, 3, 1}, {5, 3, 1}, {4, 3, 1},
-                                          {4, 2, 1}, {3, 2, 1}, {3, 1, 1}, {2, 1, 1}};
-  constexpr size_t kMostLines = 30;
+// What gives way in turn.
+constexpr ScreenRoom kRooms[] = {{6, 5, 0}, {6, 4, 0}, {6, 3, 0}, {6, 5, 1}, {6, 4, 1}, {6, 3, 1},
+                                 {5, 3, 1}, {4, 3, 1}, {4, 2, 1}, {3, 2, 1}, {3, 1, 1}, {2, 1, 1}};
+constexpr size_t kMostLines = 30;
+
+// The first that fits; the last one may not. More kernels, where the user wants them, take no room
+// of others.
+std::pair<ScreenRoom, bool> fitting_room(const Report& report, const Section& head,
+                                         const std::vector<Line>& notes,
+                                         std::optional<size_t> most_kernels,
+                                         const std::function<size_t(const Line&)>& lines_of) {
   size_t fixed = 2 * 3 + 2;  // titles and headings of tables, the last line; a gap before each
   for (const auto* lines : {&head.above, &head.below})
     for (const Line& line : *lines) fixed += lines_of(line);
@@ -224,8 +228,9 @@ ScreenRoom fitting_room(const Report& report, const Section& head, const std::ve
   ScreenRoom room =
       *std::ranges::find_if(std::begin(kRooms), std::end(kRooms) - 1,
                             [&](const ScreenRoom& some) { return lines(some) <= kMostLines; });
+  const bool fits = lines(room) <= kMostLines;
   room.kernels = most_kernels.value_or(room.kernels);
-  return room;
+  return {room, fits};
 }
 
 }  // namespace
@@ -248,21 +253,26 @@ std::vector<Section> screen(const Report& report, KernelOrder order,
   head.above.push_back(Line(command, Tone::kTitle).in_lines(1));
   head.above.push_back(Line(where).then(gpus.empty() ? "" : ", " + gpus, Tone::kDim).in_lines(1));
   head.above.emplace_back("");
-  // Shares of peak and what was lost of it have room of their own, and what to do is not cut. Of
-  // all else, lines are cut where the screen is full.
+  // Shares of peak, what was lost of it and what to do have room of their own. Of all else, lines
+  // are cut where the screen is full.
   head.figures = screen_figures(report);
   std::vector<ShownFigure> others(head.figures.begin() + 2, head.figures.end());
   head.figures.resize(2);
   for (ShownFigure& figure : head.figures) figure.most = figure.value == "-" ? 2 : 1;
   for (const ShownFigure& figure : lost_figures(report)) {
     head.figures.push_back(figure);
-    if (head.figures.size() == 3) head.figures.back().most = 3;
+    if (figure.most == 0) head.figures.back().most = 3;
   }
   std::vector<Line> origin;
   add_origin(report, origin);
   std::vector<Line> notes = origin;
   for (const ShownFigure& figure : others) notes.push_back(figure_line(figure));
-  const ScreenRoom room = fitting_room(report, head, notes, most_kernels, lines_of);
+  auto [room, fits] = fitting_room(report, head, notes, most_kernels, lines_of);
+  // What else could be done has a line where there is one.
+  if (!fits && head.figures.size() == 5) {
+    head.figures.pop_back();
+    room = fitting_room(report, head, notes, most_kernels, lines_of).first;
+  }
   for (ShownFigure& figure : others) {
     figure.most = room.note;
     head.figures.push_back(std::move(figure));
