@@ -156,9 +156,9 @@ struct LostPhaseLine {
 };
 std::vector<LostPhaseLine> lost_phase_lines(const Report& report) {
   std::vector<LostPhaseLine> lines;
-  for (const auto& [phase, ns] : ns_by_phase(report.lost))
-    each_line(report.lost, phase, ns, [&](const LostRow* row, Figure figure) {
-      lines.push_back({phase, row, std::move(figure)});
+  for (const auto& of : ns_by_phase(report.lost))
+    each_line(report.lost, of.first, of.second, [&](const LostRow* row, Figure figure) {
+      lines.push_back({of.first, row, std::move(figure)});
     });
   return lines;
 }
