@@ -63,7 +63,7 @@ void add_json_label(std::string& labels, std::string_view name, const Json& valu
 std::string uuid_text(const Json& device) {
   std::string text = device.value("uuid", "");
   if (text.size() != 32) return "";
-  for (const size_t at : {20, 16, 12, 8}) text.insert(at, "-");
+  for (const size_t at : {20U, 16U, 12U, 8U}) text.insert(at, "-");
   return "GPU-" + text;
 }
 

@@ -310,10 +310,9 @@ std::optional<Place> place_of(pid_t pid) {
     std::vector<std::byte> code(mapping.end - mapping.begin);
     if (!read_memory(pid, mapping.begin, code)) continue;
     const auto wanted = std::as_bytes(std::span(kReturn));
-    const auto found = std::ranges::search(code, wanted);
-    if (found.empty()) continue;
-    place.signal_returns.push_back(mapping.begin +
-                                   static_cast<uint64_t>(found.begin() - code.begin()));
+    const auto found = std::search(code.begin(), code.end(), wanted.begin(), wanted.end());
+    if (found == code.end()) continue;
+    place.signal_returns.push_back(mapping.begin + static_cast<uint64_t>(found - code.begin()));
     if (const auto raw = function_of(pid, place.mappings, mapping.name, "syscall"))
       place.raw_call = *raw;
   }
