@@ -278,6 +278,8 @@ Totals TotalsPass::take(DamageLog& damage) {
   totals.fact_launches_left_out = facts_left_out_;
   if (shared_.rows_by() == RowsBy::kThread)
     add_saturating(totals.fact_launches_left_out, left_out_);
+  totals.rows.reserve(totals_.size());
+  totals.device_rows.reserve(device_totals_.size());  // as many as ranks have rows
   for (const auto& [key, counts] : totals_)
     totals.rows.push_back(
         {static_cast<uint32_t>(key.signature_chip >> 32), static_cast<uint32_t>(key.signature_chip),

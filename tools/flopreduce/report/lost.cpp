@@ -355,9 +355,18 @@ u128 LostSums::all_fs() const {
   return all;
 }
 
-void LostSums::add_up(LostReport& report) const {
+void LostSums::add_up(LostReport& report) {
   RoundedLines of_parts(of_parts_), of_steps(of_steps_);
+  // As the report's parts grow those here go, but for what a later device has.
+  std::vector<PackedRows<Part>::Place> needed;
+  for (auto at = devices_.rbegin(); at != devices_.rend(); ++at) {
+    const auto place = at->second.parts_at;
+    const bool before = needed.empty() || place.chunk < needed.back().chunk;
+    needed.push_back(before ? place : needed.back());
+  }
   for (const auto& [number, device] : devices_) {
+    parts_.forget_before(needed.back());
+    needed.pop_back();
     LostReport::Process& process = report.processes[device.trace];
     auto part = parts_.from(device.parts_at, device.parts);
     for (size_t i = 0; i < device.parts; ++i, ++part) {

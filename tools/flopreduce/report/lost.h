@@ -185,7 +185,8 @@ class LostSums {
   void add(uint32_t number, const LostDevice& device);
   bool has(uint32_t number) const { return devices_.contains(number); }
   u128 all_fs() const;
-  void add_up(LostReport& report) const;
+  // Ends the sums.
+  void add_up(LostReport& report);
 
  private:
   // As LostReport's, in femtoseconds.

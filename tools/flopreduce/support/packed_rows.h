@@ -1,6 +1,7 @@
 // A long list of rows in little memory: small numbers take a byte each, a text its number. Rows are
 // added at the end and read in order.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -73,6 +74,11 @@ class PackedRows {
   }
   // Some that were added there.
   Iterator from(Place place, size_t count) const { return {*this, place, count}; }
+  // Gives back what it can of the memory of rows before this place, which are read no more.
+  void forget_before(Place place) {
+    for (; forgotten_ < std::min(place.chunk, chunks_.size()); ++forgotten_)
+      chunks_[forgotten_] = {};
+  }
 
  private:
   template <typename V>
@@ -140,6 +146,7 @@ class PackedRows {
     }
   }
 
+  size_t forgotten_ = 0;  // of chunks_
   std::vector<std::vector<uint8_t>> chunks_;
   size_t size_ = 0;
   std::vector<std::string> texts_;

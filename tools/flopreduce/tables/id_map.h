@@ -11,9 +11,9 @@ namespace flopinj::reduce {
 inline constexpr uint32_t kNoIndex = UINT32_MAX;
 
 // Ids count from 1 and are dense as a rule, so this is an array, of pages of which the used ones
-// have memory, and that maps of several traces may share: a job has very many ranks. A damaged or
-// hostile trace could ask for any amount of memory with one id: ids above kMaxId, or far above all
-// before them, are refused.
+// have memory. Maps of several traces may share pages, or all of them: a job has very many ranks. A
+// damaged or hostile trace could ask for any amount of memory with one id: ids above kMaxId, or far
+// above all before them, are refused.
 class IdMap {
  public:
   static constexpr uint32_t kMaxId = 1U << 22;
@@ -24,8 +24,10 @@ class IdMap {
   bool set(uint32_t id, uint32_t index) {
     if (id == 0 || id > kMaxId || id > size_ + kMaxGap) return false;
     const uint32_t at = id - 1;
-    if (at / kPage >= pages_.size()) pages_.resize(at / kPage + 1);
-    std::shared_ptr<Page>& page = pages_[at / kPage];
+    if (!pages_ || pages_.use_count() > 1)
+      pages_ = pages_ ? std::make_shared<Pages>(*pages_) : std::make_shared<Pages>();
+    if (at / kPage >= pages_->size()) pages_->resize(at / kPage + 1);
+    std::shared_ptr<Page>& page = (*pages_)[at / kPage];
     if (!page) {
       page = std::make_shared<Page>();
       page->fill(kNoIndex);
@@ -42,21 +44,26 @@ class IdMap {
   uint32_t get(uint32_t id) const {
     const uint32_t at = id - 1;
     if (at >= size_) return kNoIndex;
-    const Page* const page = pages_[at / kPage].get();
+    const Page* const page = (*pages_)[at / kPage].get();
     return page != nullptr ? (*page)[at % kPage] : kNoIndex;
   }
   // What is alike has memory once. Only on one thread.
   void share_with(const IdMap& other) {
-    pages_.shrink_to_fit();
-    for (size_t i = 0; i < std::min(pages_.size(), other.pages_.size()); ++i)
-      if (pages_[i] && other.pages_[i] && *pages_[i] == *other.pages_[i])
-        pages_[i] = other.pages_[i];
+    if (!pages_ || !other.pages_) return;
+    for (size_t i = 0; i < std::min(pages_->size(), other.pages_->size()); ++i)
+      if ((*pages_)[i] && (*other.pages_)[i] && *(*pages_)[i] == *(*other.pages_)[i])
+        (*pages_)[i] = (*other.pages_)[i];
+    if (*pages_ == *other.pages_)
+      pages_ = other.pages_;
+    else
+      pages_->shrink_to_fit();
   }
 
  private:
   static constexpr uint32_t kPage = 32;
   using Page = std::array<uint32_t, kPage>;
-  std::vector<std::shared_ptr<Page>> pages_;
+  using Pages = std::vector<std::shared_ptr<Page>>;
+  std::shared_ptr<Pages> pages_;  // null: no id is known
   uint32_t size_ = 0;
 };
 
