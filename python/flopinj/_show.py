@@ -177,7 +177,7 @@ def _roofline(report: Report, ax: Axes, _: str) -> None:
 
 def _names(ax: Axes, points: list[tuple[Any, ...]]) -> None:
     """Beside their points, where no other name is."""
-    ax.figure.draw_without_rendering()  # sizes are known behind the layout
+    ax.figure.canvas.figure.draw_without_rendering()  # sizes are known behind the layout
     inside, pixel = ax.get_window_extent(), ax.figure.dpi / 72
     taken: list[tuple[float, float, float, float]] = []
     for x, y, kernel in points:

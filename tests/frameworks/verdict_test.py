@@ -141,7 +141,7 @@ class Verdicts(unittest.TestCase):
         (names, ) = compared["comparison"]
         self.assertEqual((names["verdict_a"], names["verdict_b"]), ("undecided", "inside"))
         text = self.run_flopreduce("compare", trace, self.traces["gpt"])
-        self.assertRegex(text, r"Backward/fwd .*A .* \(undecided\), B .* \(inside\)")
+        self.assertRegex(text, r"Backward/fwd .* \(undecided\) -> .* \(inside\)")
         for condition, code in (("comparison.verdict_b == inside", 1),
                                 ("comparison.verdict_a == comparison.verdict_b", 0),
                                 ("comparison.verdict_a == wrong", 2)):

@@ -121,7 +121,15 @@ void gpu_time(Columns<LaunchRow>& c) { add_gpu_time(c, kWork); }
 void gpu_time_share(Columns<LaunchRow>& c) {
   c.figure(said::headed(said::kGpuTimeShare, "of GPU time"),
            [](const LaunchRow& row, const Report& report) {
-             return time_share(row.group.work, report.total);
+             const GpuTime &own = row.group.work.time, &all = report.total.time;
+             const bool own_bound = own.unknown > 0 || own.windowed > 0;
+             const bool all_exact = all.unknown == 0 && all.windowed == 0 && all.estimated == 0;
+             // Times that are not known in both move the share either way.
+             const bool at_most = all.unknown > 0 && all.windowed == 0 && all.estimated == 0;
+             const Figure share = time_share(row.group.work, report.total);
+             if (all_exact || !share.known() || share.number() == 0.0) return share;
+             return share.with(mark_if(at_most && !own_bound, Mark::kAtMost) |
+                               mark_if(!at_most || own_bound, Mark::kEstimate));
            });
 }
 void each(Columns<LaunchRow>& c) {

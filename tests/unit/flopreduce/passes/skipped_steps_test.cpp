@@ -170,9 +170,9 @@ ReduceOptions options(uint64_t skip) {
 
 // Tables with wall times, with energy, of steps, and of where the time went.
 const std::set<std::string> kByTime = {
-    "communication", "device_time",  "devices",    "figures",   "lost",       "lost_capacity",
-    "lost_parts",    "lost_phases",  "lost_steps", "processes", "ranks",      "step_list",
-    "screen",        "step_summary", "steps",      "time",      "utilization"};
+    "advice",        "communication", "device_time",  "devices",    "figures",   "lost",
+    "lost_capacity", "lost_parts",    "lost_phases",  "lost_steps", "processes", "ranks",
+    "step_list",     "screen",        "step_summary", "steps",      "time",      "utilization"};
 
 }  // namespace
 
