@@ -327,6 +327,7 @@ void Tracer::disable() noexcept {
   }
   state_->planner_ended = state_->planner.stop();
   if (state_->edge.cupti_failed) return;
+  state_->edge.exits_missed.store(true, std::memory_order_release);
   cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
   cupti.EnableDomain(0, state_->subscriber, CUPTI_CB_DOMAIN_RESOURCE);
 }

@@ -47,6 +47,7 @@ struct Edge {
   std::atomic<bool> kernel_records{false};
   std::atomic<uint32_t> kernel_records_off{0};
   std::atomic<uint32_t> kernel_records_switched{0};  // off and on, so often
+  std::atomic<bool> exits_missed{false};             // CUPTI shows the ends of calls no more
   std::atomic<bool> own_clock{false};  // CudaApi::has_own_clock(), once the recording has begun
 };
 

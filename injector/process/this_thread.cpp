@@ -170,8 +170,9 @@ bool launching() noexcept {
   const RecursionGuard guard;
   const Visit visit(guard);  // a recording that ends now frees the context only afterwards
   // The EXIT of a launch in which a recording began to end is not seen.
-  return recording_edge() != nullptr && slot.context != nullptr && is_current() &&
-         slot.context->calls.inside(CallKind::kLaunch);
+  const Edge* const edge = recording_edge();
+  return edge != nullptr && !edge->exits_missed.load(std::memory_order_acquire) &&
+         slot.context != nullptr && is_current() && slot.context->calls.inside(CallKind::kLaunch);
 }
 
 bool others_launching(const ThreadContext* self, const Context& context) noexcept {
