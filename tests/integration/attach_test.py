@@ -207,6 +207,7 @@ class Nvtx(Attach):
 
 
 class Forks(Attach):
+    @unittest.skipIf(harness.SANITIZER_PRELOAD, "sanitizers' locks are no more free in a child")
     def test_a_child_does_not_hold_the_socket(self):
         client = self.start([CLIENTS / "attach_client", "forks"], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE)

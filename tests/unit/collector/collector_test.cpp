@@ -570,7 +570,7 @@ TEST_CASE("close is prompt") {
   CHECK(Clock::now() - start < kLong);
 }
 
-TEST_CASE("a forked child forgets, and the parent's trace is whole") {
+TEST_CASE("a forked child forgets, and the parent's trace is whole", "[fork]") {
   const test::Scratch dir;
   Recording r;
   auto opened = open_sink(dir / "trace.pb", {});

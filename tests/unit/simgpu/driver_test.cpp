@@ -253,7 +253,7 @@ TEST_CASE("libraries give kernels that launch in any context") {
   CHECK(cuKernelGetFunction(&f, kernel) == CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST_CASE("questions about functions and kernels take no handle of the other kind") {
+TEST_CASE("questions about functions and kernels take no handle of the other kind", "[fork]") {
   const Gpu gpu;
   CUlibrary library = nullptr;
   check(cuLibraryLoadFromFile(&library, TEST_KERNELS, nullptr, nullptr, 0, nullptr, nullptr, 0));

@@ -249,7 +249,7 @@ TEST_CASE("records that find no buffer are dropped, counted once, and the count 
   CHECK(dropped == 0);
 }
 
-TEST_CASE("a null buffer is a refusal from 12.9 on, and a crash before") {
+TEST_CASE("a null buffer is a refusal from 12.9 on, and a crash before", "[fork]") {
   const Session session;
   g_tool.refuse = true;
   const pid_t child = fork();

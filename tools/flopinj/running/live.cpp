@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "number_text.h"
+#include "printable_text.h"
 #include "process.h"
 #include "running/control_client.h"
 
@@ -83,12 +84,21 @@ std::string status_text(pid_t pid, const Json& answer) {
 
 namespace {
 
+// A program's words in one line, as far as a line of several such programs has room. Nothing that
+// they hold moves the cursor: they may be of another user.
 manual::Entry named(pid_t pid) {
   constexpr size_t kShown = 60;
-  std::string command = proc_text(pid, "cmdline");
-  std::ranges::replace(command, '\0', ' ');
-  return {std::to_string(pid),
-          command.substr(0, std::min(kShown, command.find_last_not_of(' ') + 1))};
+  std::string words = proc_text(pid, "cmdline");
+  std::ranges::replace_if(
+      words, [](char c) { return c == '\0' || (c >= '\t' && c <= '\r'); }, ' ');
+  words.resize(words.find_last_not_of(' ') + 1);
+  size_t shown = 0;
+  while (shown < words.size()) {  // not the half of a character
+    const size_t size = std::max<size_t>(decode(std::string_view(words).substr(shown)).size, 1);
+    if (shown + size > kShown) break;
+    shown += size;
+  }
+  return {std::to_string(pid), printable(words.substr(0, shown))};
 }
 
 [[noreturn]] void ask_which(const std::vector<manual::Entry>& found) {
