@@ -55,7 +55,7 @@ struct Settings {
   uint32_t plan_wait_ms() const {
     return given_plan_wait_ms.value_or(mode == Mode::kFull ? kMostPlanWaitMs : 0);
   }
-  double budget_percent = 1;         // of wall time; 0: without limit
+  double budget_percent = 1;  // of wall time; 0: without limit
   // A count that lacks is worse than a launch that waits.
   bool at_any_cost() const { return mode == Mode::kFull || budget_percent == 0; }
   double until_covered_percent = 0;  // of GPU time; 0: never
