@@ -129,27 +129,27 @@ void end(nvtxRangeId_t id) {
 
 // --- CORE2: domains and registered strings
 int NVTX_API domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
-  return while_recorded(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
+  return while_recorded(NVTX_NO_PUSH_POP_TRACKING, [=](const RecursionGuard& guard) {
     std::string storage;
     return push(guard, domain, message_of(a, storage));
   });
 }
 int NVTX_API domain_pop(nvtxDomainHandle_t domain) {
   return while_recorded(NVTX_NO_PUSH_POP_TRACKING,
-                        [&](const RecursionGuard& guard) { return pop(guard, domain); });
+                        [=](const RecursionGuard& guard) { return pop(guard, domain); });
 }
 nvtxRangeId_t NVTX_API domain_start_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
-  return while_recorded(nvtxRangeId_t{0}, [&] {
+  return while_recorded(nvtxRangeId_t{0}, [=] {
     std::string storage;
     return start(domain, message_of(a, storage));
   });
 }
 void NVTX_API domain_end(nvtxDomainHandle_t, nvtxRangeId_t id) {
-  while_recorded(0, [&] { return end(id), 0; });
+  while_recorded(0, [=] { return end(id), 0; });
 }
 void NVTX_API domain_mark_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* a) {
   if (domain == nullptr || domain != own_domain()) return;
-  while_recorded(0, [&](const RecursionGuard& guard) { return add_number(guard, a), 0; });
+  while_recorded(0, [=](const RecursionGuard& guard) { return add_number(guard, a), 0; });
 }
 nvtxDomainHandle_t NVTX_API domain_create_a(const char* name) {
   return contain(nvtxDomainHandle_t{nullptr}, [&] { return kept_domain(bounded(name)); });
@@ -167,12 +167,12 @@ nvtxStringHandle_t NVTX_API register_w(nvtxDomainHandle_t, const wchar_t* text) 
 // --- CORE: the default domain
 int NVTX_API push_ex(const nvtxEventAttributes_t* a) { return domain_push_ex(nullptr, a); }
 int NVTX_API push_a(const char* name) {
-  return while_recorded(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
+  return while_recorded(NVTX_NO_PUSH_POP_TRACKING, [=](const RecursionGuard& guard) {
     return push(guard, nullptr, bounded(name));
   });
 }
 int NVTX_API push_w(const wchar_t* name) {
-  return while_recorded(NVTX_NO_PUSH_POP_TRACKING, [&](const RecursionGuard& guard) {
+  return while_recorded(NVTX_NO_PUSH_POP_TRACKING, [=](const RecursionGuard& guard) {
     return push(guard, nullptr, utf8(name));
   });
 }
@@ -181,10 +181,10 @@ nvtxRangeId_t NVTX_API start_ex(const nvtxEventAttributes_t* a) {
   return domain_start_ex(nullptr, a);
 }
 nvtxRangeId_t NVTX_API start_a(const char* name) {
-  return while_recorded(nvtxRangeId_t{0}, [&] { return start(nullptr, bounded(name)); });
+  return while_recorded(nvtxRangeId_t{0}, [=] { return start(nullptr, bounded(name)); });
 }
 nvtxRangeId_t NVTX_API start_w(const wchar_t* name) {
-  return while_recorded(nvtxRangeId_t{0}, [&] { return start(nullptr, utf8(name)); });
+  return while_recorded(nvtxRangeId_t{0}, [=] { return start(nullptr, utf8(name)); });
 }
 void NVTX_API end_default(nvtxRangeId_t id) { domain_end(nullptr, id); }
 

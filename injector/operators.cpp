@@ -13,14 +13,14 @@ RangeStack* ranges(const RecursionGuard& guard) {
 }
 
 int push(uint64_t hash, int64_t sequence) {
-  return while_recorded(0, [&](const RecursionGuard& guard) {
+  return while_recorded(0, [=](const RecursionGuard& guard) {
     RangeStack* const stack = ranges(guard);
     return stack == nullptr || stack->push_known(hash, plus_1(sequence)) ? 0 : 1;
   });
 }
 
 void push_named(uint64_t hash, int64_t sequence, const char* name, uint64_t bytes) {
-  while_recorded(0, [&](const RecursionGuard& guard) {
+  while_recorded(0, [=](const RecursionGuard& guard) {
     if (RangeStack* const stack = ranges(guard); stack != nullptr && name != nullptr)
       stack->push_named(hash, plus_1(sequence), {name, bytes});
     return 0;
@@ -28,7 +28,7 @@ void push_named(uint64_t hash, int64_t sequence, const char* name, uint64_t byte
 }
 
 void pop() {
-  while_recorded(0, [&](const RecursionGuard& guard) {
+  while_recorded(0, [=](const RecursionGuard& guard) {
     if (RangeStack* const stack = ranges(guard); stack != nullptr) stack->pop_known();
     return 0;
   });
