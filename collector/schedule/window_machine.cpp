@@ -22,6 +22,7 @@ constexpr Phases kAny{kIdle, kChoosing, kSwitching, kTrying, kOpening, kOpen, kF
 // clang-format off
 constexpr M::Row kRows[] = {
     // A launch comes.
+    {E::kEnter, kAny, {kOver, kAnywhere}, {}, kIdle, L::kSame, {kStay}, C::kPass},
     {E::kEnter, kIdle, {kFirst, kGivesHere}, {}, kSwitching, L::kGive, {kOwn}, C::kLook},
     {E::kEnter, kIdle, {}, {}, kChoosing, L::kSame, {kOwn}, C::kDecide},
     {E::kEnter, kOpen, {kFree}, {}, kOpen, L::kSame, {kOwn}, C::kDecide},
@@ -69,6 +70,7 @@ constexpr M::Row kRows[] = {
     {E::kEnds, kIdle, {}, {}, kIdle, L::kSame, {}, C::kPass},
     {E::kEnds, kAny, {kMine}, {}, kIdle, L::kSame, {kStay}, C::kPass},
     {E::kEnds, kAny, {}, {}, kIdle, L::kSame, {kStay}, C::kHold},
+    {E::kGivesUp, kAny, {}, {}, kIdle, L::kSame, {kStay, kSpoil, kEndAll}, C::kPass},
     // One has waited for long.
     {E::kDeadline, {kOpening, kOpen, kFull, kClosing}, {}, {}, kIdle,
       L::kSame, {kStay, kSpoil}, C::kPass},
@@ -117,6 +119,7 @@ M::Facts WindowMachine::with_state(const Context& context, size_t index, Facts f
   const bool holds = holder == index;
   facts.set(F::kFree, context.owner == 0);
   facts.set(F::kMine, context.owner == who);
+  facts.set(F::kOver, context.over);
   facts.set(F::kLeaseFree,
             lease == Lease::kFree && !paused && (wanted_by == kNone || wanted_by == index));
   facts.set(F::kTaking, holds && lease == Lease::kTaking);
@@ -142,6 +145,7 @@ M::Command WindowMachine::step(size_t index, E event, Facts given, uintptr_t who
   if (row->effects.has(X::kDisown)) context.owner = 0;
   if (row->effects.has(X::kSpoil)) context.spoiled = true;
   if (row->effects.has(X::kStale)) context.stale = true;
+  if (row->effects.has(X::kEndAll)) context.over = true;
   if (row->effects.has(X::kFresh)) context.spoiled = context.stale = false;
   switch (row->lease) {
     case L::kSame:
@@ -193,7 +197,7 @@ M::Gate WindowMachine::gate(size_t index) const {
     case kTrying:
       return Gate::kUnpatched;
     default:
-      return Gate::kShut;
+      return contexts[index].over ? Gate::kUnpatched : Gate::kShut;
   }
 }
 

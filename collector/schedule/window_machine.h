@@ -78,6 +78,7 @@ class WindowMachine {
     kInquiry,  // the same: which counters the device has
     kLoads,    // a module was loaded on the context
     kEnds,     // the context, or measuring; kDue: it does not matter which work is in flight
+    kGivesUp,  // the end of measuring: it has waited for long
     kDeadline,
     // What came of a command; of kStop, too: it was refused to a thread of ours, and the window is
     // open still; or it is not known, and the profiler has to be disabled.
@@ -96,7 +97,8 @@ class WindowMachine {
     kFails  // whatever it was: there is no memory
   };
   enum class Fact : uint8_t {
-    kFirst,  // of kEnter: not after another command
+    kFirst,     // of kEnter: not after another command
+    kAnywhere,  // of kEnter: no window is a harm to the launch, nor it to others
     kLast,
     kUntold,
     kOld,
@@ -106,6 +108,7 @@ class WindowMachine {
     // Of the state; the caller need not give them.
     kFree,       // nobody owns the context
     kMine,       // who asks owns it
+    kOver,       // the end has given up waiting for its owner
     kLeaseFree,  // the counters may be taken by this context now
     kTaking,     // it is about to take them; has them; is about to give them back
     kHeld,
@@ -137,9 +140,10 @@ class WindowMachine {
     kDisown,
     kFresh,  // a window is about to be opened
     kSpoil,
-    kStale,  // kernels may be unknown to CUPTI that the window's launches run
-    kWant,   // the counters, which another context has
-    kPause,  // they are not taken again before resume()
+    kStale,   // kernels may be unknown to CUPTI that the window's launches run
+    kEndAll,  // launches wait no more, but for those that may not be in its window
+    kWant,    // the counters, which another context has
+    kPause,   // they are not taken again before resume()
     kOwe,
     kGiveHere,
     kOweNot,  // nor give them here
@@ -173,6 +177,7 @@ class WindowMachine {
     Phase phase = Phase::kIdle;
     uintptr_t owner = 0;
     bool spoiled = false, stale = false;  // the window
+    bool over = false;
     bool operator==(const Context&) const = default;
   };
 

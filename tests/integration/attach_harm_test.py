@@ -129,6 +129,9 @@ class Memory(Attach):
     def test_multiplex(self):
         self.check(FLOPINJ_MODE="multiplex")
 
+    def test_full(self):
+        self.check(FLOPINJ_MODE="full")
+
     def test_cupti_hands_buffers_back_as_it_ends(self):
         self.check(FLOPINJ_MODE="timing", SIMGPU_FAULT="return_buffers")
 

@@ -155,7 +155,7 @@ until(lambda: value('state', 'status') == 'dormant')
 print(trace)
 print(ask('stop').strip())
 """
-        for setting in ("FLOPINJ_DURATION=50ms", "FLOPINJ_LAUNCH_COUNT=5"):
+        for setting in ("FLOPINJ_DURATION=2s", "FLOPINJ_LAUNCH_COUNT=5"):
             for settings in ({}, {"FLOPINJ_NO_CONTROL": 1}):
                 with self.subTest(setting, **settings):
                     trace, again = self.program(code, setting, FLOPINJ_DORMANT=1, FLOPINJ_FORCE=1,

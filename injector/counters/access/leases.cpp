@@ -73,6 +73,13 @@ WindowMachine::Context Leases::state(const Context& context) {
 
 void Leases::spoil(Context& context) { step(context, Event::kDeadline, {}, 0); }
 
+void Leases::give_up(Context& context) {
+  step(context, Event::kGivesUp, {}, 0);
+  Device& device = device_of(context);
+  const MutexLock lock(device.mutex);
+  seat(device, context).freed.notify_all();
+}
+
 void Leases::forget(Context& context) {
   if (context.ordinal >= devices_.size()) return;
   Device& device = device_of(context);

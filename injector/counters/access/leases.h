@@ -89,7 +89,10 @@ class Leases final : public WindowKeeper {
   bool given_back(const Context&);
 
   // --- Anybody's --------------------------------------------------------------------------------
-  void spoil(Context&);   // its window
+  void spoil(Context&);  // its window
+  // Measuring ends, and its owner does not let go of it: launches wait for it no more, but for
+  // those that may not be in its window.
+  void give_up(Context&);
   void forget(Context&);  // it is gone
   // The launch that is in its window, the trial, and when its last window was opened.
   struct Seen {

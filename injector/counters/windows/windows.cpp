@@ -108,9 +108,15 @@ bool Windows::must_come(const Context& context, const ThreadContext& thread,
   if (level < Gate::Level::kCalls) return false;
   if (level == Gate::Level::kOnce) return !came;
   if (thread.launch.waits || level == Gate::Level::kShut) return true;
+  return level == Gate::Level::kUnpatched && !goes_anywhere(context, thread, signature);
+}
+
+// It may be in any window, and any may be beside it.
+bool Windows::goes_anywhere(const Context& context, const ThreadContext& thread,
+                            const Signature* signature) const {
   const DevicePlan* const plan = planner_.plan(context.ordinal);
-  return level == Gate::Level::kUnpatched &&
-         (signature == nullptr || plan == nullptr || !may_patch(*plan, thread, *signature));
+  return signature != nullptr && plan != nullptr && !thread.launch.waits &&
+         may_patch(*plan, thread, *signature);
 }
 
 bool Windows::quiet(Context& context, ThreadContext& thread, const Signature& signature) {
@@ -141,7 +147,7 @@ bool Windows::wait_for_end(Context& context, const Signature& signature) {
   const NoCancellation whole;
   uint64_t took = 0;  // in real time: the program's may not move meanwhile
   bool some = true;
-  while (some && took < most) {
+  while (some && took < most && on_.load(std::memory_order_relaxed)) {
     std::this_thread::sleep_for(kLookEvery);
     some = questions_.unfinished(context, std::chrono::nanoseconds(most - took));
     took = monotonic_ns() - began;
@@ -202,18 +208,21 @@ void Windows::enter_slowly(Context& context, ThreadContext& thread, const Signat
 
 bool Windows::enter_window(Context& context, ThreadContext& thread, const Signature* signature,
                            Leases::Until until) {
-  Run run{.context = context, .who = token(thread), .facts = Fact::kFirst, .until = until};
+  Facts facts;
+  facts.set(Fact::kAnywhere, goes_anywhere(context, thread, signature));
+  Run run{.context = context, .who = token(thread), .facts = facts, .until = until};
+  run.facts.set(Fact::kFirst, true);
   run.thread = &thread;
   run.signature = signature;
   // Counters are to be given back here, at the cost of the budget, and not beside waiting work.
   const bool once = context.gate.level() == Gate::Level::kOnce;
   const uint64_t began = edge_.cuda.clock_ns();
-  if (once && context.waiting.any() && in_flight(context, 0)) run.facts = {};
+  if (once && context.waiting.any() && in_flight(context, 0)) run.facts = facts;
   Command command = drive(run, Event::kEnter);
   if (once && !run.decided) scheduler_.add_cost(edge_.cuda.clock_ns() - began);
   // A window was closed, or counters were given back.
   for (int again = 0; again < kMostSteps && command == Command::kPass && !run.decided; ++again) {
-    run.facts = {};
+    run.facts = facts;
     command = drive(run, Event::kEnter);
   }
   if (command == Command::kAskTrial) {
@@ -260,7 +269,8 @@ std::optional<const JointGroup*> Windows::joint_for(Context& context, const Thre
 bool Windows::none_launching(const ThreadContext* self, const Context& context) const {
   const auto give_up = std::chrono::steady_clock::now() + patience_.for_launches;
   while (others_launching(self, context)) {
-    if (std::chrono::steady_clock::now() > give_up) return false;
+    const bool ends = !on_.load(std::memory_order_relaxed);
+    if (ends || std::chrono::steady_clock::now() > give_up) return false;
     std::this_thread::yield();
   }
   return true;
@@ -560,8 +570,10 @@ void Windows::finish() {
   for (Context* const context : contexts_.all()) {
     if (leases_.holder(context->ordinal) != context) continue;
     if (context->gate.level() == Gate::Level::kShut &&
-        from_outside(*context, Event::kEnds, Fact::kOutside) == Command::kHold)
+        from_outside(*context, Event::kEnds, Fact::kOutside) == Command::kHold) {
+      leases_.give_up(*context);
       continue;
+    }
     if (leases_.holder(context->ordinal) != context) continue;
     if (questions_.ask(*context))
       say_kept(*context);

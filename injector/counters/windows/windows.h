@@ -38,7 +38,9 @@
 //
 // Waiting for a context is bounded everywhere: a launch that waits for too long goes on, and the
 // window is spoiled, and will be discarded. It says that it launches before it spoils the window:
-// so a window that is opened later sees it.
+// so a window that is opened later sees it. Where a recording ends, who waits for a moment at which
+// a window could be opened goes on at once; so does, a little later, who waits for another thread's
+// launch in a window, if it may be in any window.
 //
 // Order of locks: device's -> backoff's; reading -> group's evaluation; all others one at a time.
 #pragma once
@@ -176,6 +178,7 @@ class Windows {
   // By another thread than `self` (null: than none that launches). False: still, after a while.
   bool none_launching(const ThreadContext* self, const Context&) const;
   bool must_come(const Context&, const ThreadContext&, const Signature*, bool came) const;
+  bool goes_anywhere(const Context&, const ThreadContext&, const Signature*) const;
   bool goes_outside(Context&, ThreadContext&, const Signature*, bool came) const;
   bool is_to_be_tried(const Context&, const DevicePlan&, GroupSet groups);
   bool wait_for_trial(const Context&, const Signature&);

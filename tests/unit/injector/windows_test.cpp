@@ -408,6 +408,42 @@ TEST_CASE(
   CHECK(gpu.trace().find("counters.costly") == std::string::npos);
 }
 
+// Of mode full, where a launch waits for 20 s: for another thread's launch in a window, or outside
+// of it where a window is to be opened. That launch lasts for as long as its kernel runs.
+TEST_CASE("a launch that waits for another thread's launch goes on as the recording ends") {
+  const bool outside = GENERATE(false, true);
+  Program program({.measured = true});
+  PlayedGpu& gpu = program.gpu;
+  REQUIRE(program.launch());
+  if (outside) program.collective();  // no window is opened
+  PlayedGpu::Launch lasts, waits;
+  gpu.prepare(lasts);
+  gpu.prepare(waits);
+  std::atomic<bool> entered{false}, went{false}, ended{false};
+  std::thread first([&] {
+    gpu.enter(lasts.call);
+    entered = true;
+    while (!ended) std::this_thread::sleep_for(1ms);
+    gpu.exit(lasts.call);
+  });
+  REQUIRE(comes_true([&] { return entered.load(); }, 20s));
+  REQUIRE(gpu.window_open == !outside);
+  if (outside) program.synchronize();
+  std::thread second([&] {
+    gpu.enter(waits.call);
+    went = true;
+    gpu.exit(waits.call);
+  });
+  std::this_thread::sleep_for(50ms);
+  CHECK_FALSE(went);
+  const auto began = std::chrono::steady_clock::now();
+  gpu.tracer->disable();
+  second.join();
+  CHECK(std::chrono::steady_clock::now() - began < 10s);
+  ended = true;
+  first.join();
+}
+
 TEST_CASE("which counters a device has is asked once, with its context, before the first window") {
   const bool refused = GENERATE(false, true);
   Program program;

@@ -34,7 +34,7 @@ std::string key_of(const World& w, size_t first, size_t second) {
     return owner == first + 1 ? 1U : owner == second + 1 ? 2U : static_cast<unsigned>(owner);
   };
   for (const M::Context& c : w.machine.contexts)
-    add(c.phase), add(named(c.owner)), add(c.spoiled | c.stale << 1);
+    add(c.phase), add(named(c.owner)), add(c.spoiled | c.stale << 1 | c.over << 2);
   add(w.machine.lease), add(w.machine.holder), add(w.machine.wanted_by);
   add(w.machine.paused | w.machine.owed << 1 | w.machine.gives_here << 2 |
       w.machine.not_outside << 3 | w.machine.not_given_outside << 4);
@@ -135,6 +135,20 @@ TEST_CASE("a fault in the table of windows is found") {
             if (here) row.effects = M::Effect::kStay;
             return here;
           }) == "a window is read that other launches were in");
+  }
+  SECTION("nor does the end that has waited for long, and lets launches go") {
+    CHECK(found_in([](M::Row& row) {
+            const bool here = row.event == Event::kGivesUp;
+            if (here) row.effects.set(M::Effect::kSpoil, false);
+            return here;
+          }) == "a window is read that other launches were in");
+  }
+  SECTION("a launch waits where the end has waited for long") {
+    CHECK(found_in([](M::Row& row) {
+            const bool here = row.event == Event::kEnter && row.need.has(Fact::kOver);
+            if (here) row.command = Command::kHold;
+            return here;
+          }) == "a launch waits beyond the end");
   }
   SECTION("a launch that has left its window keeps it") {
     CHECK(found_in([](M::Row& row) {

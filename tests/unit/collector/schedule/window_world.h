@@ -132,7 +132,8 @@ class WindowMoves {
             late.at = At::kLook;
           });
         return then(w, [&](World& n) {
-          n.machine.step(thread.context, Event::kDeadline, {}, name(t));
+          const bool end = thread.event == Event::kEnds && t == kPlanner;
+          n.machine.step(thread.context, end ? Event::kGivesUp : Event::kDeadline, {}, name(t));
           n.threads[t].late = true;
           passed(n, t);
         });
@@ -255,6 +256,7 @@ class WindowMoves {
     thread.steps = 0;
     switch (thread.call) {
       case Call::kLaunch:
+        thread.decided |= n.machine.contexts[thread.context].over;
         thread.at = thread.decided ? At::kLook : At::kStep;
         thread.announced = thread.decided;
         thread.looked |= thread.decided;
@@ -319,6 +321,7 @@ class WindowMoves {
     Thread& thread = n.threads[t];
     M::Facts facts;
     facts.bits = thread.facts;
+    facts.set(Fact::kAnywhere, thread.call == Call::kLaunch);
     told(n, t, n.machine.step(thread.context, thread.event, facts, name(t)));
   }
 
@@ -342,6 +345,8 @@ class WindowMoves {
       case Command::kHold:
         thread.at = At::kHolds;
         thread.steps = 0;
+        if (thread.call == Call::kLaunch && n.machine.contexts[thread.context].over)
+          fails("a launch waits beyond the end");
         if (!works_on(n, owner, thread.context)) fails("a thread waits for nobody");
         return;
       case Command::kAdmit:
