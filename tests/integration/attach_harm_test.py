@@ -92,15 +92,19 @@ class Memory(Attach):
     not judged, and there are fewer."""
 
     ROUNDS = int(os.environ.get("FLOPINJ_ATTACH_ROUNDS", 20 if harness.SANITIZER_PRELOAD else 100))
+    RECORDS_S = 0.3  # time for a flush
     MOST_KIB = 10_000 * max(ROUNDS, 300) // 1_000  # in 300, what comes and goes from one to another
 
     def last_recordings(self, **settings):
         """The devices' times of the last four, once memory has been found to stay as it is."""
         client = self.start([CLIENTS / "attach_client", "threads", 16], **settings)
         memory, outputs = [], []
-        for _ in range(self.ROUNDS):
+        for i in range(self.ROUNDS):
             outputs.append(ask(client.pid, "start")["output"])
-            self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 32)
+            if i < self.ROUNDS - 4:
+                time.sleep(self.RECORDS_S)
+            else:  # it says so once a second
+                self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 32)
             ask(client.pid, "stop")
             memory.append(memory_kib(client.pid))
             for old in outputs[:-4]:
