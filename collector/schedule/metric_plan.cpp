@@ -26,6 +26,12 @@ constexpr std::array<std::string_view, 3> kSassPaired = {
     "smsp__sass_thread_inst_executed_op_fmul2_pred_on.sum",
     "smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum"};
 
+// Of simulated GPUs: without "simgpu__thread_inst_executed_" and ".sum".
+constexpr std::string_view kSimulated[] = {
+    "hadd_one",     "hmul_one",       "hfma_one",           "div_f32",        "div_f64",
+    "rcp_f32",      "rcp_f64",        "sqrt_f32",           "sqrt_f64",       "approx_div_f32",
+    "full_div_f32", "approx_rcp_f32", "approx_sin_cos_f32", "shared_add_f32", "shared_add_f64"};
+
 // What runs the instructions of kSass, by hardware counters: integer work runs there too, so that
 // they are an upper bound. Instructions of warps fit one pass of all chips but GA100, where those
 // of threads do.
@@ -321,6 +327,16 @@ MetricGroupPlan instruction_plan(bool paired) {
   MetricGroupPlan group{"sass", {kSass.begin(), kSass.end()}, true, true};
   if (paired) group.metrics.insert(group.metrics.end(), kSassPaired.begin(), kSassPaired.end());
   return group;
+}
+
+void add_simulated_metrics(std::vector<MetricGroupPlan>& plan) {
+  for (MetricGroupPlan& group : plan)
+    if (group.name == instruction_plan(false).name)
+      for (const std::string_view name : kSimulated) {
+        group.metrics.push_back(
+            std::string("simgpu__thread_inst_executed_").append(name).append(".sum"));
+        group.optional.push_back(group.metrics.back());
+      }
 }
 
 std::vector<MetricGroupPlan> metric_plan_for(std::string_view name) {

@@ -42,6 +42,10 @@ std::vector<MetricGroupPlan> metric_plan_for(std::string_view chip);
 // those of two single-precision operations in one instruction, which few have.
 MetricGroupPlan instruction_plan(bool paired);
 
+// Adds to the instructions of a plan what a simulated GPU alone tells apart: half instructions of
+// one value, and operations of PTX that machine code makes several instructions of.
+void add_simulated_metrics(std::vector<MetricGroupPlan>& plan);
+
 // The same group by the names that an older CUPTI has for some of its metrics; none where all names
 // are as old as the chip.
 std::optional<MetricGroupPlan> with_former_names(const MetricGroupPlan&);

@@ -17,12 +17,22 @@ NVCC = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "FLOPINJ_BUILD"}
 
+# What machine code adds, by ptxas's sequences: times, and FLOP of all of them.
+MACHINE_CODE = {
+    "fp32 division": (99, 99 * 10),
+    "fp64 root": (99, 99 * 13),
+    "fp32 sine or cosine, approximate": (99, 99),
+    "fp32 atomic sum in shared memory": (99, 99),
+}
+
 # By number format, from the sources: a multiply-add counts 2, a sum of n values n - 1.
 THEORY = {
     "basics": {"fp32": 2 * 1000 + (256 - 1), "fp64": 2 * 777},
     "memory": {"fp32": 500 + 30 * 7},
     "streams": {"fp64": 2 * 2 * 6 * 300},
     "graphs": {"fp32": 256 * (2 + 4 * 3 + 2)},
+    "halves": {"fp16": 201 * (2 + 4 + 2)},
+    "divisions": {"fp32": 99},
     "matrix": {"fp32": 2 * 64 ** 3, "tensor_fp16": 2 * 64 ** 3},
 }
 
@@ -55,6 +65,7 @@ class Programs(unittest.TestCase):
         self.assertEqual({row["precision"]: row["flop"] for row in report["precisions"]},
                          THEORY[name])
         self.assertEqual(report["figures"]["coverage"], 1)
+        return report
 
     def test_basics(self):
         self.check("basics")
@@ -92,6 +103,18 @@ class Programs(unittest.TestCase):
         self.assertEqual(relax[1:3], ["5x1x1", "64x1x1"])
         self.assertIn(f"fadd={6 * 1000} ", relax[3])
         self.assertIn(f"fadd={4 * 16} ", warp_sum[3])
+
+    def test_one_half_counts_half_of_two(self):
+        self.check("halves", "-arch=compute_90")
+
+    def test_what_machine_code_adds_is_told_apart(self):
+        report = self.check("divisions")
+        self.assertEqual({row["operation"]: (row["operations"], row["flop"])
+                          for row in report["machine_code"]}, MACHINE_CODE)
+        total = sum(flop for _, flop in MACHINE_CODE.values())
+        text = subprocess.run([BUILD / "bin/flopreduce", "trace.pb"], cwd=self.folder,
+                              capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertIn(f"machine code adds ~{total / 1000:.3f} kFLOP", text)
 
     def test_matrix(self):
         self.check("matrix")

@@ -1,6 +1,8 @@
 // A graph that was captured, and one that was built.
 #include "check.h"
 
+__device__ float table[4];
+
 __global__ void add(int n, float value, float* x) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) x[i] += value;
@@ -49,6 +51,29 @@ int main() {
   CHECK(cudaGraphLaunch(second, stream));
   CHECK(cudaStreamSynchronize(stream));
   EXPECT(host[0] == 18);
+
+  // Copies to a variable and from it, and shared memory that one block a multiprocessor leaves.
+  const float given[2] = {5, 6};
+  float taken[2] = {};
+  cudaGraph_t variable;
+  cudaGraphNode_t to, from;
+  cudaGraphExec_t third;
+  CHECK(cudaGraphCreate(&variable, 0));
+  CHECK(cudaGraphAddMemcpyNodeToSymbol(&to, variable, nullptr, 0, table, given, sizeof given, 8,
+                                       cudaMemcpyHostToDevice));
+  CHECK(cudaGraphAddMemcpyNodeFromSymbol(&from, variable, &to, 1, taken, table, sizeof taken, 8,
+                                         cudaMemcpyDeviceToHost));
+  CHECK(cudaGraphInstantiate(&third, variable, 0));
+  CHECK(cudaGraphLaunch(third, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  EXPECT(taken[0] == 5 && taken[1] == 6);
+  CHECK(cudaGraphExecDestroy(third));
+  CHECK(cudaGraphDestroy(variable));
+  size_t left = 0, less = 0;
+  CHECK(cudaOccupancyAvailableDynamicSMemPerBlock(&left, add, 1, 128));
+  CHECK(cudaOccupancyAvailableDynamicSMemPerBlock(&less, add, 4, 128));
+  EXPECT(left >= 48 << 10 && less < left && less > 0);
+
   CHECK(cudaGraphExecDestroy(exec));
   CHECK(cudaGraphExecDestroy(second));
   CHECK(cudaGraphDestroy(captured));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What ptxas makes of each PTX operation that counts nothing itself: FLOP of the fast path, read
-from the machine code of one kernel for each. Writes sequences.csv anew.
+from the machine code of one kernel for each. Writes sequences.csv anew, and of it flopreduce's
+table of the operations that add anything.
 
 Usage: sequences.py [--write]"""
 
@@ -14,6 +15,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TABLE = HERE / "sequences.csv"
+REDUCER = HERE.parents[1] / "tools/flopreduce/tables/machine_operations.def"
+HEAD = """// MACHINE_OPERATION(key, name, fp32, fp64): FLOP of the fast path of an operation of PTX. Written
+// by tests/hardware/sequences.py --write.
+"""
 CHIPS = {"GV100": 70, "TU102": 75, "GA100": 80, "GA102": 86, "AD102": 89, "GH100": 90, "GB100": 100}
 # The count of SIMGPU_COUNTS, its instruction and its type.
 OPERATIONS = {
@@ -23,7 +28,18 @@ OPERATIONS = {
     "approx_div_f32": ("div.approx.f32", "f32"), "full_div_f32": ("div.full.f32", "f32"),
     "approx_rcp_f32": ("rcp.approx.f32", "f32"), "approx_sqrt_f32": ("sqrt.approx.f32", "f32"),
     "approx_rsqrt_f32": ("rsqrt.approx.f32", "f32"), "approx_ex2_f32": ("ex2.approx.f32", "f32"),
-    "approx_lg2_f32": ("lg2.approx.f32", "f32"),
+    "shared_add_f32": ("atom.shared.add.f32", "f32"),
+    "shared_add_f64": ("atom.shared.add.f64", "f64"),
+    "approx_lg2_f32": ("lg2.approx.f32", "f32"), "approx_sin_cos_f32": ("sin.approx.f32", "f32"),
+}
+NAMES = {
+    "div_f32": "fp32 division", "div_f64": "fp64 division", "rcp_f32": "fp32 reciprocal",
+    "rcp_f64": "fp64 reciprocal", "sqrt_f32": "fp32 root", "sqrt_f64": "fp64 root",
+    "approx_div_f32": "fp32 division, approximate", "full_div_f32": "fp32 division, full range",
+    "approx_rcp_f32": "fp32 reciprocal, approximate",
+    "approx_sin_cos_f32": "fp32 sine or cosine, approximate",
+    "shared_add_f32": "fp32 atomic sum in shared memory",
+    "shared_add_f64": "fp64 atomic sum in shared memory",
 }
 FLOP = {"FADD": ("fp32", 1), "FMUL": ("fp32", 1), "FFMA": ("fp32", 2), "DADD": ("fp64", 1),
         "DMUL": ("fp64", 1), "DFMA": ("fp64", 2)}
@@ -40,13 +56,15 @@ def tool(name):
 
 def ptx(architecture, instruction, kind):
     size = 8 if kind == "f64" else 4
-    operands = "%a, %b" if instruction.startswith("div") else "%a"
+    operands = ("%a, %b" if instruction.startswith("div") else
+                "[shared], %a" if instruction.startswith("atom") else "%a")
     return f""".version 8.6
 .target sm_{architecture}
 .address_size 64
 .visible .entry one(.param .u64 p)
 {{
   .reg .u64 %p;
+  .shared .align 8 .b8 shared[8];
   .reg .{kind} %a, %b, %d;
   ld.param.u64 %p, [p];
   cvta.to.global.u64 %p, %p;
@@ -93,6 +111,16 @@ def rows():
             yield [chip, name, instruction, flop["fp32"], flop["fp64"], version]
 
 
+def reducer_table(made):
+    """Of the operations that add anything. All chips have the same sequences: one row for each."""
+    rows = {}
+    for _, name, _, fp32, fp64, _ in made:
+        if rows.setdefault(name, (fp32, fp64)) != (fp32, fp64):
+            raise ValueError(f"{name}: chips differ, and flopreduce has one row for all of them")
+    return HEAD + "".join(f'MACHINE_OPERATION({name}, "{NAMES[name]}", {fp32}, {fp64})\n'
+                          for name, (fp32, fp64) in rows.items() if fp32 or fp64)
+
+
 if __name__ == "__main__":
     if tool("ptxas") is None or tool("nvdisasm") is None:
         print("skipped: there is no ptxas or nvdisasm; install CUDA's toolkit")
@@ -101,10 +129,13 @@ if __name__ == "__main__":
     if "--write" in sys.argv[1:]:
         with TABLE.open("w", newline="") as out:
             csv.writer(out, lineterminator="\n").writerows(made)
+        REDUCER.write_text(reducer_table(made[1:]))
         sys.exit(0)
     kept = list(csv.reader(TABLE.open()))
     if kept[1][-1] != made[1][-1]:
         print(f"skipped: ptxas is {made[1][-1]}; install that of {kept[1][-1]}")
         sys.exit(77)
-    sys.exit(0 if [list(map(str, row)) for row in made] == kept else
+    same = ([list(map(str, row)) for row in made] == kept and
+            REDUCER.read_text() == reducer_table(made[1:]))
+    sys.exit(0 if same else
              "not what ptxas makes of the operations; --write writes the table anew")

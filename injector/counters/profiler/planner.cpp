@@ -299,6 +299,7 @@ const ChipPlan* Planner::chip_plan(ChipCounters counters) {
   const std::string chip = counters.chip;
   ChipPlan plan;
   plan.wanted = wanted_for(counters);
+  if (edge_.cuda.simulated) add_simulated_metrics(plan.wanted);
   Problem problem;
   std::string lacks_required, required;
   const Findings findings = findings_of(edge_, chip);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <random>
 #include <set>
+#include <string_view>
 
 #include "catch.h"
 #include "chips.h"
@@ -33,10 +34,16 @@ size_t model_passes(uint32_t chip, const std::vector<std::string>& names) {
   return schedule_passes(chip, counters).passes.size();
 }
 
-std::vector<std::string> table(uint32_t chip) {
+// Of the simulated GPU alone: no CUPTI has names that begin with its name.
+bool is_own(const MetricInfo& metric) {
+  return std::string_view(metric.base).starts_with("simgpu__");
+}
+
+std::vector<std::string> table(uint32_t chip, bool own = false) {
   std::vector<std::string> names;
   for (const MetricInfo& metric : all_metrics())
-    if (exists(metric, chip)) names.push_back(std::string(metric.base) + ".sum");
+    if (exists(metric, chip) && is_own(metric) == own)
+      names.push_back(std::string(metric.base) + ".sum");
   return names;
 }
 
@@ -57,7 +64,10 @@ TEST_CASE("a metric of the table exists on a chip exactly when the real host API
     const auto names = real->base_metrics(chips()[chip].name);
     for (const MetricInfo& metric : all_metrics()) {
       INFO(metric.base << " on " << chips()[chip].name);
-      CHECK(exists(metric, chip) == (names.count(metric.base) == 1));
+      if (is_own(metric))
+        CHECK_FALSE(names.contains(metric.base));
+      else
+        CHECK(exists(metric, chip) == (names.count(metric.base) == 1));
     }
   }
 }
@@ -74,6 +84,16 @@ TEST_CASE(
       CHECK(model_passes(chip, {names[i], names[j]}) ==
             real->passes("GH100", {names[i], names[j]}));
     }
+}
+
+TEST_CASE("the simulated GPU's own metrics take no pass beside instrumented ones") {
+  for (uint32_t chip = 0; chip < chips().size(); ++chip) {
+    const std::string instrumented = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum";
+    for (const std::string& own : table(chip, true)) {
+      INFO(own << " on " << chips()[chip].name);
+      CHECK(model_passes(chip, {instrumented, own}) == model_passes(chip, {instrumented}));
+    }
+  }
 }
 
 TEST_CASE("on GH100 larger sets take the passes of the real host API, or one more or less") {

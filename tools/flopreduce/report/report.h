@@ -206,6 +206,13 @@ struct GateResult {
   std::string message;  // one line: the figures with their values, or what is wrong with a name
 };
 
+// What machine code would add to PTX's counts, by operation.
+struct MachineCodeReport {
+  const MachineOperation* operation = nullptr;
+  u128 count = 0;  // over all launches that are measured
+  u128 flop() const { return count * (operation->fp32 + operation->fp64); }
+};
+
 struct Report {
   std::optional<bool> simulated;  // nothing where the only headers are lost
   bool simulated_clock = false;   // all time stamps are of the simulated GPU's clock
@@ -229,6 +236,7 @@ struct Report {
   std::vector<KernelReport> kernels;  // most FLOP first
   bool medians_left_out = false;      // of LaunchTimes: kernels were too many
   std::vector<SignatureReport> signatures;
+  std::vector<MachineCodeReport> machine_code;  // most FLOP first
   OperatorsReport operators;
   std::vector<RangeReport> ranges;  // in tree order
   WorkRows work;

@@ -42,7 +42,13 @@ void add_warnings(const Report& report, std::vector<Line>& lines) {
 }
 
 void add_origin(const Report& report, std::vector<Line>& lines) {
-  if (report.ptx_counts)
+  u128 added = 0;
+  for (const MachineCodeReport& row : report.machine_code) add_saturating(added, row.flop());
+  if (report.ptx_counts && added > 0)
+    lines.emplace_back("PTX counts: machine code adds ~" + to_human(added, "FLOP") +
+                           " (--sections machine_code), short branches and moves.",
+                       Tone::kDim);
+  else if (report.ptx_counts)
     lines.emplace_back(
         "PTX counts: machine code also counts divisions, both sides of short branches, moves.",
         Tone::kDim);

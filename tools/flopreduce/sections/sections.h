@@ -24,8 +24,8 @@ struct Subject {
 extern const Subject kScreen, kHead, kFigureRow, kPhases, kPrecisions, kIntegerOperations, kRatio,
     kKernels, kSignatures, kRanges, kPhaseRules, kOperators, kOperatorWork, kLayers, kLedger,
     kProcesses, kDiagnostics, kDamage, kUtilization, kPeakByRange, kRoofline, kEstimates, kStacks,
-    kMeasuring, kCoverage, kRanks, kRankCommunication, kCollectives, kBusyTime, kIdleGaps, kLost,
-    kCopies, kSteps, kNumbers, kFacts, kRankSpread, kGates;
+    kMachineCode, kMeasuring, kCoverage, kRanks, kRankCommunication, kCollectives, kBusyTime,
+    kIdleGaps, kLost, kCopies, kSteps, kNumbers, kFacts, kRankSpread, kGates;
 
 // What people read, in order; empty sections are left out.
 std::vector<Section> report_sections(const Report&);

@@ -36,12 +36,40 @@ constexpr std::array kInstructions = {
     InstructionFormula{"hfma", "fp16", Kind::kFma, 2},
 };
 
+// Half instructions of one value, which simulated devices tell from those of two.
+constexpr std::array kSingles = {
+    InstructionFormula{"hadd_one", "fp16", Kind::kAdd, 1},
+    InstructionFormula{"hmul_one", "fp16", Kind::kMul, 1},
+    InstructionFormula{"hfma_one", "fp16", Kind::kFma, 1},
+};
+
+constexpr MachineOperation kMachineOperations[] = {
+#define MACHINE_OPERATION(key, name, fp32, fp64) {#key, name, fp32, fp64},
+#include "tables/machine_operations.def"
+#undef MACHINE_OPERATION
+};
+
+std::string_view between(std::string_view before, std::string_view text, std::string_view after) {
+  if (!text.starts_with(before) || !text.ends_with(after)) return {};
+  return text.substr(before.size(), text.size() - before.size() - after.size());
+}
+
 // "fadd" of "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"; empty for other metrics.
 std::string_view instruction_of(std::string_view metric) {
-  constexpr std::string_view kBefore = "smsp__sass_thread_inst_executed_op_",
-                             kAfter = "_pred_on.sum";
-  if (!metric.starts_with(kBefore) || !metric.ends_with(kAfter)) return {};
-  return metric.substr(kBefore.size(), metric.size() - kBefore.size() - kAfter.size());
+  return between("smsp__sass_thread_inst_executed_op_", metric, "_pred_on.sum");
+}
+// "div_f32" of "simgpu__thread_inst_executed_div_f32.sum".
+std::string_view simulated_of(std::string_view metric) {
+  return between("simgpu__thread_inst_executed_", metric, ".sum");
+}
+
+const InstructionFormula* find_instruction(std::string_view metric) {
+  const auto find = [](std::span<const InstructionFormula> rows, std::string_view name) {
+    const auto row = std::ranges::find(rows, name, &InstructionFormula::instruction);
+    return row == rows.end() ? nullptr : &*row;
+  };
+  const InstructionFormula* const row = find(kInstructions, instruction_of(metric));
+  return row != nullptr ? row : find(kSingles, simulated_of(metric));
 }
 
 static_assert(kInstructions.size() == trace::Interned::SassOperation_MAX);
@@ -232,6 +260,7 @@ Flop SignatureFlop::of(uint64_t from, uint64_t count, uint64_t all) const {
       return mul_div_round(whole, from + count, all, flop.overflow) - before;
     };
     const u128 work = share(m.numerator);
+    if (m.role == MetricRole::kMachine) continue;
     if (m.role == MetricRole::kInteger)
       flop.add_integer(m.precision, work);
     else
@@ -248,6 +277,8 @@ Flop SignatureFlop::of(uint64_t from, uint64_t count, uint64_t all) const {
   return flop;
 }
 
+std::span<const MachineOperation> machine_operations() { return kMachineOperations; }
+
 Formulas::Formulas(int fma) : fma_(fma), precisions_{"fp64", "fp32", "fp16"} {}
 
 uint32_t Formulas::precision_index(const std::string& name) {
@@ -263,13 +294,19 @@ uint32_t Formulas::precision_index(const std::string& name) {
 
 MetricMeaning Formulas::meaning(std::string_view metric) {
   MetricMeaning m;
-  const std::string_view instruction = instruction_of(metric);
-  for (const auto& row : kInstructions) {
-    if (row.instruction != instruction) continue;
+  if (const InstructionFormula* const row = find_instruction(metric)) {
     m.role = MetricRole::kFlop;
-    m.matrix = row.kind == Kind::kFma;
-    m.numerator = m.least = m.full = row.lanes * (m.matrix ? static_cast<uint32_t>(fma_) : 1U);
-    m.precision = precision_index(std::string(row.precision));
+    m.matrix = row->kind == Kind::kFma;
+    m.numerator = m.least = m.full = row->lanes * (m.matrix ? static_cast<uint32_t>(fma_) : 1U);
+    m.precision = precision_index(std::string(row->precision));
+    return m;
+  }
+  const auto* const operation =
+      std::ranges::find(kMachineOperations, simulated_of(metric), &MachineOperation::key);
+  if (operation != std::end(kMachineOperations)) {
+    m.role = MetricRole::kMachine;
+    m.precision = static_cast<uint32_t>(operation - std::begin(kMachineOperations));
+    m.numerator = m.least = m.full = operation->fp32 + operation->fp64;
     return m;
   }
   if (const PipeBound* const bound = find_bound(metric)) {
@@ -346,6 +383,8 @@ SignatureFlop Formulas::evaluate(const SampleSet* samples, const RequiredGroups&
       if (code != nullptr) meaning.numerator = meaning.full = most_flop(bound, fma_, *code);
       if (bound.precision == "fp16" && stat.max > 0) half_fma = true;
     }
+    if (meaning.role == MetricRole::kMachine && stat.max > 0)
+      out.parts.push_back({stat, meaning, std::nullopt});
     if (meaning.role != MetricRole::kFlop && meaning.role != MetricRole::kInteger) continue;
     if (instruction_of(names[stat.metric]) == "hfma" && stat.max > 0) half_fma = true;
     if (code != nullptr) weigh(meaning, names[stat.metric], *code);

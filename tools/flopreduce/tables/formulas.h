@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,19 @@ enum class MetricRole : uint8_t {
   kInteger,    // counts integer operations of the tensor cores: OP, never added to FLOP
   kScreening,  // counts tensor instructions: says that there is work, not how much
   kBound,      // counts instructions that may be floating-point work: no more than so much
+  kMachine,    // counts operations that PTX leaves whole and machine code does not: nothing itself
   kOther,      // bytes, cycles
 };
+
+// An operation of PTX that counts nothing, and the FLOP of the instructions that machine code makes
+// of it where its operands take the fast path, a multiply-add as two. ptxas's sequences are alike
+// from compute capability 7.5 to 10.0 (tests/hardware/sequences.csv).
+struct MachineOperation {
+  std::string_view key;   // "div_f32", as simulated devices count it
+  std::string_view name;  // "fp32 division"
+  uint32_t fp32 = 0, fp64 = 0;
+};
+std::span<const MachineOperation> machine_operations();
 
 // What a tensor metric's name restricts: sm__ops_path_tensor[_op_X]_src_Y[_dst_Z][_sparsity_S]. A
 // metric includes every metric that restricts more, so the two are never added.
@@ -33,7 +45,8 @@ struct TensorPath {
 
 struct MetricMeaning {
   MetricRole role = MetricRole::kOther;
-  uint32_t precision = 0;  // index into Formulas::precisions(), or kIntegerFormats
+  // Index into Formulas::precisions(), kIntegerFormats, or machine_operations().
+  uint32_t precision = 0;
   uint32_t numerator = 0;  // FLOP = value * numerator / denominator
   // Where not all instructions that it counts compute all they can (tables/kernel_code.h): FLOP are
   // no less than value * least, and would be value * full if they did.

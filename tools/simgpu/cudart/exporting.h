@@ -40,6 +40,15 @@ CUresult with_row(const void* to, const void* from, size_t bytes, Call call) {
   return call(&row);
 }
 
+// With the address of a variable of the program, and an offset in it.
+template <class Call>
+cudaError_t with_symbol(const void* symbol, size_t offset, Call call) {
+  CUdeviceptr address = 0;
+  if (const cudaError_t error = find_variable(symbol, &address, nullptr); error != cudaSuccess)
+    return error;
+  return as_runtime(call(reinterpret_cast<void*>(address + offset)));
+}
+
 }  // namespace simgpu::cudart
 
 #define CUDART_EXPORT extern "C" __attribute__((visibility("default")))

@@ -122,6 +122,12 @@ cudaError_t resident_blocks(int* blocks, const void* function, int threads, size
                                                                          shared_bytes, flags));
 }
 
+cudaError_t shared_memory_left(size_t* bytes, const void* function, int blocks, int threads) {
+  CUfunction kernel = nullptr;
+  if (const cudaError_t error = find_kernel(function, &kernel); error != cudaSuccess) return error;
+  return as_runtime(cuOccupancyAvailableDynamicSMemPerBlock(bytes, kernel, blocks, threads));
+}
+
 cudaError_t clusters(int* number, const void* function, const cudaLaunchConfig_t* config,
                      CUresult (*ask)(int*, CUfunction, const CUlaunchConfig*)) {
   if (config == nullptr) return cudaErrorInvalidValue;

@@ -65,6 +65,7 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* func
 cudaError_t set_function_attribute(const void* function, cudaFuncAttribute attribute, int value);
 cudaError_t resident_blocks(int* blocks, const void* function, int threads, size_t shared_bytes,
                             unsigned int flags);
+cudaError_t shared_memory_left(size_t* bytes, const void* function, int blocks, int threads);
 cudaError_t clusters(int* number, const void* function, const cudaLaunchConfig_t* config,
                      CUresult (*ask)(int*, CUfunction, const CUlaunchConfig*));
 

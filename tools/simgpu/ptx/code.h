@@ -42,6 +42,9 @@ struct FloatMode {
   bool operator==(const FloatMode&) const = default;
 };
 
+inline constexpr uint8_t kTwice = 0x80;
+static_assert(static_cast<size_t>(Count::kCountKinds) < kTwice);
+
 struct Code {
   enum class Kind : uint8_t {
     kPlain,     // `handler` does it all
@@ -83,7 +86,7 @@ struct Code {
   uint8_t option = 0;                                   // of the handler
   bool wide_d = false, wide_a = false, wide_b = false;  // 8 bytes a lane
   bool fixed_address = false;                           // `value` alone
-  uint8_t count = 0;                                    // 1 + Count of what each active lane does
+  uint8_t count = 0;  // 1 + Count of what each active lane does, with kTwice: two of it
   uint32_t line = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "ptx/instructions.h"
@@ -107,7 +108,9 @@ class FunctionDecoder {
     for (const Instruction& one : function_.instructions) {
       starts.push_back(static_cast<uint32_t>(routine_.code.size()));
       instruction_ = &one;
+      if (!angles_.empty() && is_label(starts.size() - 1)) angles_.clear();
       instruction();
+      if (!one.operands.empty()) angles_.erase(one.operands[0].index);
     }
     starts.push_back(static_cast<uint32_t>(routine_.code.size()));
     add_plain(CodeKind::kReturn);  // behind the last one
@@ -369,6 +372,8 @@ class FunctionDecoder {
     code.d = destination(operand(0), found.d);
     return code;
   }
+  static constexpr uint8_t one_of(Count count) { return 1 + static_cast<uint8_t>(count); }
+
   // 1 + Count of what machine code makes several instructions of; 0: it is not of these. With .ftz
   // an approximation needs no scaling.
   static uint8_t special_count(const Words& words) {
@@ -382,21 +387,26 @@ class FunctionDecoder {
         {"sqrt", Count::kSqrtF32, Count::kSqrtF64, Count::kApproxSqrtF32},
         {"rsqrt", Count::kThreads, Count::kThreads, Count::kApproxRsqrtF32},
         {"ex2", Count::kThreads, Count::kThreads, Count::kApproxEx2F32},
-        {"lg2", Count::kThreads, Count::kThreads, Count::kApproxLg2F32}};
+        {"lg2", Count::kThreads, Count::kThreads, Count::kApproxLg2F32},
+        {"sin", Count::kThreads, Count::kThreads, Count::kApproxSinCosF32},
+        {"cos", Count::kThreads, Count::kThreads, Count::kApproxSinCosF32}};
     const auto kind = std::ranges::find(kKinds, words.rest[0], &Kind::name);
     if (kind == std::end(kKinds)) return 0;
     const std::string type = words.type().name;
     Count count = Count::kThreads;
     if (type == "f64" && !words.approximate) count = kind->f64;
     if (type == "f32" && !words.approximate) count = kind->f32;
-    if (type == "f32" && words.approximate && !words.mode.flush) count = kind->approximate;
+    const bool scaled = !words.mode.flush || kind->approximate == Count::kApproxSinCosF32;
+    if (type == "f32" && words.approximate && scaled) count = kind->approximate;
     if (words.full && count == Count::kApproxDivF32) count = Count::kFullDivF32;
-    return count == Count::kThreads ? 0 : static_cast<uint8_t>(1 + static_cast<uint32_t>(count));
+    return count == Count::kThreads ? 0 : one_of(count);
   }
 
   void by_row(const Row& found, const Words& words) {
     Code code = code_of(found);
     code.count = found.count != 0 ? found.count : special_count(words);
+    if (code.count == one_of(Count::kApproxSinCosF32) && !angles_.insert(operand(1).index).second)
+      code.count = 0;
     code.mode = words.mode;
     code.option = words.whole;
     finish(code, found.d, words);
@@ -656,6 +666,10 @@ class FunctionDecoder {
     if (operation == "cas") code.c = source(operand(at + 2), type);
     code.option = gives ? 1 : 0;
     if (gives) code.d = destination(operand(0), type);
+    if (operation == "add" && code.space == Space::kShared) {
+      if (type.name == std::string_view("f32")) code.count = one_of(Count::kSharedAddF32);
+      if (type.name == std::string_view("f64")) code.count = one_of(Count::kSharedAddF64);
+    }
     add(code);
   }
 
@@ -1080,6 +1094,10 @@ class FunctionDecoder {
 
   // --- control
 
+  bool is_label(size_t instruction) const {
+    return std::ranges::any_of(function_.labels,
+                               [&](const auto& one) { return one.second == instruction; });
+  }
   uint32_t label(const std::string& name) const {
     for (uint32_t scope = instruction_->scope;; scope = function_.parent_scopes[scope]) {
       const auto it = function_.labels.find(std::to_string(scope) + " " + name);
@@ -1332,6 +1350,7 @@ class FunctionDecoder {
   std::vector<uint64_t> variables_;  // offsets in their memory, or places of .param
   std::map<std::pair<uint64_t, bool>, uint32_t> constants_;
   std::map<std::pair<Special, bool>, uint32_t> specials_;
+  std::set<uint32_t> angles_;      // registers whose sine or cosine was taken since the last label
   std::vector<uint32_t> targets_;  // entries of lists that are labels
   uint32_t carry_ = kNowhere;
   uint32_t guard_place_ = kNowhere;

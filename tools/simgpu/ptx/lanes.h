@@ -10,8 +10,8 @@ namespace simgpu::ptx {
 // constant there means.
 struct Row {
   Handler handler = nullptr;
-  Type d, a, b, c;  // c, b: kNone where there is none
-  uint8_t count = 0;
+  Type d, a, b, c;    // c, b: kNone where there is none
+  uint8_t count = 0;  // of Code
 };
 
 // By the name without rounding, .ftz, .sat and other words that change no type: "add.f32",

@@ -500,8 +500,8 @@ class BlockRun {
             floats.set(code.mode);
             code.handler(warp, code, active);
             if (code.count != 0)
-              memory_.counts.value[code.count - 1U] +=
-                  static_cast<uint64_t>(__builtin_popcount(active));
+              memory_.counts.value[(code.count & ~kTwice) - 1U] +=
+                  static_cast<uint64_t>(__builtin_popcount(active)) << (code.count / kTwice);
           }
           ++at;
           continue;

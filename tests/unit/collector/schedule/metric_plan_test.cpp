@@ -121,6 +121,18 @@ TEST_CASE("computed plan: tensor work that nothing tells is unavailable, never l
   CHECK(half.needed_if.size() == 1);
 }
 
+TEST_CASE("metric plan: a simulated GPU's own metrics are read with the instructions") {
+  auto plan = metric_plan_for("GH100");
+  const auto before = plan;
+  add_simulated_metrics(plan);
+  REQUIRE(plan.size() == before.size());
+  for (size_t i = 0; i + 1 < plan.size(); ++i) CHECK(plan[i].metrics == before[i].metrics);
+  const MetricGroupPlan& sass = plan.back();
+  CHECK(sass.metrics.size() == before.back().metrics.size() + sass.optional.size());
+  CHECK(sass.optional.size() == 15);
+  CHECK(sass.optional.front() == "simgpu__thread_inst_executed_hadd_one.sum");
+}
+
 TEST_CASE("metric plan: instrumented and hardware metrics are never in one group") {
   CHECK(planned_chips().size() >= 25);
   std::set<std::string_view> chips;

@@ -58,6 +58,21 @@ TEST_CASE("a packed half instruction works on two lanes") {
   CHECK(flop_of({{"smsp__sass_thread_inst_executed_op_fadd2_pred_on.sum", 1}}) == "2");
 }
 
+TEST_CASE(
+    "of a simulated GPU: one half counts half of two, what machine code adds counts nothing") {
+  const auto counted = [](const std::string& name) {
+    return std::pair{"simgpu__thread_inst_executed_" + name + ".sum", 3.0};
+  };
+  CHECK(flop_of({counted("hadd_one"), counted("hmul_one")}) == "6");
+  CHECK(flop_of({counted("hfma_one")}) == "6");
+  CHECK(flop_of({counted("hfma_one")}, 1) == "3");
+  CHECK(flop_of({counted("div_f32"), counted("sqrt_f64"), counted("shared_add_f32")}) == "0");
+  Formulas formulas(2);
+  const MetricMeaning division = formulas.meaning(counted("div_f64").first);
+  CHECK(division.role == MetricRole::kMachine);
+  CHECK(machine_operations()[division.precision].name == "fp64 division");
+}
+
 TEST_CASE("a parent tensor metric is never added to its children") {
   const auto parent = std::pair{kTensor + "src_bf16_dst_fp32.sum", 1000.0};
   const auto hmma = std::pair{kTensor + "op_hmma_src_bf16_dst_fp32.sum", 400.0};

@@ -1,6 +1,7 @@
 #include "report/build_report.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "analytic/operator_flop.h"
 #include "report/named_part.h"
@@ -49,6 +50,7 @@ class Builder {
   void add_up();
   void add_signature(const Row& row);
   void describe_signature(const Row& row, SignatureReport& out);
+  void add_machine_code(const MachineOperation& operation, u128 count);
   void add_phases();
   void add_ranges();
   void tell_apart(const std::vector<uint32_t>& path_of);
@@ -341,12 +343,23 @@ void Builder::describe_signature(const Row& row, SignatureReport& out) {
     const MetricMeaning& m = part.meaning;
     bool overflow = false;
     const u128 counted = part.counted(result.counts.launches, overflow);
+    if (m.role == MetricRole::kMachine) {
+      add_machine_code(machine_operations()[m.precision], counted);
+      continue;
+    }
     out.metrics.push_back({part, tables_.names[part.stat.metric], counted,
                            mul_div_round(counted, m.numerator, m.denominator, overflow),
                            m.role == MetricRole::kInteger
                                ? std::string(kIntegerFormats[m.precision])
                                : from_.formulas.precisions()[m.precision]});
   }
+}
+
+void Builder::add_machine_code(const MachineOperation& operation, u128 count) {
+  auto& rows = report_.machine_code;
+  auto row = std::ranges::find(rows, &operation, &MachineCodeReport::operation);
+  if (row == rows.end()) row = rows.insert(rows.end(), {&operation, 0});
+  add_saturating(row->count, count);
 }
 
 // The usual phases come first; those without launches are left out in the end.
@@ -481,6 +494,7 @@ Report Builder::build() {
   if (unclear.matrix_flop > 0 || !unclear.flop_complete()) add_unclear_matrix_work(forward);
   if (may_be_less) report_.ratio.matrix_ratio = report_.ratio.matrix_ratio.with(Mark::kAtMost);
   add_gradients_outside(forward);
+  std::ranges::stable_sort(report_.machine_code, std::greater<>(), &MachineCodeReport::flop);
   leave_out_empty_phases();
   find_named_part(tables_, from_.rules, from_.calls.steps, report_);
   // Without a name nothing has a formula. Where all of other counts, it is in there already.

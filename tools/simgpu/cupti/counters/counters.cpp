@@ -93,6 +93,21 @@ CounterValues observe(const KernelRun& run) {
   set(Counter::kSassHadd, counts[Count::kHadd]);
   set(Counter::kSassHmul, counts[Count::kHmul]);
   set(Counter::kSassHfma, counts[Count::kHfma]);
+  set(Counter::kHaddOne, counts[Count::kHaddOne]);
+  set(Counter::kHmulOne, counts[Count::kHmulOne]);
+  set(Counter::kHfmaOne, counts[Count::kHfmaOne]);
+  set(Counter::kDivF32, counts[Count::kDivF32]);
+  set(Counter::kDivF64, counts[Count::kDivF64]);
+  set(Counter::kRcpF32, counts[Count::kRcpF32]);
+  set(Counter::kRcpF64, counts[Count::kRcpF64]);
+  set(Counter::kSqrtF32, counts[Count::kSqrtF32]);
+  set(Counter::kSqrtF64, counts[Count::kSqrtF64]);
+  set(Counter::kApproxDivF32, counts[Count::kApproxDivF32]);
+  set(Counter::kFullDivF32, counts[Count::kFullDivF32]);
+  set(Counter::kApproxRcpF32, counts[Count::kApproxRcpF32]);
+  set(Counter::kApproxSinCosF32, counts[Count::kApproxSinCosF32]);
+  set(Counter::kSharedAddF32, counts[Count::kSharedAddF32]);
+  set(Counter::kSharedAddF64, counts[Count::kSharedAddF64]);
   set(Counter::kHmmaBf16, counts[Count::kTensorBf16]);
   set(Counter::kHmmaFp16ToFp32, counts[Count::kTensorFp16]);
   set(Counter::kHmmaTf32, counts[Count::kTensorTf32]);
@@ -106,7 +121,8 @@ CounterValues observe(const KernelRun& run) {
   set(Counter::kIgmma, counts[Count::kGroupInt8]);
   set(Counter::kFp8, counts[Count::kTensorFp8] + counts[Count::kGroupFp8]);
   share_instructions(counts, out);
-  const uint64_t half = counts[Count::kHadd] + counts[Count::kHmul] + counts[Count::kHfma];
+  const uint64_t half = sum(counts, {Count::kHadd, Count::kHmul, Count::kHfma, Count::kHaddOne,
+                                     Count::kHmulOne, Count::kHfmaOne});
   // The fma pipe also runs integer multiply-add: one per thread for its index, so that it is an
   // upper bound of the floating-point work here too and not equal to it.
   const uint64_t single = counts[Count::kFadd] + counts[Count::kFmul] + counts[Count::kFfma] +

@@ -21,6 +21,23 @@ enum class Counter : uint16_t {
   kSassHadd,
   kSassHmul,
   kSassHfma,
+  // Of this GPU alone: half instructions of one value, and operations of PTX that machine code makes
+  // several instructions of (Count has what each is).
+  kHaddOne,
+  kHmulOne,
+  kHfmaOne,
+  kDivF32,
+  kDivF64,
+  kRcpF32,
+  kRcpF64,
+  kSqrtF32,
+  kSqrtF64,
+  kApproxDivF32,
+  kFullDivF32,
+  kApproxRcpF32,
+  kApproxSinCosF32,
+  kSharedAddF32,
+  kSharedAddF64,
   kSassPaired,  // two single-precision operations in one instruction: PTX has them apart
   // Operations of the tensor path, a fused multiply-add being two.
   kHmmaBf16,

@@ -60,7 +60,8 @@ constexpr MetricInfo cycles(const char* name, const char* unit, Spread spread, u
 }
 
 // Columns of the family string: GV100, GV11B, TU10x, TU11x, GA100, GA10x, GA10B, GH100, AD10x,
-// GB100 and GB102, GB110, GB10B, GB20x, GB20B. Taken from the host API of CUPTI 13.0.
+// GB100 and GB102, GB110, GB10B, GB20x, GB20B. Taken from the host API of CUPTI 13.0, but for those
+// of simgpu.
 constexpr MetricInfo kMetrics[] = {
     sass("smsp__sass_thread_inst_executed_op_fadd_pred_on", kSassFadd),
     sass("smsp__sass_thread_inst_executed_op_fmul_pred_on", kSassFmul),
@@ -80,6 +81,21 @@ constexpr MetricInfo kMetrics[] = {
     sass("sm__sass_thread_inst_executed_op_hadd_pred_on", kSassHadd, kSms),
     sass("sm__sass_thread_inst_executed_op_hmul_pred_on", kSassHmul, kSms),
     sass("sm__sass_thread_inst_executed_op_hfma_pred_on", kSassHfma, kSms),
+    sass("simgpu__thread_inst_executed_hadd_one", kHaddOne),
+    sass("simgpu__thread_inst_executed_hmul_one", kHmulOne),
+    sass("simgpu__thread_inst_executed_hfma_one", kHfmaOne),
+    sass("simgpu__thread_inst_executed_div_f32", kDivF32),
+    sass("simgpu__thread_inst_executed_div_f64", kDivF64),
+    sass("simgpu__thread_inst_executed_rcp_f32", kRcpF32),
+    sass("simgpu__thread_inst_executed_rcp_f64", kRcpF64),
+    sass("simgpu__thread_inst_executed_sqrt_f32", kSqrtF32),
+    sass("simgpu__thread_inst_executed_sqrt_f64", kSqrtF64),
+    sass("simgpu__thread_inst_executed_approx_div_f32", kApproxDivF32),
+    sass("simgpu__thread_inst_executed_full_div_f32", kFullDivF32),
+    sass("simgpu__thread_inst_executed_approx_rcp_f32", kApproxRcpF32),
+    sass("simgpu__thread_inst_executed_approx_sin_cos_f32", kApproxSinCosF32),
+    sass("simgpu__thread_inst_executed_shared_add_f32", kSharedAddF32),
+    sass("simgpu__thread_inst_executed_shared_add_f64", kSharedAddF64),
     sass_blackwell("smsp__sass_thread_inst_executed_op_fadd2_pred_on"),
     sass_blackwell("smsp__sass_thread_inst_executed_op_fmul2_pred_on"),
     sass_blackwell("smsp__sass_thread_inst_executed_op_ffma2_pred_on"),

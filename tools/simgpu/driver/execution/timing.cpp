@@ -24,7 +24,9 @@ uint64_t kernel_duration_ns(const Chip& chip, const Counts& c) {
   const double tensor_per_ns = chip.tensor_gflops;
   double arithmetic = 0;
   arithmetic += sum(c, {Count::kFadd, Count::kFmul, Count::kFfma}) / fp32_per_ns;
-  arithmetic += sum(c, {Count::kHadd, Count::kHmul, Count::kHfma}) / fp32_per_ns;
+  arithmetic += sum(c, {Count::kHadd, Count::kHmul, Count::kHfma, Count::kHaddOne, Count::kHmulOne,
+                        Count::kHfmaOne}) /
+                fp32_per_ns;
   arithmetic += sum(c, {Count::kDadd, Count::kDmul, Count::kDfma}) / fp64_per_ns;
   arithmetic += sum(c, {Count::kTensorFp16, Count::kTensorFp16ToFp16, Count::kTensorBf16,
                         Count::kGroupFp16, Count::kGroupBf16}) /
