@@ -26,6 +26,8 @@ bool load_cuda(CudaApi& api) {
 #undef FLOPINJ_RESOLVE
   // simgpu names itself, so that nothing measured on it can pass for hardware.
   api.simulated = dlsym(library, "simgpu_version") != nullptr;
+  const auto instruments = reinterpret_cast<bool (*)()>(dlsym(library, "simgpu_instruments_all"));
+  api.instruments_all = instruments != nullptr && instruments();
   api.refusal = reinterpret_cast<decltype(api.refusal)>(dlsym(library, "simgpu_refusal"));
   const auto clock = reinterpret_cast<decltype(api.clock_ns)>(dlsym(library, "simgpu_clock_ns"));
   if (clock != nullptr && clock() != 0) api.clock_ns = clock;

@@ -39,6 +39,8 @@ struct CudaApi {
   FLOPINJ_CUDA_FUNCTIONS(FLOPINJ_MEMBER)
 #undef FLOPINJ_MEMBER
   bool simulated = false;  // the driver is simgpu
+  // Of simgpu: instrumented code takes nothing that a launch could lack.
+  bool instruments_all = false;
   // Of simgpu: why the process cannot run on it, as it says itself; null: it can, or did not try.
   const char* (*refusal)() = nullptr;
   // The time that the program's calls and kernels take: CLOCK_MONOTONIC, but where the driver keeps

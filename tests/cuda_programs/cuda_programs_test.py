@@ -33,6 +33,7 @@ THEORY = {
     "graphs": {"fp32": 256 * (2 + 4 * 3 + 2)},
     "halves": {"fp16": 201 * (2 + 4 + 2)},
     "divisions": {"fp32": 99},
+    "cooperative": {"fp32": 6 * 1000 + 4 * 16},
     "matrix": {"fp32": 2 * 64 ** 3, "tensor_fp16": 2 * 64 ** 3},
 }
 
@@ -91,18 +92,8 @@ class Programs(unittest.TestCase):
         self.check("graphs")
 
     def test_cooperative(self):
-        """Without the profiler, which instruments no such launch."""
-        self.build("cooperative")
-        counts = self.folder / "counts.txt"
-        done = subprocess.run(
-            [self.folder / "cooperative"], capture_output=True, text=True, timeout=120, check=False,
-            env=ENVIRONMENT | {"LD_LIBRARY_PATH": str(BUILD / "lib/flopinj/simgpu"),
-                               "SIMGPU_COUNTS": str(counts)})
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        relax, warp_sum = (line.split(";") for line in counts.read_text().splitlines())
-        self.assertEqual(relax[1:3], ["5x1x1", "64x1x1"])
-        self.assertIn(f"fadd={6 * 1000} ", relax[3])
-        self.assertIn(f"fadd={4 * 16} ", warp_sum[3])
+        """Five blocks of 64 threads that meet; instrumented code takes no room of theirs here."""
+        self.check("cooperative")
 
     def test_one_half_counts_half_of_two(self):
         self.check("halves", "-arch=compute_90")

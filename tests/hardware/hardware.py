@@ -56,7 +56,8 @@ def build(folder, program):
             ["make", "-s", "-B", "-f", "-", "CC=nvcc", "ARCH=compute_86",
              "EXTRA_CFLAGS=-cudart shared -w", name],
             cwd=folder, input=text, capture_output=True, text=True, timeout=BUILD_LIMIT,
-            check=False, env=os.environ | {"NVCC_APPEND_FLAGS": "-std=c++17"})  # what CUDA 13's CCCL needs
+            check=False,
+            env=os.environ | {"NVCC_APPEND_FLAGS": "-std=c++17"})  # what CUDA 13's CCCL needs
     except subprocess.TimeoutExpired:
         return None, "not built in time"
     if done.returncode != 0:

@@ -16,8 +16,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TABLE = HERE / "sequences.csv"
 REDUCER = HERE.parents[1] / "tools/flopreduce/tables/machine_operations.def"
-HEAD = """// MACHINE_OPERATION(key, name, fp32, fp64): FLOP of the fast path of an operation of PTX. Written
-// by tests/hardware/sequences.py --write.
+HEAD = """// MACHINE_OPERATION(key, name, fp32, fp64): FLOP of the fast path of an operation of PTX.
+// Written by tests/hardware/sequences.py --write.
 """
 CHIPS = {"GV100": 70, "TU102": 75, "GA100": 80, "GA102": 86, "AD102": 89, "GH100": 90, "GB100": 100}
 # The count of SIMGPU_COUNTS, its instruction and its type.
@@ -54,14 +54,11 @@ def tool(name):
             shutil.which(name, path=":".join(map(str, ["/usr/local/cuda/bin", *folders]))))
 
 
-def ptx(architecture, instruction, kind):
+def kernel(name, instruction, kind):
     size = 8 if kind == "f64" else 4
     operands = ("%a, %b" if instruction.startswith("div") else
                 "[shared], %a" if instruction.startswith("atom") else "%a")
-    return f""".version 8.6
-.target sm_{architecture}
-.address_size 64
-.visible .entry one(.param .u64 p)
+    return f""".visible .entry {name}(.param .u64 p)
 {{
   .reg .u64 %p;
   .shared .align 8 .b8 shared[8];
@@ -75,6 +72,11 @@ def ptx(architecture, instruction, kind):
   ret;
 }}
 """
+
+
+def ptx(architecture):
+    return (f".version 8.6\n.target sm_{architecture}\n.address_size 64\n" +
+            "".join(kernel(name, *row) for name, row in OPERATIONS.items()))
 
 
 def fast_path(sass):
@@ -97,17 +99,18 @@ def rows():
     version = re.search(r"release ([\d.]+), V([\d.]+)", subprocess.run(
         [tool("ptxas"), "--version"], capture_output=True, text=True, check=True).stdout)[2]
     for chip, architecture in CHIPS.items():
-        for name, (instruction, kind) in OPERATIONS.items():
-            with tempfile.TemporaryDirectory(prefix="flopinj-sequences-") as folder:
-                source, cubin = Path(folder) / "one.ptx", Path(folder) / "one.cubin"
-                source.write_text(ptx(architecture, instruction, kind))
-                done = subprocess.run([tool("ptxas"), f"-arch=sm_{architecture}", source, "-o",
-                                       cubin], capture_output=True, text=True, check=False)
-                if done.returncode != 0:
-                    break  # a chip that this ptxas does not know any more
-                sass = subprocess.run([tool("nvdisasm"), cubin], capture_output=True,
-                                      text=True, check=True).stdout
-            flop = fast_path(sass)
+        with tempfile.TemporaryDirectory(prefix="flopinj-sequences-") as folder:
+            source, cubin = Path(folder) / "all.ptx", Path(folder) / "all.cubin"
+            source.write_text(ptx(architecture))
+            done = subprocess.run([tool("ptxas"), f"-arch=sm_{architecture}", source, "-o", cubin],
+                                  capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                continue  # a chip that this ptxas does not know any more
+            sass = subprocess.run([tool("nvdisasm"), cubin], capture_output=True, text=True,
+                                  check=True).stdout
+        kernels = dict(re.findall(r"^\.text\.(\w+):\n(.*?)(?=^\.text\.|\Z)", sass, re.M | re.S))
+        for name, (instruction, _) in OPERATIONS.items():
+            flop = fast_path(kernels[name])
             yield [chip, name, instruction, flop["fp32"], flop["fp64"], version]
 
 

@@ -105,13 +105,21 @@ class Simulated(RunCase):
         ledger = report["ledger"][-1]
         self.assertEqual([ledger[key] for key in ("launches", "measured", "unmeasured")], [3, 3, 0])
 
+    def test_a_block_that_takes_all_registers_is_counted_as_instrumented_code_takes_none(self):
+        """24 launches of two blocks of 1,024 threads, 48 FLOP eight times; 100 of 4,096 FLOP."""
+        figures = self.full_blocks()
+        self.assertEqual(figures["flop"], 24 * 2 * 1024 * 8 * 48 + 100 * 4096)
+
     def test_of_a_launch_that_must_not_be_instrumented_there_is_a_bound(self):
-        """A block of 1,024 threads has no room for more registers."""
+        """Where instrumented code may take room, as on hardware, a full block has none to give."""
+        self.assertEqual(self.full_blocks("instrumented_memory=1")["bounded_launches"], 24)
+
+    def full_blocks(self, fault=""):
         self.flopinj_run("--simulate", "-o", "t.pb", "--", KNOWN, "1,024 x 64", "FFMA",
-                         XDG_STATE_HOME="/nonexistent")
+                         XDG_STATE_HOME="/nonexistent", SIMGPU_FAULT=fault)
         report = harness.reduce(self.folder / "t.pb")
-        self.assertEqual(report["figures"]["bounded_launches"], 24)
         self.assertEqual(report["ledger"][-1]["unmeasured"], 0)
+        return report["figures"]
 
     def test_the_users_settings_hold(self):
         shown = self.flopinj_run("--simulate", "--mode", "timing", "--print-env",

@@ -60,6 +60,7 @@ bool is_of_earlier_work(CUresult result) {
 // The program's launch needs what instrumented code needs too, and fails where it is not there.
 bool Windows::may_instrument(Context& context, const ThreadContext& thread, const DevicePlan& plan,
                              GroupSet groups) {
+  if (edge_.cuda.instruments_all) return true;
   const uint32_t group = *groups.begin();
   const Signature& signature = *thread.launch.signature;
   if (thread.launch.asked.cooperative) {  // all its blocks must be resident at once

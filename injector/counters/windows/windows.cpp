@@ -246,8 +246,9 @@ void Windows::entered(Context& context, ThreadContext& thread, const Signature* 
 
 bool Windows::may_patch(const DevicePlan& plan, const ThreadContext& thread,
                         const Signature& signature) const {
-  return !failed(true).load(std::memory_order_relaxed) && !thread.launch.asked.cooperative &&
-         fits_instrumented(signature, plan.shown);
+  return !failed(true).load(std::memory_order_relaxed) &&
+         (edge_.cuda.instruments_all ||
+          (!thread.launch.asked.cooperative && fits_instrumented(signature, plan.shown)));
 }
 
 // What a window for the group is to read: null, only the group itself. Nothing: it must not be

@@ -21,8 +21,8 @@ enum class Counter : uint16_t {
   kSassHadd,
   kSassHmul,
   kSassHfma,
-  // Of this GPU alone: half instructions of one value, and operations of PTX that machine code makes
-  // several instructions of (Count has what each is).
+  // Of this GPU alone: half instructions of one value, and operations of PTX that machine code
+  // makes several instructions of (Count has what each is).
   kHaddOne,
   kHmulOne,
   kHfmaOne,

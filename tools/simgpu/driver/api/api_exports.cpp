@@ -103,3 +103,11 @@ extern "C" __attribute__((visibility("default"))) const char* simgpu_refusal() {
 extern "C" __attribute__((visibility("default"))) uint64_t simgpu_clock_ns() {
   return simgpu::Runtime::get().settings().faults.no_clock ? 0 : simgpu::now_ns();
 }
+
+// Instrumented code takes no registers, no memory and no room of blocks here, so that every launch
+// can be instrumented; but for faults in which it does, as on hardware.
+extern "C" __attribute__((visibility("default"))) bool simgpu_instruments_all() {
+  const simgpu::Faults& faults = simgpu::Runtime::get().settings().faults;
+  return !faults.instrumented_cooperative && faults.instrumented_registers == 0 &&
+         faults.instrumented_memory == 0;
+}

@@ -6,11 +6,12 @@
 
 namespace simgpu {
 
-// One entry per kind of work. The first twelve are thread-level instructions. A packed half2 operation
-// is one instruction (two operations for add and mul, four for fma); half instructions of a single
-// value, which hardware's SASS counters cannot tell from these, have entries of their own. Two
-// single-precision operations in one instruction (f32x2) count as two. Tensor entries are operations with a fused multiply-add counted as two, as
-// sm__ops_path_tensor_* does, by source precision.
+// One entry per kind of work. The first twelve are thread-level instructions. A packed half2
+// operation is one instruction (two operations for add and mul, four for fma); half instructions of
+// a single value, which hardware's SASS counters cannot tell from these, have entries of their own.
+// Two single-precision operations in one instruction (f32x2) count as two. Tensor entries are
+// operations with a fused multiply-add counted as two, as sm__ops_path_tensor_* does, by source
+// precision.
 enum class Count : uint32_t {
   // clang-format off
   kFadd, kFmul, kFfma,
