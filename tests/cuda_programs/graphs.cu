@@ -74,6 +74,34 @@ int main() {
   CHECK(cudaOccupancyAvailableDynamicSMemPerBlock(&less, add, 4, 128));
   EXPECT(left >= 48 << 10 && less < left && less > 0);
 
+  // A node that the program adds to a capture under way, before its next launch.
+  cudaStreamCaptureStatus status;
+  cudaGraph_t mixed;
+  unsigned long long id = 0;
+  const cudaGraphNode_t* before = nullptr;
+  size_t count = 0;
+  cudaGraphNode_t added;
+  cudaGraphExec_t fourth;
+  CHECK(cudaMemset(x, 0, n * sizeof(float)));
+  value = 2;
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  add<<<2, 128, 0, stream>>>(n, 1, x);
+  CHECK(cudaStreamGetCaptureInfo(stream, &status, &id, &mixed, &before, nullptr, &count));
+  EXPECT(status == cudaStreamCaptureStatusActive && id != 0 && count == 1);
+  CHECK(cudaGraphAddKernelNode(&added, mixed, before, count, &parameters));
+  CHECK(cudaStreamUpdateCaptureDependencies(stream, &added, nullptr, 1,
+                                            cudaStreamSetCaptureDependencies));
+  CHECK(cudaMemcpyAsync(host, x, sizeof host, cudaMemcpyDeviceToHost, stream));
+  CHECK(cudaStreamEndCapture(stream, &mixed));
+  CHECK(cudaStreamGetCaptureInfo(stream, &status));
+  EXPECT(status == cudaStreamCaptureStatusNone);
+  CHECK(cudaGraphInstantiate(&fourth, mixed, 0));
+  CHECK(cudaGraphLaunch(fourth, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  EXPECT(host[0] == 3 && host[255] == 3);
+  CHECK(cudaGraphExecDestroy(fourth));
+  CHECK(cudaGraphDestroy(mixed));
+
   CHECK(cudaGraphExecDestroy(exec));
   CHECK(cudaGraphExecDestroy(second));
   CHECK(cudaGraphDestroy(captured));

@@ -110,6 +110,60 @@ TEST_CASE("capture forks and joins through events") {
   }
 }
 
+TEST_CASE("a capturing stream tells its graph and what its next work comes behind") {
+  const Gpu gpu;
+  const Streams s;
+  const Array<int> x({1});
+  const CUfunction add_one = gpu.function("add_one");
+  CUstreamCaptureStatus status{};
+  cuuint64_t first = 0, second = 0;
+  CUgraph graph = nullptr, ended = nullptr;
+  const CUgraphNode* behind = nullptr;
+  size_t count = 7;
+  const auto ask = [&](CUstream stream, cuuint64_t* id) {
+    return cuStreamGetCaptureInfo_v3(stream, &status, id, &graph, &behind, nullptr, &count);
+  };
+  check(ask(s.a, &first));
+  CHECK(status == CU_STREAM_CAPTURE_STATUS_NONE);
+  CHECK(count == 7);  // nothing else is told
+  CHECK(cuStreamUpdateCaptureDependencies_v2(s.a, nullptr, nullptr, 0, 0) ==
+        CUDA_ERROR_ILLEGAL_STATE);
+
+  check(cuStreamBeginCapture(s.a, kGlobal));
+  check(ask(s.a, &first));
+  CHECK(count == 0);
+  check(Gpu::try_launch(add_one, 1, 1, 0, s.a, x.address()));
+  check(cuEventRecord(s.fork, s.a));
+  check(cuStreamWaitEvent(s.b, s.fork, 0));
+  check(ask(s.b, &second));
+  CHECK(first == second);
+  REQUIRE(count == 1);
+  CUgraphNode launch = behind[0], beside = nullptr;
+  check(cuGraphAddEmptyNode(&beside, graph, nullptr, 0));
+  check(cuStreamUpdateCaptureDependencies_v2(s.b, &beside, nullptr, 1,
+                                             CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
+  check(ask(s.b, &second));
+  CHECK(std::vector(behind, behind + count) == std::vector{launch, beside});
+  check(cuStreamUpdateCaptureDependencies_v2(s.a, &beside, nullptr, 1,
+                                             CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+  check(ask(s.a, &first));
+  CHECK(std::vector(behind, behind + count) == std::vector{beside});
+  check(cuEventRecord(s.join, s.b));
+  check(cuStreamWaitEvent(s.a, s.join, 0));
+  check(cuStreamEndCapture(s.a, &ended));
+  CHECK(ended == graph);
+  CHECK(node_count(graph) == 2);
+  check(cuGraphDestroy(graph));
+
+  check(cuStreamBeginCapture(s.a, kGlobal));
+  check(ask(s.a, &second));
+  CHECK(first != second);
+  CHECK(cuStreamQuery(s.a) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);  // spoils it
+  check(ask(s.a, &second));
+  CHECK(status == CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+  CHECK(cuStreamEndCapture(s.a, &ended) == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
 TEST_CASE("what cannot be captured spoils the capture") {
   const Gpu gpu;
   CUstream blocking = nullptr;

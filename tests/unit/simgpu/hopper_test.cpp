@@ -578,7 +578,7 @@ TEST_CASE("PTX: numbers that are packed in 32 bits") {
   std::vector<uint32_t> u(n);
   for (uint32_t& one : u) one = any_bits();
   u[7] = u[8], u[20] = 0x7e00'7fc0, u[30] = 0x8000'0000, u[31] = 0;  // equal, NaNs, zeros
-  const Array<uint32_t> device_u(u), out(std::vector<uint32_t>(size_t{10} * n));
+  const Array<uint32_t> device_u(u), out(std::vector<uint32_t>(size_t{12} * n));
   gpu.run("packed", 1, n, 0, n, device_u.address(), out.address());
   const std::vector<uint32_t> got = out.read();
   const auto half = [](uint32_t bits, int i) { return static_cast<uint16_t>(bits >> 16 * i); };
@@ -606,13 +606,17 @@ TEST_CASE("PTX: numbers that are packed in 32 bits") {
        }));
     is(3, pair([&](int h) { return std::min(half(a, h), half(b, h)); }));
     is(4, pair([&](int h) { return static_cast<uint16_t>(half(a, h) + half(b, h)); }));
-    uint32_t differences = 0;
+    uint32_t differences = 0, sum = c, signed_sum = c;
     for (int byte = 0; byte < 4; ++byte) {
       const int x = static_cast<int>(a >> 8 * byte & 255),
                 y = static_cast<int>(b >> 8 * byte & 255);
       differences |= static_cast<uint32_t>(std::abs(x - y)) << 8 * byte;
+      sum += static_cast<uint32_t>(std::abs(x - y));
+      signed_sum += static_cast<uint32_t>(std::abs(signed_byte(a, byte) - signed_byte(b, byte)));
     }
     is(5, differences);
+    is(10, sum);
+    is(11, signed_sum);
     is(6, pair([&](int h) {
          return static_cast<uint16_t>(number(a, h) > number(b, h) ? 0xffff : 0);
        }));

@@ -28,6 +28,26 @@ CUDART(cudaGraphAddDependencies,
 CUDART(cudaGraphGetEdges,
     (cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, size_t* count),
     cuGraphGetEdges_v2(graph, from, to, nullptr, count))
+CUDART_PTSZ(cudaStreamGetCaptureInfo,
+    (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id),
+    capture_info(stream, status, id, nullptr, nullptr, nullptr, nullptr))
+CUDART_PTSZ(cudaStreamGetCaptureInfo_v2,
+    (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+     cudaGraph_t* graph, const cudaGraphNode_t** dependencies, size_t* count),
+    capture_info(stream, status, id, graph, dependencies, nullptr, count))
+CUDART_PTSZ(cudaStreamGetCaptureInfo_v3,
+    (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+     cudaGraph_t* graph, const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
+     size_t* count),
+    capture_info(stream, status, id, graph, dependencies, edges, count))
+CUDART_PTSZ(cudaStreamUpdateCaptureDependencies,
+    (cudaStream_t stream, cudaGraphNode_t* dependencies, size_t count, unsigned int flags),
+    cuStreamUpdateCaptureDependencies_v2(at(stream), dependencies, nullptr, count, flags))
+CUDART_PTSZ(cudaStreamUpdateCaptureDependencies_v2,
+    (cudaStream_t stream, cudaGraphNode_t* dependencies, const cudaGraphEdgeData* edges,
+     size_t count, unsigned int flags),
+    cuStreamUpdateCaptureDependencies_v2(at(stream), dependencies,
+        reinterpret_cast<const CUgraphEdgeData*>(edges), count, flags))
 CUDART(cudaThreadSynchronize, (), cuCtxSynchronize())
 CUDART(cudaThreadExit, (), cuCtxSynchronize())
 // clang-format on

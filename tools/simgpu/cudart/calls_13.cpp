@@ -22,4 +22,14 @@ CUDART(cudaGraphGetEdges,
     (cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, cudaGraphEdgeData* edges,
      size_t* count),
     cuGraphGetEdges_v2(graph, from, to, reinterpret_cast<CUgraphEdgeData*>(edges), count))
+CUDART_PTSZ(cudaStreamGetCaptureInfo,
+    (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+     cudaGraph_t* graph, const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
+     size_t* count),
+    capture_info(stream, status, id, graph, dependencies, edges, count))
+CUDART_PTSZ(cudaStreamUpdateCaptureDependencies,
+    (cudaStream_t stream, cudaGraphNode_t* dependencies, const cudaGraphEdgeData* edges,
+     size_t count, unsigned int flags),
+    cuStreamUpdateCaptureDependencies_v2(at(stream), dependencies,
+        reinterpret_cast<const CUgraphEdgeData*>(edges), count, flags))
 // clang-format on

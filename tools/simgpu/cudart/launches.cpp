@@ -148,6 +148,14 @@ cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long 
   return as_runtime(cuGraphInstantiate(exec, graph, flags));
 }
 
+CUresult capture_info(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                      cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+                      const cudaGraphEdgeData** edges, size_t* count) {
+  return cuStreamGetCaptureInfo_v3(at(stream), reinterpret_cast<CUstreamCaptureStatus*>(status),
+                                   reinterpret_cast<cuuint64_t*>(id), graph, dependencies,
+                                   reinterpret_cast<const CUgraphEdgeData**>(edges), count);
+}
+
 // Kernels and copies are named otherwise by the driver; all other kinds are the same.
 cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
                      const cudaGraphEdgeData* edges, size_t count, cudaGraphNodeParams* from) {

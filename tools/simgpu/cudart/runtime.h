@@ -97,6 +97,9 @@ cudaError_t driver_parameters(const cudaMemcpy3DParms* from, CUDA_MEMCPY3D* to);
 CUDA_MEMCPY3D row_copy(const void* to, const void* from, size_t bytes);
 CUcontext current_context();
 cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags);
+CUresult capture_info(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                      cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+                      const cudaGraphEdgeData** edges, size_t* count);
 cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
                      const cudaGraphEdgeData* edges, size_t count, cudaGraphNodeParams* parameters);
 

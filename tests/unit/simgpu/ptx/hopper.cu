@@ -408,4 +408,8 @@ extern "C" __global__ void packed(unsigned n, const unsigned* u, unsigned* out) 
       : "r"(a), "r"(b));
   put(low);
   put(high);
+  asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  put(d);
+  asm("vabsdiff4.s32.s32.s32.add %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  put(d);
 }

@@ -23,13 +23,6 @@ CUresult ask(CUstream handle, T* out, Read read) {
   return CUDA_SUCCESS;
 }
 
-CUstreamCaptureStatus status_of(const std::shared_ptr<Capture>& capture) {
-  if (!capture) return CU_STREAM_CAPTURE_STATUS_NONE;
-  const std::lock_guard lock(capture->mutex);
-  return capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                              : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-}
-
 CUresult create(CUstream* phStream, unsigned int Flags, int priority) {
   if (phStream == nullptr || (Flags & ~static_cast<unsigned int>(CU_STREAM_NON_BLOCKING)) != 0)
     return CUDA_ERROR_INVALID_VALUE;
@@ -206,7 +199,52 @@ CUresult cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) {
 }
 
 CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus* captureStatus) {
-  return ask(hStream, captureStatus, [](Stream& s) { return status_of(capture_of(s)); });
+  return ask(hStream, captureStatus, [](Stream& s) { return capture_state(s).status; });
+}
+
+// Without edges' data: only the order of whole kernels is simulated.
+CUresult cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
+                                   cuuint64_t* id_out, CUgraph* graph_out,
+                                   const CUgraphNode** dependencies_out,
+                                   const CUgraphEdgeData** edgeData_out,
+                                   size_t* numDependencies_out) {
+  if (captureStatus_out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto stream = resolve_stream(hStream);
+  if (!stream) return stream.error;
+  const CaptureState state = capture_state(*stream.object);
+  *captureStatus_out = state.status;
+  if (state.status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
+  if (id_out != nullptr) *id_out = state.id;
+  if (graph_out != nullptr) *graph_out = state.graph;
+  if (dependencies_out != nullptr) *dependencies_out = state.behind.data();
+  if (edgeData_out != nullptr) *edgeData_out = nullptr;
+  if (numDependencies_out != nullptr) *numDependencies_out = state.behind.size();
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
+                                   cuuint64_t* id_out, CUgraph* graph_out,
+                                   const CUgraphNode** dependencies_out,
+                                   size_t* numDependencies_out) {
+  return api::cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, graph_out,
+                                        dependencies_out, nullptr, numDependencies_out);
+}
+
+CUresult cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphNode* dependencies,
+                                              const CUgraphEdgeData* dependencyData,
+                                              size_t numDependencies, unsigned int flags) {
+  if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES ||
+      (numDependencies > 0 && dependencies == nullptr))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (dependencyData != nullptr) return CUDA_ERROR_NOT_SUPPORTED;  // whole kernels only
+  const auto stream = resolve_stream(hStream);
+  return stream ? put_behind(*stream.object, {dependencies, numDependencies},
+                             flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+                : stream.error;
+}
+CUresult cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode* dependencies,
+                                           size_t numDependencies, unsigned int flags) {
+  return api::cuStreamUpdateCaptureDependencies_v2(hStream, dependencies, nullptr, numDependencies,
+                                                   flags);
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {

@@ -110,7 +110,9 @@ CUresult begin_capture(const std::shared_ptr<Stream>& stream, CUstreamCaptureMod
   if (stream->kind == Stream::Kind::kLegacyDefault) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (capture_of(*stream)) return CUDA_ERROR_ILLEGAL_STATE;
   Captures& known = captures();
+  static std::atomic<uint64_t> ids{0};
   auto capture = std::make_shared<Capture>();
+  capture->id = ids.fetch_add(1) + 1;
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
   capture->own_graph = graph == nullptr;
@@ -163,6 +165,33 @@ CUresult end_capture(Stream& stream, CUgraph* graph) {
     destroy_graph(capture->graph);
   }
   return result;
+}
+
+CaptureState capture_state(Stream& stream) {
+  const auto capture = capture_of(stream);
+  if (!capture) return {};
+  const std::lock_guard lock(capture->mutex);
+  if (capture->invalidated) return {CU_STREAM_CAPTURE_STATUS_INVALIDATED, 0, nullptr, {}};
+  auto& told = capture->told[&stream];
+  told.clear();
+  for (const GraphNode* node : capture->tails[&stream]) told.push_back(handle_of(*node));
+  return {CU_STREAM_CAPTURE_STATUS_ACTIVE, capture->id, handle_of(*capture->graph), told};
+}
+
+CUresult put_behind(Stream& stream, std::span<const CUgraphNode> nodes, bool set) {
+  const auto capture = capture_of(stream);
+  if (!capture) return CUDA_ERROR_ILLEGAL_STATE;
+  const std::lock_guard lock(capture->mutex);
+  if (capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  std::vector<GraphNode*> tail;
+  if (!set) tail = capture->tails[&stream];
+  for (const CUgraphNode handle : nodes) {
+    const auto node = Runtime::get().nodes.find(handle);
+    if (!node || node->graph != capture->graph.get()) return CUDA_ERROR_INVALID_VALUE;
+    if (std::ranges::find(tail, node.get()) == tail.end()) tail.push_back(node.get());
+  }
+  capture->tails[&stream] = std::move(tail);
+  return CUDA_SUCCESS;
 }
 
 CUresult submit(const std::shared_ptr<Stream>& stream, NodeWork work) {

@@ -9,6 +9,7 @@
 namespace simgpu {
 
 struct Capture {
+  uint64_t id = 0;  // unique per process
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   std::thread::id thread;
   std::shared_ptr<Graph> graph;
@@ -19,6 +20,8 @@ struct Capture {
   bool invalidated = false;
   // The streams taking part, and the nodes that each one's next work comes behind.
   std::unordered_map<Stream*, std::vector<GraphNode*>> tails;
+  // The handles of a tail as the program was last told them, which it may read until it asks again.
+  std::unordered_map<Stream*, std::vector<CUgraphNode>> told;
   std::vector<std::shared_ptr<Stream>> participants;
 };
 
@@ -28,6 +31,18 @@ CUresult begin_capture(const std::shared_ptr<Stream>& stream, CUstreamCaptureMod
                        const std::vector<GraphNode*>& behind = {});
 CUresult end_capture(Stream& stream, CUgraph* graph);
 std::shared_ptr<Capture> capture_of(Stream& stream);  // null when not capturing
+
+// Of a stream: its capture, and which nodes its next work comes behind.
+struct CaptureState {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // Of an active one alone. The nodes are there until the stream is asked again, or the end.
+  uint64_t id = 0;
+  CUgraph graph = nullptr;
+  std::span<const CUgraphNode> behind;
+};
+CaptureState capture_state(Stream& stream);
+// The stream's next work comes behind these nodes of the graph: too, or with `set` instead.
+CUresult put_behind(Stream& stream, std::span<const CUgraphNode> nodes, bool set);
 
 // Gives work to the stream: as a node if it is capturing, else run now. Work on the legacy default
 // stream while a stream that synchronises with it is capturing is
