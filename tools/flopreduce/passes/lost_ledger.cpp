@@ -5,13 +5,13 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "passes/lost_marks.h"
 #include "passes/model_work.h"
 #include "report/operators/operator_join.h"
+#include "support/packed_lists.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -54,12 +54,17 @@ bool kernels_at_once(const TraceTables& tables, const Totals& totals) {
 
 // Time of one device in one place: beside communication, and of it while no kernel ran.
 struct InPlace {
+  uint32_t device = 0;  // TraceTables::devices
   uint64_t ns = 0, idle_ns = 0;
-};
-// By DeviceSplit::key(), sorted: a job has as many of these as ranks.
-using InPlaces = std::vector<std::pair<uint64_t, InPlace>>;
 
-InPlace in_place(const LostTime& time) {
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tie(of.device, of.ns, of.idle_ns);
+  }
+};
+using InPlaces = PackedLists<uint64_t, InPlace>;  // by DeviceSplit::key()
+
+InPlace in_place(uint32_t device, const LostTime& time) {
   u128 all = 0, idle = 0;
   for (size_t line = 0; line < kLostLines; ++line) {
     if (line == place_of(LostLine::kCommunication)) continue;
@@ -67,14 +72,8 @@ InPlace in_place(const LostTime& time) {
     if (line < place_of(LostLine::kCommunication)) add_saturating(idle, time.fs[line]);
   }
   const auto ns = [](u128 fs) { return static_cast<uint64_t>(fs / kFsInNs); };
-  return {ns(all), ns(idle)};
+  return {device, ns(all), ns(idle)};
 }
-
-// What is kept of a device for its communication.
-struct Communicating {
-  u128 hidden_fs = 0;
-  InPlaces places;  // where it has collectives
-};
 
 // Not half-way between two: of two ranks one is compared with the other.
 uint64_t of_median_rank(std::vector<uint64_t>& values) {
@@ -83,68 +82,86 @@ uint64_t of_median_rank(std::vector<uint64_t>& values) {
   return *middle;
 }
 
-// Devices that are compared, and the median of their times in a place: looked for once.
-struct Compared {
-  std::vector<const InPlaces*> devices;
-  std::unordered_map<uint64_t, InPlace> usual;
+using RunOf = std::function<size_t(uint32_t device)>;
+using Waiting = std::map<uint32_t, CommunicationReport::Waiting>;  // devices that are compared
 
-  const InPlace& usual_in(uint64_t key) {
-    const auto [entry, fresh] = usual.try_emplace(key);
-    if (!fresh) return entry->second;
-    std::vector<uint64_t> times, idle;
-    for (const InPlaces* one : devices) {
-      const auto found = std::ranges::lower_bound(*one, key, {}, &InPlaces::value_type::first);
-      const bool has = found != one->end() && found->first == key;
-      const InPlace place = has ? found->second : InPlace{};
-      times.push_back(place.ns);
-      idle.push_back(place.idle_ns);
+// Of devices that others wait for, the place where each exceeds the median of the compared devices
+// of its run most.
+std::map<uint32_t, CommunicationReport::Excess> excesses_of(const ReportSources& from,
+                                                            const InPlaces& places,
+                                                            const RunOf& run_of,
+                                                            const Waiting& waiting) {
+  struct Worst {
+    uint64_t place = 0, ns = 0, idle_ns = 0;
+  };
+  struct Compared {
+    std::vector<uint64_t> ns, idle_ns;
+    // A device without launches in the place has spent no time there.
+    InPlace median(size_t devices) {
+      ns.resize(devices);
+      idle_ns.resize(devices);
+      return {0, of_median_rank(ns), of_median_rank(idle_ns)};
     }
-    return entry->second = {of_median_rank(times), of_median_rank(idle)};
-  }
-};
-
-// The place where a device exceeds the median of the compared devices most.
-std::optional<CommunicationReport::Excess> excess_of(const ReportSources& from,
-                                                     const InPlaces& places, Compared& compared) {
-  uint64_t worst = 0, most = 0, idle_ns = 0;
-  for (const auto& [key, its] : places) {
-    const InPlace& usual = compared.usual_in(key);
-    if (its.ns <= usual.ns + most) continue;
-    worst = key;
-    most = its.ns - usual.ns;
-    idle_ns = std::min(most, its.idle_ns > usual.idle_ns ? its.idle_ns - usual.idle_ns : 0);
-  }
-  if (most == 0) return std::nullopt;
-  const auto path = static_cast<uint32_t>(worst >> 32);
-  return CommunicationReport::Excess{from.rules.rules()[worst & UINT32_MAX].phase,
-                                     from.tables.path_string(path), most, idle_ns};
+  };
+  std::map<size_t, size_t> devices_in;  // run
+  for (const auto& [device, of] : waiting) ++devices_in[run_of(device)];
+  std::map<uint32_t, Worst> worst;
+  places.for_each_key([&](uint64_t place) {
+    std::vector<InPlace> compared;
+    std::map<size_t, Compared> of_runs;
+    InPlace its;
+    for (auto rows = places.rows(place); rows.next(its);) {
+      if (!waiting.contains(its.device)) continue;
+      compared.push_back(its);
+      Compared& of_run = of_runs[run_of(its.device)];
+      of_run.ns.push_back(its.ns);
+      of_run.idle_ns.push_back(its.idle_ns);
+    }
+    std::map<size_t, InPlace> usual_in;
+    for (auto& [run, of] : of_runs) usual_in.emplace(run, of.median(devices_in.at(run)));
+    for (const InPlace& one : compared) {
+      if (waiting.at(one.device).awaited_ns == 0) continue;
+      const InPlace& usual = usual_in.at(run_of(one.device));
+      Worst& most = worst[one.device];
+      if (one.ns <= usual.ns + most.ns) continue;
+      const uint64_t ns = one.ns - usual.ns;
+      const uint64_t idle_ns = one.idle_ns - std::min(one.idle_ns, usual.idle_ns);
+      most = {place, ns, std::min(ns, idle_ns)};
+    }
+  });
+  std::map<uint32_t, CommunicationReport::Excess> excesses;
+  for (const auto& [device, of] : worst)
+    if (of.ns > 0)
+      excesses.emplace(device, CommunicationReport::Excess{
+                                   from.rules.rules()[of.place & UINT32_MAX].phase,
+                                   from.tables.path_string(static_cast<uint32_t>(of.place >> 32)),
+                                   of.ns, of.idle_ns});
+  return excesses;
 }
 
 void add_communication(const ReportSources& from, Collectives& collectives,
-                       const std::map<uint32_t, Communicating>& devices, Report& report) {
-  const auto run_of = [&](uint32_t device) {
+                       const std::map<uint32_t, u128>& hidden_fs, const InPlaces& places,
+                       Report& report) {
+  const RunOf run_of = [&](uint32_t device) {
     return report.traces[from.tables.devices[device].trace].run;
   };
   const auto waiting = collectives.compare(run_of);
-  std::map<size_t, Compared> compared;  // by run
-  for (const auto& [number, of] : waiting)
-    compared[report.traces[from.tables.devices[number].trace].run].devices.push_back(
-        &devices.at(number).places);
+  const auto excesses = excesses_of(from, places, run_of, waiting);
   std::map<std::pair<size_t, uint32_t>, uint64_t> alone_ns;  // by trace and device
   for (const LostReport::Part& part : report.lost.parts)
     if (const uint64_t ns = part.ns[place_of(LostLine::kCommunication)]; ns > 0)
       add_saturating(alone_ns[{part.trace, part.device}], ns);
-  for (const auto& [number, of] : devices) {
+  for (const auto& [number, fs] : hidden_fs) {
     const Device& device = from.tables.devices[number];
     CommunicationReport::Device out{.trace = device.trace, .device = device.id};
     if (const auto found = alone_ns.find({out.trace, out.device}); found != alone_ns.end())
       out.alone_ns = found->second;
-    out.hidden_ns = static_cast<uint64_t>(std::min<u128>(of.hidden_fs / kFsInNs, UINT64_MAX));
+    out.hidden_ns = static_cast<uint64_t>(std::min<u128>(fs / kFsInNs, UINT64_MAX));
     if (out.alone_ns == 0 && out.hidden_ns == 0) continue;
     if (const auto found = waiting.find(number); found != waiting.end()) {
       out.waiting = found->second;
-      if (found->second.awaited_ns > 0)
-        out.excess = excess_of(from, of.places, compared[report.traces[out.trace].run]);
+      if (const auto excess = excesses.find(number); excess != excesses.end())
+        out.excess = excess->second;
     }
     report.communication.devices.push_back(std::move(out));
   }
@@ -244,7 +261,7 @@ class LostLedger::Builder {
       lost.missing = std::move(why);
       return;
     }
-    add_communication(from_, collectives, communicating_, report_);
+    add_communication(from_, collectives, communicates_, in_places_, report_);
     const UtilizationReport& u = report_.utilization;
     lost.no_work = no_work(report_);
     lost.formula = u.model_known && !lost.of_time();
@@ -286,12 +303,9 @@ class LostLedger::Builder {
     const bool any = std::ranges::any_of(
         of.places, [](const auto& place) { return place.second[LostLine::kCommunication] > 0; });
     if (!any && !of.collectives && of.split.hidden_fs() == 0) return;
-    Communicating& kept = communicating_[number];
-    kept.hidden_fs = of.split.hidden_fs();
+    communicates_[number] = of.split.hidden_fs();
     if (!of.collectives) return;
-    kept.places.reserve(of.places.size());
-    for (const auto& [key, time] : of.places) kept.places.emplace_back(key, in_place(time));
-    std::ranges::sort(kept.places, {}, &InPlaces::value_type::first);
+    for (const auto& [key, time] : of.places) in_places_.add(key, in_place(number, time));
   }
 
   static u128 beside_of(const DeviceSplit& of) {
@@ -383,7 +397,8 @@ class LostLedger::Builder {
   std::set<std::pair<uint32_t, uint32_t>> launched_;  // trace, and device in it
   LostSums sums_;
   std::map<uint32_t, std::string> problems_;  // devices that do not add up
-  std::map<uint32_t, Communicating> communicating_;
+  std::map<uint32_t, u128> communicates_;     // of a device, hidden_fs()
+  InPlaces in_places_;                        // of devices with collectives
   bool unplaced_ = false, lost_copies_ = false;
   u128 hidden_fs_ = 0, fp32_fs_ = 0;         // the latter at peak, of products in fp32
   std::map<std::string, uint64_t> host_ns_;  // LostReport::host

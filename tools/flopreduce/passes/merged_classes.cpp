@@ -33,20 +33,6 @@ bool is_screened(const TraceTables& tables, uint32_t signature, uint32_t chip) {
          });
 }
 
-template <class Rows, class Key, class Merge>
-void sort_and_merge(Rows& rows, Key&& key, Merge&& merge) {
-  std::sort(rows.begin(), rows.end(),
-            [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  Rows merged;
-  for (const auto& row : rows) {
-    if (!merged.empty() && key(merged.back()) == key(row))
-      merge(merged.back(), row);
-    else
-      merged.push_back(row);
-  }
-  rows = std::move(merged);
-}
-
 }  // namespace
 
 MergedClasses::MergedClasses(const TraceTables& tables) : tables_(tables) {
@@ -78,27 +64,39 @@ void fold_into_merged_classes(const TraceTables& tables, Totals& totals) {
   const MergedClasses classes(tables);
   if (!classes.any()) return;
   for (Row& row : totals.rows) row.signature = classes.home(row.signature, row.chip);
-  for (DeviceRow& row : totals.device_rows)
-    row.signature = classes.home(row.signature, tables.devices[row.device].chip);
-  for (UntimedRow& row : totals.untimed_rows)
-    row.signature = classes.home(row.signature, tables.devices[row.device].chip);
+  const auto home = [&](uint32_t signature, uint32_t device) {
+    return classes.home(signature, tables.devices[device].chip);
+  };
+  const auto sum = [](auto& row, const auto& next) { row.add(next); };
+  DeviceRows device_rows;
+  totals.device_rows.for_each([&](uint32_t signature, const DeviceRow& row) {
+    device_rows.add(home(signature, row.device), row);
+  });
+  device_rows.put_in_order(sum);
+  totals.device_rows = std::move(device_rows);
+  TimedRows timed_rows;
+  totals.timed_rows.for_each([&](const TimedPlace& place, const TimedRow& row) {
+    timed_rows.add({home(place.signature, row.device), place.path, place.rule}, row);
+  });
+  timed_rows.put_in_order(sum);
+  totals.timed_rows = std::move(timed_rows);
   for (auto& [trace, rows] : totals.facts) {
     PackedRows<FactRow> at_home;
     for (FactRow row : rows) {
-      row.signature = classes.home(row.signature, tables.devices[row.device].chip);
+      row.signature = home(row.signature, row.device);
       at_home.push_back(row);
     }
     rows = std::move(at_home);
   }
-  sort_and_merge(
-      totals.rows, [](const Row& r) { return std::tie(r.signature, r.chip, r.path, r.rule); },
-      [](Row& to, const Row& from) { to.counts.add(from.counts); });
-  sort_and_merge(
-      totals.device_rows, [](const DeviceRow& r) { return std::tie(r.signature, r.device); },
-      [](DeviceRow& to, const DeviceRow& from) {
-        add_saturating(to.launches, from.launches);
-        add_saturating(to.graph, from.graph);
-      });
+  const auto place = [](const Row& r) { return std::tie(r.signature, r.chip, r.path, r.rule); };
+  std::ranges::sort(totals.rows, {}, place);
+  std::vector<Row> merged;
+  for (const Row& row : totals.rows)
+    if (!merged.empty() && place(merged.back()) == place(row))
+      merged.back().counts.add(row.counts);
+    else
+      merged.push_back(row);
+  totals.rows = std::move(merged);
 }
 
 }  // namespace flopinj::reduce

@@ -509,8 +509,8 @@ Report Reducer::run() {
   // The report has these: a job may have very many ranks.
   totals.facts.clear();
   for (DeviceTime& device : totals.devices) forget(device.flop);
-  forget(totals.device_rules);
-  forget(totals.untimed_rows);
+  totals.timed_rows = {};
+  if (!options_.launches) tables.samples_by_device = {};
   for (TraceState& state : tables.traces) trace::Energy().Swap(&state.energy);
   report.with_facts = options_.facts;
   worth_pass(shared, sources, totals, report);

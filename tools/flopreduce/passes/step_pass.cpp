@@ -15,10 +15,10 @@ StepLaunches::StepLaunches(const TraceTables& tables, const Totals& totals, cons
     : tables_(tables), each_(tables.chips.size()) {
   const MergedClasses classes(tables);
   Roofs roofs(tables, totals, formulas, peaks);
-  for (const DeviceRow& row : totals.device_rows) {
+  totals.device_rows.for_each([&](uint32_t signature, const DeviceRow& row) {
     const uint32_t chip = tables.devices[row.device].chip;
-    value(row.signature, chip, work.result(row.signature, chip), roofs);
-  }
+    value(signature, chip, work.result(signature, chip), roofs);
+  });
   // Those that count with a class have no row any more.
   for (uint32_t chip = 0; classes.any() && chip < each_.size(); ++chip)
     for (uint32_t s = 0; s < each_[chip].size(); ++s)

@@ -44,8 +44,7 @@ namespace {
 
 // Their kernels are compared.
 bool several_devices(const SharedTables& shared) {
-  return shared.rows_by() == RowsBy::kReport &&
-         std::ranges::count_if(shared.tables().devices,
+  return std::ranges::count_if(shared.tables().devices,
                                [](const Device& device) { return device.id != 0; }) > 1;
 }
 
@@ -55,7 +54,7 @@ TotalsPass::TotalsPass(SharedTables& shared, LaunchConsumer* consumer, bool tota
     : shared_(shared),
       consumer_(consumer),
       totals_wanted_(totals),
-      facts_wanted_(totals && (shared.rows_by() == RowsBy::kThread || several_devices(shared))),
+      by_path_(several_devices(shared)),
       rows_of_(shared),
       counter_(shared, rows_of_, consumer) {}
 
@@ -155,29 +154,14 @@ void TotalsPass::report_lost(DamageLog& damage) {
   }
 }
 
-// Null, and the table is full, where there is no room for one more.
-template <typename Table>
-auto* TotalsPass::row_of(Table& table, const typename Table::key_type& key, size_t most) {
-  full_ = full_ || (table.size() >= most && !table.contains(key));
-  return table.size() < most || table.contains(key) ? &table[key] : nullptr;
-}
-
 void TotalsPass::add_counts(const RowKey& key, const Counts& counts) {
-  if (Counts* const to = row_of(totals_, key, kMaxRows)) overflow_ = !to->add(counts) || overflow_;
-}
-
-void TotalsPass::add_launches(uint64_t signature_device, const Launches& launches) {
-  Launches* const to = row_of(device_totals_, signature_device, kMaxFacts);
-  if (to == nullptr) return;
-  overflow_ = !add_saturating(to->launches, launches.launches) || overflow_;
-  overflow_ = !add_saturating(to->graph, launches.graph) || overflow_;
-}
-
-void TotalsPass::add_timed(const RowKey& key, const Timed& timed) {
-  Timed* const to = row_of(timed_, key, kMaxFacts);
-  if (to == nullptr) return;
-  overflow_ = !add_saturating(to->launches, timed.launches) || overflow_;
-  overflow_ = !add_saturating(to->timed, timed.timed) || overflow_;
+  auto entry = totals_.find(key);
+  if (entry == totals_.end()) {
+    full_ = full_ || totals_.size() >= kMaxRows;
+    if (totals_.size() >= kMaxRows) return;
+    entry = totals_.try_emplace(key).first;
+  }
+  overflow_ = !entry->second.add(counts) || overflow_;
 }
 
 void TotalsPass::fold_totals() {
@@ -195,11 +179,13 @@ void TotalsPass::fold_totals() {
     add_counts({signature | shared_.tables().devices[info.device].chip,
                 static_cast<uint64_t>(info.path) << 32 | info.rule},
                counts);
-    add_launches(signature | info.device, {counts.launches, counts.graph});
-    overflow_ = !device_rules_[{info.device, info.rule}].add(counts) || overflow_;
-    if (counts.launches != counts.timed)
-      add_timed({signature | info.device, info.rule}, {counts.launches, counts.timed});
-    if (facts_wanted_) add_fact(info, counts);
+    full_ = full_ || timed_rows_.size() >= kMaxDeviceRows;
+    if (timed_rows_.size() < kMaxDeviceRows) {
+      device_rows_.add(info.signature, {info.device, counts.launches, counts.graph});
+      timed_rows_.add({info.signature, by_path_ ? info.path : PathTable::kRoot, info.rule},
+                      {info.device, counts.launches, counts.timed, counts.time_ns});
+    }
+    if (shared_.rows_by() == RowsBy::kThread) add_fact(info, counts);
   }
 }
 
@@ -215,7 +201,7 @@ void TotalsPass::fold_rows() {
   if (!totals_wanted_) devices_.clear();
 }
 
-// Threads and streams that are not known, or not asked for, are one.
+// Threads and streams that are not known are one.
 void TotalsPass::add_fact(const RowTable::Info& info, const Counts& counts) {
   if (counts.launches == 0 && counts.timed == 0 && counts.windowed_timed == 0) return;
   if (facts_size_ >= kMaxFacts) {
@@ -223,8 +209,7 @@ void TotalsPass::add_fact(const RowTable::Info& info, const Counts& counts) {
     return;
   }
   const TraceState& trace = shared_.tables().traces[rows_of_.trace()];
-  const bool by_thread = shared_.rows_by() == RowsBy::kThread;
-  const LaunchLane lane = by_thread ? rows_of_.lane_of(info) : LaunchLane();
+  const LaunchLane lane = rows_of_.lane_of(info);
   ++facts_size_;
   facts_[rows_of_.trace()].push_back({info.device,
                                       trace.threads.get(lane.thread) != kNoIndex ? lane.thread : 0,
@@ -248,10 +233,8 @@ void TotalsPass::add(TotalsPass& other) {
     add_saturating(facts_left_out_, other.facts_size_);
   }
   for (const auto& [key, counts] : other.totals_) add_counts(key, counts);
-  for (const auto& [key, launches] : other.device_totals_) add_launches(key, launches);
-  for (const auto& [key, timed] : other.timed_) add_timed(key, timed);
-  for (const auto& [key, counts] : other.device_rules_)
-    overflow_ = !device_rules_[key].add(counts) || overflow_;
+  device_rows_.add(other.device_rows_);
+  timed_rows_.add(other.timed_rows_);
   for (auto& [index, from] : other.devices_) {
     DeviceTime& to = devices_[index];
     if (to.flop.empty()) to.flop.swap(from.flop);
@@ -271,35 +254,25 @@ void TotalsPass::add(TotalsPass& other) {
 }
 
 Totals TotalsPass::take(DamageLog& damage) {
+  Totals totals;
+  const auto sum = [&](auto& row, const auto& next) { overflow_ = !row.add(next) || overflow_; };
+  device_rows_.put_in_order(sum);
+  timed_rows_.put_in_order(sum);
+  totals.device_rows = std::move(device_rows_);
+  totals.timed_rows = std::move(timed_rows_);
   if (full_) damage.add(Damage::kTableFull, std::max<uint64_t>(1, left_out_));
   if (overflow_ || counter_.overflow()) damage.add(Damage::kOverflow);
-  Totals totals;
   totals.facts = std::move(facts_);
   totals.fact_launches_left_out = facts_left_out_;
   if (shared_.rows_by() == RowsBy::kThread)
     add_saturating(totals.fact_launches_left_out, left_out_);
   totals.rows.reserve(totals_.size());
-  totals.device_rows.reserve(device_totals_.size());  // as many as ranks have rows
   for (const auto& [key, counts] : totals_)
     totals.rows.push_back(
         {static_cast<uint32_t>(key.signature_chip >> 32), static_cast<uint32_t>(key.signature_chip),
          static_cast<uint32_t>(key.path_rule >> 32), static_cast<uint32_t>(key.path_rule), counts});
-  for (const auto& [key, of] : device_totals_)
-    totals.device_rows.push_back(
-        {static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), of.launches, of.graph});
-  for (const auto& [key, counts] : device_rules_)
-    totals.device_rules.push_back({key.first, key.second, counts});
-  for (const auto& [key, of] : timed_)
-    if (of.launches > of.timed)
-      totals.untimed_rows.push_back({static_cast<uint32_t>(key.signature_chip >> 32),
-                                     static_cast<uint32_t>(key.signature_chip),
-                                     static_cast<uint32_t>(key.path_rule), of.launches - of.timed});
   std::ranges::sort(totals.rows, {},
                     [](const Row& r) { return std::tuple(r.signature, r.chip, r.path, r.rule); });
-  std::ranges::sort(totals.device_rows, {},
-                    [](const DeviceRow& r) { return std::tuple(r.signature, r.device); });
-  std::ranges::sort(totals.untimed_rows, {},
-                    [](const UntimedRow& r) { return std::tuple(r.signature, r.device, r.rule); });
   totals.phases = shared_.phases();
   totals.devices.resize(shared_.tables().devices.size());
   for (auto& [index, time] : devices_) {

@@ -32,7 +32,8 @@ void append_times(SegmentTimes& to, const TraceTables& tables, uint32_t trace,
 class TotalsPass {
  public:
   static constexpr size_t kMaxRows = RowTable::kMaxRows;  // per trace and in total
-  static constexpr size_t kMaxFacts = 1U << 24;           // of all traces, by process or device
+  static constexpr size_t kMaxFacts = 1U << 24;           // of all traces, by process
+  static constexpr size_t kMaxDeviceRows = 1U << 26;  // likewise, by device, in a few bytes each
 
   // Both must outlive this; the consumer may be null. Without `totals` the consumer is shown the
   // launches, and nothing is added up.
@@ -69,7 +70,8 @@ class TotalsPass {
 
   SharedTables& shared_;
   LaunchConsumer* const consumer_;
-  const bool totals_wanted_, facts_wanted_;
+  const bool totals_wanted_;
+  const bool by_path_;                      // timed_rows_
   std::vector<BusyInterval> unused_times_;  // of a batch
   RowTable rows_of_;
   BatchCounter counter_;
@@ -89,22 +91,12 @@ class TotalsPass {
   struct RowHash {
     size_t operator()(const RowKey& k) const;
   };
-  struct Launches {
-    uint64_t launches = 0, graph = 0;  // the latter of the former
-  };
-  // Times may be in another segment than their launches: only the sum over all has a meaning.
-  struct Timed {
-    uint64_t launches = 0, timed = 0;
-  };
-  template <typename Table>
-  auto* row_of(Table& table, const typename Table::key_type& key, size_t most);
   void add_counts(const RowKey& key, const Counts& counts);
-  void add_timed(const RowKey& key, const Timed& timed);
-  void add_launches(uint64_t signature_device, const Launches& launches);
   std::unordered_map<RowKey, Counts, RowHash> totals_;
-  std::unordered_map<uint64_t, Launches> device_totals_;          // (signature, device)
-  std::map<std::pair<uint32_t, uint32_t>, Counts> device_rules_;  // (device, rule)
-  std::unordered_map<RowKey, Timed, RowHash> timed_;              // (signature, device), (rule)
+  // Of each trace that was folded. Times may be in another segment than their launches: only the
+  // sum over all has a meaning.
+  DeviceRows device_rows_;
+  TimedRows timed_rows_;
 };
 
 }  // namespace flopinj::reduce

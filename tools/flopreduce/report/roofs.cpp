@@ -44,7 +44,8 @@ Roofs::Roofs(const TraceTables& tables, const Totals& totals, const Formulas& fo
              std::vector<PeakOverride> overrides)
     : tables_(tables), formulas_(formulas), chips_(tables.chips.size()) {
   std::vector<uint64_t> launches(tables.devices.size());
-  for (const auto& row : totals.device_rows) add_saturating(launches[row.device], row.launches);
+  totals.device_rows.for_each(
+      [&](uint32_t, const DeviceRow& row) { add_saturating(launches[row.device], row.launches); });
   std::vector<DeviceFacts> facts;
   for (const Device& device : tables.devices) facts.push_back(facts_of(tables, device));
   note_whole_names(overrides, facts);

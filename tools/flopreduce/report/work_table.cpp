@@ -197,20 +197,21 @@ WorkTable::WorkTable(const TraceTables& tables, const Totals& totals, Formulas& 
     sampled.clear();
   };
   uint32_t at_hand = SignatureTable::kUndefined;
-  for (const auto& row : totals.device_rows) {  // sorted by signature
-    if (row.signature != at_hand) end_signature(at_hand);
-    at_hand = row.signature;
+  DeviceSamples::Reader reader(tables.samples_by_device);
+  totals.device_rows.for_each([&](uint32_t signature, const DeviceRow& row) {
+    if (signature != at_hand) end_signature(at_hand);
+    at_hand = signature;
     const uint32_t chip = tables.devices[row.device].chip;
-    const auto found = results_.find(key(row.signature, chip));
-    if (found == results_.end() || found->second.flop.status != FlopStatus::kMeasured) continue;
+    const auto found = results_.find(key(signature, chip));
+    if (found == results_.end() || found->second.flop.status != FlopStatus::kMeasured) return;
     SignatureFlop& flop = found->second.flop;
-    const auto parameters = tables.signatures[row.signature].parameter_class;
+    const auto parameters = tables.signatures[signature].parameter_class;
     flop.varying = flop.varying || parameters == ParameterClass::kMerged;
     const uint64_t in_graphs = std::min(row.graph, row.launches);
-    std::vector<GroupSamples> samples = tables.samples_by_device.groups(row.signature, row.device);
+    std::vector<GroupSamples> samples = reader.groups(signature, row.device);
     if (!samples.empty())
       sampled[chip].push_back({std::move(samples), row.launches - in_graphs, in_graphs});
-  }
+  });
   end_signature(at_hand);
   classify();
 }

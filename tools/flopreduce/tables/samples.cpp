@@ -221,29 +221,26 @@ const SampleSet* SampleTable::find(uint32_t signature, uint32_t where) const {
 }
 
 SampleSet* DeviceSamples::at(uint32_t signature, uint32_t device) {
-  const uint64_t key = key_of(signature, device);
+  const uint64_t key = static_cast<uint64_t>(device) << 32 | signature;
   const auto found = open_.find(key);
   if (found != open_.end()) return &found->second;
-  if (open_.size() + known_.size() >= kMax) return nullptr;
+  if (open_.size() + packed_.size() >= kMax) return nullptr;
   SampleSet& set = open_[key];
-  set.groups = groups(signature, device);  // a trace that comes again
+  if (any_of(device)) {  // a trace that comes again
+    packed_.put_in_order(signature, newest);
+    set.groups = Reader(*this).groups(signature, device);
+  }
   return &set;
 }
 
-std::vector<DeviceSamples::Known>::const_iterator DeviceSamples::find(uint64_t key) const {
-  return std::ranges::lower_bound(known_, key, {}, &Known::key);
-}
-
-std::vector<GroupSamples> DeviceSamples::groups(uint32_t signature, uint32_t device) const {
-  const uint64_t key = key_of(signature, device);
-  const auto known = find(key);
-  return known != known_.end() && known->key == key ? unpacked(*known)
-                                                    : std::vector<GroupSamples>();
-}
-
-bool DeviceSamples::any_of(uint32_t device) const {
-  const auto known = find(key_of(0, device));
-  return known != known_.end() && known->key >> 32 == device;
+std::vector<GroupSamples> DeviceSamples::Reader::groups(uint32_t signature, uint32_t device) {
+  if (signature_ != signature) {
+    signature_ = signature;
+    rest_ = of_.packed_.rows(signature);
+    any_ = rest_->next(set_);
+  }
+  while (any_ && set_.device < device) any_ = rest_->next(set_);
+  return any_ && set_.device == device ? of_.unpacked(set_) : std::vector<GroupSamples>();
 }
 
 size_t DeviceSamples::Hash::operator()(const Shared& shared) const {
@@ -258,6 +255,7 @@ size_t DeviceSamples::Hash::operator()(const Shared& shared) const {
 
 void DeviceSamples::pack(uint64_t key, SampleSet& set) {
   PackedSet packed;
+  packed.device = static_cast<uint32_t>(key >> 32);
   for (GroupSamples& group : set.groups) {
     const auto [number, fresh] =
         numbers_.try_emplace({group.group, std::move(group.metrics), group.clusters.first(),
@@ -267,24 +265,14 @@ void DeviceSamples::pack(uint64_t key, SampleSet& set) {
     packed.groups.push_back({number->second, group.n, group.of_graphs, std::move(group.clusters),
                              std::move(group.graph_clusters)});
   }
-  const auto place = packed_.next_place();
-  packed_.push_back(packed);
-  const Known now{key, static_cast<uint32_t>(place.chunk), static_cast<uint32_t>(place.byte)};
-  if (known_.empty() || known_.back().key < key) {
-    known_.push_back(now);
-    return;
-  }
-  const auto at = known_.begin() + (find(key) - known_.cbegin());
-  if (at->key == key)
-    *at = now;
-  else
-    known_.insert(at, now);
+  packed_.add(static_cast<uint32_t>(key), packed);
+  if (any_.size() <= packed.device) any_.resize(packed.device + size_t{1});
+  any_[packed.device] = true;
 }
 
-std::vector<GroupSamples> DeviceSamples::unpacked(const Known& known) const {
+std::vector<GroupSamples> DeviceSamples::unpacked(const PackedSet& set) const {
   std::vector<GroupSamples> groups;
-  const auto set = packed_.from({known.chunk, known.byte}, 1);
-  for (const PackedGroup& packed : set->groups) {
+  for (const PackedGroup& packed : set.groups) {
     const Shared& shared = *shared_[packed.shared];
     GroupSamples& group = groups.emplace_back();
     group.group = shared.group;

@@ -3,13 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "support/packed_rows.h"
+#include "support/packed_lists.h"
 #include "support/wide.h"
 
 namespace flopinj::reduce {
@@ -174,8 +175,10 @@ class SampleTable {
 // By signature and device. A job has very many ranks, whose samples count the same of the same
 // kernels: what a trace came to is packed, once the next one is read.
 class DeviceSamples {
+  struct PackedSet;
+
  public:
-  static constexpr size_t kMax = SampleTable::kMax;
+  static constexpr size_t kMax = 1U << 24;
   // Of the trace at hand; valid until it is packed. nullptr when the table is full.
   SampleSet* at(uint32_t signature, uint32_t device);
   // Ends the trace at hand. Calls visit(signature, device, const SampleSet&) for each of its sets,
@@ -189,16 +192,18 @@ class DeviceSamples {
     }
     open_.clear();
   }
-  // The groups of a set that is packed; none where there is no such set.
-  std::vector<GroupSamples> groups(uint32_t signature, uint32_t device) const;
+  // After the last trace, before what follows.
+  void end() { packed_.put_in_order(newest); }
   // Calls visit(signature, device, const std::vector<GroupSamples>&) for each, in that order.
   template <typename Visit>
   void for_each(Visit&& visit) const {
-    for (const Known& known : known_)
-      visit(static_cast<uint32_t>(known.key), static_cast<uint32_t>(known.key >> 32),
-            unpacked(known));
+    packed_.for_each([&](uint32_t signature, const PackedSet& set) {
+      visit(signature, set.device, unpacked(set));
+    });
   }
-  bool any_of(uint32_t device) const;
+  bool any_of(uint32_t device) const { return device < any_.size() && any_[device]; }
+
+  class Reader;
 
  private:
   // What very many ranks have in common.
@@ -222,29 +227,41 @@ class DeviceSamples {
     }
   };
   struct PackedSet {
+    uint32_t device = 0;
     std::vector<PackedGroup> groups;
 
     template <typename Self>
     static auto packed(Self& of) {
-      return std::tie(of.groups);
+      return std::tie(of.device, of.groups);
     }
   };
-  struct Known {
-    uint64_t key = 0;              // device, signature
-    uint32_t chunk = 0, byte = 0;  // of packed_
-  };
-  static uint64_t key_of(uint32_t signature, uint32_t device) {
-    return static_cast<uint64_t>(device) << 32 | signature;
-  }
-  std::vector<Known>::const_iterator find(uint64_t key) const;
-  void pack(uint64_t key, SampleSet& set);
-  std::vector<GroupSamples> unpacked(const Known& known) const;
+  using Lists = PackedLists<uint32_t, PackedSet>;  // by signature
 
-  std::map<uint64_t, SampleSet> open_;  // by key
-  std::vector<Known> known_;            // sorted
-  PackedRows<PackedSet> packed_;
+  // Of a trace that comes again.
+  static void newest(PackedSet& set, const PackedSet& next) { set = next; }
+  void pack(uint64_t key, SampleSet& set);
+  std::vector<GroupSamples> unpacked(const PackedSet& set) const;
+
+  std::map<uint64_t, SampleSet> open_;  // by device, then signature
+  Lists packed_;
+  std::vector<bool> any_;  // by device
   std::unordered_map<Shared, uint32_t, Hash> numbers_;
   std::vector<const Shared*> shared_;
+};
+
+// Reads sets that are asked for in the order of signatures, then devices.
+class DeviceSamples::Reader {
+ public:
+  explicit Reader(const DeviceSamples& of) : of_(of) {}
+  // The groups of a set; none where there is no such set.
+  std::vector<GroupSamples> groups(uint32_t signature, uint32_t device);
+
+ private:
+  const DeviceSamples& of_;
+  std::optional<uint32_t> signature_;
+  std::optional<Lists::Cursor> rest_;  // of its sets
+  bool any_ = false;                   // set_ is one of them
+  PackedSet set_;
 };
 
 // A counter value that can be one: finite, not negative, below 2^63.

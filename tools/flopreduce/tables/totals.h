@@ -9,6 +9,7 @@
 
 #include "reader/skipped_steps.h"
 #include "support/members.h"
+#include "support/packed_lists.h"
 #include "support/packed_rows.h"
 #include "support/wide.h"
 #include "tables/busy_time.h"
@@ -51,27 +52,44 @@ struct Row {
 
 // Launches of one signature on one device of one process, for the ledger.
 struct DeviceRow {
-  uint32_t signature = 0;
   uint32_t device = 0;  // TraceTables::devices
   uint64_t launches = 0;
   uint64_t graph = 0;  // of launches, from graph launches
-};
 
-// Launches on one device of one process by one phase rule.
-struct DeviceRule {
-  uint32_t device = 0;  // TraceTables::devices
-  uint32_t rule = 0;    // PhaseRules::rules()
-  Counts counts;
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tie(of.device, of.launches, of.graph);
+  }
+  // False when a sum was held at its largest value.
+  bool add(const DeviceRow& o) {
+    const bool all = add_saturating(launches, o.launches);
+    return add_saturating(graph, o.graph) && all;
+  }
 };
+using DeviceRows = PackedLists<uint32_t, DeviceRow>;  // by signature
 
-// Launches of one signature on one device of one process by one phase rule, as far as they have no
-// time outside of windows.
-struct UntimedRow {
+// Likewise, in one range path and by one phase rule: the times of launches outside of windows.
+struct TimedPlace {
   uint32_t signature = 0;
-  uint32_t device = 0;  // TraceTables::devices
-  uint32_t rule = 0;    // PhaseRules::rules()
-  uint64_t launches = 0;
+  uint32_t path = 0;  // only where there are several devices, whose kernels are compared
+  uint32_t rule = 0;  // PhaseRules::rules()
+  auto operator<=>(const TimedPlace&) const = default;
 };
+struct TimedRow {
+  uint32_t device = 0;                       // TraceTables::devices
+  uint64_t launches = 0, timed = 0, ns = 0;  // all of them; with a time, and these times' sum
+
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tie(of.device, of.launches, of.timed, of.ns);
+  }
+  bool add(const TimedRow& o) {
+    bool all = add_saturating(launches, o.launches);
+    all = add_saturating(timed, o.timed) && all;
+    return add_saturating(ns, o.ns) && all;
+  }
+};
+using TimedRows = PackedLists<TimedPlace, TimedRow>;
 
 // When launches of one device of one process ran.
 struct DeviceTime {
@@ -121,13 +139,11 @@ struct LaunchTimes {
 
 struct Totals {
   std::vector<Row> rows;
-  std::vector<DeviceRule> device_rules;
-  std::vector<UntimedRow> untimed_rows;  // without rows of 0 launches
-  std::vector<DeviceRow> device_rows;
+  DeviceRows device_rows;
+  TimedRows timed_rows;
   std::vector<std::string> phases;  // every name in the rule table once, in its order
   std::vector<DeviceTime> devices;  // parallel to TraceTables::devices
-  // By thread and stream only where that was asked for (RowsBy::kThread); else only where there are
-  // several devices.
+  // Only where they were asked for (RowsBy::kThread).
   std::map<uint32_t, PackedRows<FactRow>> facts;  // by trace; some may be several rows
   uint64_t fact_launches_left_out = 0;
   // Likewise (passes/rows/kernel_durations.h), by the kernel's name in the NamePool.

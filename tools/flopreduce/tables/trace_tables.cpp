@@ -107,6 +107,7 @@ void TraceTables::join() {
   for (uint32_t i = 0; i < traces.size(); ++i) device_index(i, 0);
   give_chips();
   join_metrics();
+  samples_by_device.end();
   samples_by_device.for_each(
       [&](uint32_t signature, uint32_t device, const std::vector<GroupSamples>& groups) {
         if (SampleSet* joined = samples_by_chip.at(signature, devices[device].chip))

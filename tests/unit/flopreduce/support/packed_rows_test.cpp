@@ -1,11 +1,19 @@
 #include "support/packed_rows.h"
 
+#include <array>
+#include <map>
+#include <optional>
 #include <random>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "catch.h"
+#include "support/packed_lists.h"
 
 using flopinj::reduce::kU128Max;
+using flopinj::reduce::PackedLists;
 using flopinj::reduce::PackedRows;
 using flopinj::reduce::u128;
 
@@ -33,6 +41,16 @@ struct PackedOuter {
     return std::tie(of.number, of.large, of.text, of.list, of.inner);
   }
   bool operator==(const PackedOuter&) const = default;
+};
+
+struct OfDevice {
+  uint32_t device = 0;
+  uint64_t sum = 0;
+
+  template <typename Self>
+  static auto packed(Self& of) {
+    return std::tie(of.device, of.sum);
+  }
 };
 
 std::vector<PackedOuter> random_rows(size_t count) {
@@ -70,4 +88,59 @@ TEST_CASE("packed rows are those that were added, from the first or from any oth
     CHECK(read == rows);
     for (size_t i = 0; i < count; i += 37) CHECK(*packed.from(places[i], 1) == rows[i]);
   }
+}
+
+// Against a map of all sums.
+TEST_CASE("packed lists have each device's sum once, in order, whoever added what") {
+  std::mt19937_64 random(3);
+  std::array<PackedLists<uint32_t, OfDevice>, 3> lists;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> expected;
+  for (uint32_t i = 0; i < 3000; ++i) {
+    const auto key = static_cast<uint32_t>(random() % 7);
+    // One of them in order, as ranks are read by one thread, and each device of it once.
+    const bool in_order = key == 3;
+    const uint32_t device = in_order ? i : static_cast<uint32_t>(random() % 200);
+    const uint64_t sum = random() >> random() % 64 >> 12;
+    lists[in_order ? 0 : random() % lists.size()].add(key, {device, sum});
+    expected[{key, device}] += sum;
+  }
+  const auto add = [](OfDevice& row, const OfDevice& next) { row.sum += next.sum; };
+  auto& all = lists[0];
+  all.add(lists[1]);
+  all.add(lists[2]);
+  CHECK(lists[1].size() == 0);
+  all.put_in_order(5, add);
+  all.put_in_order(add);
+  CHECK(all.size() == expected.size());
+  auto next = expected.begin();
+  all.for_each([&](uint32_t key, const OfDevice& row) {
+    REQUIRE(next != expected.end());
+    CHECK(next->first == std::pair(key, row.device));
+    CHECK(next++->second == row.sum);
+  });
+  CHECK(next == expected.end());
+  OfDevice row;
+  auto of_key = all.rows(6);
+  for (auto of = expected.lower_bound({6, 0}); of != expected.end(); ++of) {
+    REQUIRE(of_key.next(row));
+    CHECK(row.device == of->first.second);
+  }
+  CHECK_FALSE(of_key.next(row));
+  CHECK_FALSE(all.rows(9).next(row));
+  std::vector<uint32_t> keys;
+  all.for_each_key([&](uint32_t key) { keys.push_back(key); });
+  CHECK(keys == std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6});
+}
+
+TEST_CASE("packed rows that are read no more are forgotten, and the others stay") {
+  PackedRows<OfDevice> rows;
+  std::vector<PackedRows<OfDevice>::Place> places;
+  for (uint32_t i = 0; i < 100'000; ++i) {
+    places.push_back(rows.next_place());
+    rows.push_back({i, i});
+  }
+  REQUIRE(places.back().chunk > 2);
+  rows.forget_before(places[70'000]);
+  CHECK(rows.from(places[70'000], 1)->device == 70'000);
+  CHECK(rows.from(places.back(), 1)->device == 99'999);
 }

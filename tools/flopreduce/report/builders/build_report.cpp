@@ -434,13 +434,13 @@ void Builder::add_traces() {
         return !t.has_header || t.header.simulated_clock();
       });
   work_.start_over();
-  for (const auto& row : from_.totals.device_rows) {
+  from_.totals.device_rows.for_each([&](uint32_t signature, const DeviceRow& row) {
     const Device& device = tables_.devices[row.device];
-    const Row launches{row.signature, device.chip, 0, 0, {.launches = row.launches}};
+    const Row launches{signature, device.chip, 0, 0, {.launches = row.launches}};
     auto [work, flop] = work_.next(launches);
     work.roof = roofs_.of(launches, flop, row.launches);
     report_.traces[device.trace].work.add(work);
-  }
+  });
 }
 
 void Builder::sort_kernels() {

@@ -16,11 +16,12 @@ struct Measured {
 
 // Launches whose counters were read on this very device: every group that is required for all
 // kernels has that many samples.
-Measured measured_on(const TraceTables& tables, const DeviceRow& row) {
+Measured measured_on(const TraceTables& tables, const DeviceRow& row,
+                     std::vector<GroupSamples> groups) {
   const auto& required = tables.required[tables.devices[row.device].chip].always;
   if (required.empty()) return {};
   SampleSet samples;
-  samples.groups = tables.samples_by_device.groups(row.signature, row.device);
+  samples.groups = std::move(groups);
   Measured least{row.launches, std::min(row.graph, row.launches)};
   for (const uint32_t group : required) {
     least.launches = std::min(least.launches, samples.group_samples(group));
@@ -146,27 +147,28 @@ std::vector<LedgerLine> lines_of_rows(const TraceTables& tables, const Totals& t
                                       const WorkTable& work, ReasonCounts& unmeasured,
                                       LedgerReport& ledger) {
   std::vector<LedgerLine> lines(tables.devices.size());
-  for (const auto& row : totals.device_rows) {
+  DeviceSamples::Reader samples(tables.samples_by_device);
+  totals.device_rows.for_each([&](uint32_t signature, const DeviceRow& row) {
     const Device& device = tables.devices[row.device];
-    const SignatureFlop& flop = work.result(row.signature, device.chip).flop;
+    const SignatureFlop& flop = work.result(signature, device.chip).flop;
     LedgerLine add;
     add.launches = row.launches;
     if (flop.status == FlopStatus::kMeasured) {
-      const Measured measured = measured_on(tables, row);
+      const Measured measured = measured_on(tables, row, samples.groups(signature, row.device));
       add.measured = measured.launches;
       add.extrapolated = row.launches - add.measured;
       add_saturating(ledger.measured_in_graphs, measured.in_graphs);
       add_saturating(
           ledger.extrapolated_in_graphs,
           std::min(row.graph - std::min(row.graph, measured.in_graphs), add.extrapolated));
-      if (counted_by_graphs(tables, row.signature, device.chip))
+      if (counted_by_graphs(tables, signature, device.chip))
         add_saturating(ledger.counted_by_graphs, row.launches);
     } else {
       add.unmeasured = row.launches;
-      add_saturating(unmeasured[reason_of(tables, work, row.signature, device.chip)], row.launches);
+      add_saturating(unmeasured[reason_of(tables, work, signature, device.chip)], row.launches);
     }
     lines[row.device].add(add);
-  }
+  });
   return lines;
 }
 

@@ -107,17 +107,29 @@ std::vector<PhaseTimes> times_of(const ReportSources& from, const WorkTable& wor
   const auto phase_of = [&](uint32_t device, uint32_t rule) -> TraceReport::Phase& {
     return times[tables.devices[device].trace][from.rules.rules()[rule].phase];
   };
-  for (const auto& row : from.totals.device_rules) {
-    TraceReport::Phase& phase = phase_of(row.device, row.rule);
-    add_saturating(phase.time.ns, row.counts.time_ns);
-  }
-  for (const auto& row : from.totals.untimed_rows) {
-    Counts untimed;
-    untimed.launches = row.launches;
-    bool overflow = false;
-    const Counts& all = work.result(row.signature, tables.devices[row.device].chip).counts;
-    phase_of(row.device, row.rule).time.add(time_of(untimed, all, overflow));
-  }
+  // A rule's launches on a device may be in several range paths: without times by one mean.
+  std::map<uint32_t, std::map<uint32_t, TimedRow>> of_signature;  // by rule, device
+  const auto end_signature = [&](uint32_t signature) {
+    for (const auto& [rule, devices] : of_signature)
+      for (const auto& [device, row] : devices) {
+        TraceReport::Phase& phase = phase_of(device, rule);
+        add_saturating(phase.time.ns, row.ns);
+        if (row.launches <= row.timed) continue;
+        Counts untimed;
+        untimed.launches = row.launches - row.timed;
+        bool overflow = false;
+        const Counts& all = work.result(signature, tables.devices[device].chip).counts;
+        phase.time.add(time_of(untimed, all, overflow));
+      }
+    of_signature.clear();
+  };
+  uint32_t at_hand = SignatureTable::kUndefined;
+  from.totals.timed_rows.for_each([&](const TimedPlace& place, const TimedRow& row) {
+    if (place.signature != at_hand) end_signature(at_hand);
+    at_hand = place.signature;
+    of_signature[place.rule][row.device].add(row);
+  });
+  end_signature(at_hand);
   return times;
 }
 
