@@ -44,11 +44,19 @@ def connected_to(address):
 
 
 def connection(pid):
-    """One that has shown the secret."""
-    address, secret = mark(pid)
-    client = connected_to(address)
-    client.sendall(secret.encode() + b"\n")
-    return client
+    """One that has shown the secret. The library waits for it for a second, which is not always
+    enough for us on a busy machine: then we come again."""
+    give_up = time.monotonic() + PATIENCE_S
+    while True:
+        address, secret = mark(pid)
+        client = connected_to(address)
+        try:
+            client.sendall(secret.encode() + b"\n")
+            return client
+        except BrokenPipeError:
+            client.close()
+            if time.monotonic() > give_up:
+                raise
 
 
 def ask(pid, *request):

@@ -6,13 +6,15 @@
 //              in a second one; SECONDS later it ends
 //   hidden     is not dumpable: the kernel lets its own user not read it
 //   forks      leaves a child behind that does nothing, and prints the child's id
-//   threads N  N threads launch without end, each a kernel every millisecond
+//   threads N  N threads launch without end, each a kernel every millisecond. Answers each line
+//              with an empty one, once the C library has given free memory back to the system
 //   scarce     launches, and reads lines from its first launch on: "one N" (the profiler's
 //              allocation after N more fails), "all N" (and all behind it) or "none". Answers each
 //              with an empty line. At the end of its input it prints whether its launches computed
 //              as they should
 #include <cuda.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -139,6 +141,10 @@ void threads(const Gpu& gpu, unsigned count) {
         nvtxRangePop();
       }
     });
+  for (std::string line; std::getline(std::cin, line);) {
+    malloc_trim(0);
+    std::cout << std::endl;
+  }
   for (std::thread& thread : launching) thread.join();
 }
 
