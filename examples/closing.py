@@ -17,6 +17,6 @@ def options(description, **defaults):
 def say_next(launcher="python"):
     status = flopinj.status()
     if status and "output" in status:
-        print(f"Read the trace:  flopreduce {status['output']}")
+        print(f"Read the trace:  flopinj report {status['output']}")
     else:
         print(f"Not recorded. Profile it:  flopinj run -- {launcher} {' '.join(sys.argv)}")

@@ -2,7 +2,7 @@
 read together. Rank 0 reads the counters; the others count and time.
 
     flopinj run -o 'ddp-%r.pb' -- torchrun --nproc-per-node 2 examples/ddp.py
-    flopreduce --sections total,ranks ddp-*.pb
+    flopinj report --sections total,ranks ddp-*.pb
 """
 
 import argparse

@@ -3,7 +3,7 @@ does not.
 
     flopinj run -o gpt.pb -- python examples/gpt.py
     flopinj run -o gpt-checkpoint.pb -- python examples/gpt.py --checkpoint
-    flopreduce compare gpt.pb gpt-checkpoint.pb
+    flopinj compare gpt.pb gpt-checkpoint.pb
 """
 
 import argparse

@@ -3,7 +3,7 @@ the forward pass and of transpose(jvp(...)) in backward. So nothing is to be ann
 The compiled step has the names of what runs in CUDA graphs and in fusions, too.
 
     flopinj run -o jax.pb -- python examples/jax_mlp.py
-    flopreduce --names jax.names --sections total,phases,steps,ranges jax.pb
+    flopinj report --names jax.names --sections total,phases,steps,ranges jax.pb
 """
 
 import closing

@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   std::cout << "loss " << loss_now << " after " << steps << " steps\n";
   // flopinj run sets it for what it starts.
   if (const char* output = std::getenv("FLOPINJ_OUTPUT"))
-    std::cout << "Read the trace:  flopreduce " << output << '\n';
+    std::cout << "Read the trace:  flopinj report " << output << '\n';
   else
     std::cout << "Not recorded. Profile it:  flopinj run -- " << argv[0] << '\n';
 }

@@ -2,7 +2,7 @@
 makes a range of each batch.
 
     flopinj run -o lightning.pb -- python examples/lightning_mlp.py
-    flopreduce --sections total,steps,layers lightning.pb
+    flopinj report --sections total,steps,layers lightning.pb
 """
 
 import closing

@@ -2,7 +2,7 @@
 vectors. A product of matrices is limited by arithmetic, one with a vector by memory.
 
     flopinj run -o matvec.pb -- python examples/matvec.py
-    flopreduce --sections ranges,roofline matvec.pb
+    flopinj report --sections ranges,roofline matvec.pb
 """
 
 import argparse

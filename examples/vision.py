@@ -2,7 +2,7 @@
 against forward, layer by layer.
 
     flopinj run -o resnet18.pb -- python examples/vision.py --network resnet18 --batch 64
-    flopreduce --sections ratio,layers,operators resnet18.pb
+    flopinj report --sections ratio,layers,operators resnet18.pb
 """
 
 import argparse

@@ -60,9 +60,9 @@ std::string closing_line(const RecordingSummary& summary, const ProcessInfo& pro
     if (dropped != 0) line += ", " + number_text(dropped) + " lost";
   }
   line += " (" + size_text(summary.bytes) + "). ";
-  if (names.name == "-") return line + "Read it with flopreduce";
+  if (names.name == "-") return line + "Read it with flopinj report";
   if (names.name.starts_with("unix:")) return line + "Its reader at " + names.name + " has it";
-  return line + "Next: flopreduce " +
+  return line + "Next: flopinj report " +
          shell_quoted(names.others.empty() ? names.name : names.others,
                       names.others.empty() ? "" : "*");
 }

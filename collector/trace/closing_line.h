@@ -20,7 +20,7 @@ struct TraceNames {
 
 uint64_t launches_in(const RecordingSummary&);
 
-// "recorded 700 launches, counters read for all kernels (26.5 kB). Next: flopreduce demo.pb"
+// "recorded 700 launches, counters read for all kernels (26.5 kB). Next: flopinj report demo.pb"
 std::string closing_line(const RecordingSummary&, const ProcessInfo&, const TraceNames&);
 
 }  // namespace flopinj

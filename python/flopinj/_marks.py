@@ -139,7 +139,7 @@ def step(**numbers: int) -> Range:
 
 
 def phase(name: str, **numbers: int) -> Range:
-    """A phase of the step. `flopreduce` knows forward, backward, recompute, loss, optimizer and
+    """A phase of the step. `flopinj report` knows forward, backward, recompute, loss, optimizer and
     communication; of another name it is told by `reduce(..., phase="evaluation=^evaluation$")`.
 
     >>> with phase("optimizer"):

@@ -95,8 +95,8 @@ def call(name: str, *arguments: str,
 
     # This process may be under the profiler; the program is no part of what is recorded.
     variables = {k: v for k, v in os.environ.items() if not k.endswith("_INJECTION64_PATH")}
-    return subprocess.run([path(name), *arguments], env=variables, stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=patience)
+    return subprocess.run(["flopinj", *arguments], executable=path(name), env=variables,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=patience)
 
 
 def run(name: str, *arguments: str, fine: tuple[int, ...] = (0,),
@@ -107,7 +107,8 @@ def run(name: str, *arguments: str, fine: tuple[int, ...] = (0,),
     if done.returncode in fine and (done.returncode == 0 or done.stdout):
         return done.stdout.decode(errors="replace")
     said = done.stderr.decode(errors="replace").strip()
-    said = said[len(name) + 2 :] if said.startswith(name + ": ") else said
+    ours = "flopinj: "
+    said = said[len(ours) :] if said.startswith(ours) else said
     raise Error(said or f"{name} ended with {done.returncode}", done.returncode)
 
 

@@ -1,4 +1,4 @@
-"""Reports of flopreduce as objects. The figures are the program's: nothing is worked out here."""
+"""Reports of `flopinj report` as objects. The figures are the program's: nothing is worked out here."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _in_memory(file: Path) -> sqlite3.Connection:
 
 
 class _Output:
-    """What flopreduce says of some traces, in one reading: the rows of `output["kernels"]` by the
+    """What flopinj says of some traces, in one reading: the rows of `output["kernels"]` by the
     keys of its JSON form, the data frame `output.kernels` of the same table, and a page."""
 
     _NAME = "this"  # what it is, for messages
@@ -167,12 +167,12 @@ class _Output:
 
 
 class Report(_Output):
-    """What traces hold, as flopreduce reports it in one reading.
+    """What traces hold, as `flopinj report` has it in one reading.
 
     A figure that was not measured is None, never 0. One that is a bound is None, too: then
     report["hfu_at_least"], say, is known. `report[key]` is a figure of the whole by its name in
-    `flopreduce --format json`, or the rows of a table there; `report.hfu` is a figure as well, and
-    `report.kernels` a table as a data frame.
+    `flopinj report --format json`, or the rows of a table there; `report.hfu` is a figure as well,
+    and `report.kernels` a table as a data frame.
     """
 
     _NAME = "a report"
@@ -244,7 +244,7 @@ class Report(_Output):
     def explain(self, name: str, **options: _programs.Option) -> Explanation:
         """Where a figure comes from: a kernel, a layer, an operator, a range, a phase, a figure of
         the first screen such as "MFU", or a line of where the peak went such as "padding". Keywords
-        are options of `flopreduce explain`."""
+        are options of `flopinj explain`."""
         return Explanation(name, *self._options, *_programs.options(options), name, *self._traces)
 
     def __repr__(self) -> str:
@@ -259,7 +259,7 @@ class Report(_Output):
 
 
 class Explanation(_Output):
-    """Where one figure of a report comes from, as `flopreduce explain` has it."""
+    """Where one figure of a report comes from, as `flopinj explain` has it."""
 
     _NAME = "an explanation"
 
@@ -272,7 +272,7 @@ class Explanation(_Output):
 
 
 class Comparison(_Output):
-    """What changed from one recording to another, as `flopreduce compare` reports it."""
+    """What changed from one recording to another, as `flopinj compare` reports it."""
 
     _NAME = "a comparison"
 
@@ -289,7 +289,7 @@ class Comparison(_Output):
 
 def load(*traces: Any, **options: _programs.Option) -> Report:
     """The report of traces and summaries: names, patterns, paths, folders, or lists of them.
-    Keywords are options of flopreduce. `reduce` is the same function.
+    Keywords are options of `flopinj report`. `reduce` is the same function.
 
     >>> report = load(demo_trace, batch_size=32)
     >>> report.launches
@@ -308,7 +308,7 @@ reduce = load
 
 
 def compare(before: Trace, after: Trace, **options: _programs.Option) -> Comparison:
-    """What changed between two recordings. Keywords are options of `flopreduce compare`.
+    """What changed between two recordings. Keywords are options of `flopinj compare`.
 
     >>> compared = compare(demo_trace, demo_trace)
     >>> {row["figure"]: row["ratio"] for row in compared["total"]}["flop"]

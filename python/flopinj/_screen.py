@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The colours of flopreduce's page, light: of tools/flopreduce/writers/html/page.css.
+# The colours of the page, light: of tools/flopreduce/writers/html/page.css.
 _PHASES = {"forward": "#2f6fde", "backward": "#d9722b", "optimizer": "#2c9c7a", "loss": "#8a5fd1",
            "recompute": "#c2437e", "communication": "#1d95ab", "data": "#8b8f1f"}
 _NEUTRAL = "#7b8797"

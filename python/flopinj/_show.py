@@ -1,4 +1,4 @@
-"""Reports for the eye: flopreduce's page in notebooks, plots with matplotlib."""
+"""Reports for the eye: the page in notebooks, plots with matplotlib."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the scopes that XLA's kernels come from, for `flopreduce --names`.
+"""Names of the scopes that XLA's kernels come from, for `flopinj report --names`.
 
     step = jax.jit(train).lower(weights, x, y).compile()
     flopinj.jax.save_names("jax.names", step)
@@ -47,7 +47,7 @@ _TRANSFORM = re.compile(r"(jvp|transpose|vmap)\((.*)\)$")
 
 
 def save_names(file: str | os.PathLike[str], *modules: Any) -> int:
-    """Writes the file for `flopreduce --names`, and returns how many names are in it. Where that
+    """Writes the file for `flopinj report --names`, and returns how many names are in it. Where that
     cannot be, a line on stderr says why, and the program goes on.
 
     A module is what `jax.jit(f).lower(...).compile()` returns, or XLA's text of one.
@@ -62,7 +62,7 @@ def save_names(file: str | os.PathLike[str], *modules: Any) -> int:
 
 def _write(file: str | os.PathLike[str], lines: Iterable[str]) -> int:
     once = list(dict.fromkeys(lines))
-    Path(file).write_text("# flopreduce --names FILE: kind, module, name, scopes\n" +
+    Path(file).write_text("# flopinj report --names FILE: kind, module, name, scopes\n" +
                           "".join(line + "\n" for line in once), encoding="utf-8")
     return len(once)
 
@@ -216,7 +216,7 @@ def _dumped(names: Iterable[str]) -> Iterator[str]:
 def _main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m flopinj.jax",
-        description="Writes the names of scopes that XLA's kernels come from, for flopreduce "
+        description="Writes the names of scopes that XLA's kernels come from, for flopinj report "
                     "--names.")
     parser.add_argument("dump", nargs="+", metavar="DUMP",
                         help="folder of XLA_FLAGS=--xla_dump_to, or a module's text after "

@@ -5,12 +5,12 @@
         train_one_step()
 
 Recorded is what the test does. Keywords are the limits: `max` and `min` of FLOP, `NAME_max` and
-`NAME_min` of the figure NAME (`flopreduce --fail-if list TRACE` prints
-the names). A text is a condition
-under which the test fails, as `flopreduce --fail-if` takes it: `@pytest.mark.flop("ratio > 2.1")`.
-`record={"budget": "none"}` are options of `flopinj run`, `report={"skip_steps": 2}` those of
-flopreduce. A limit that cannot be decided, since the figure is not known, fails the test. A test
-that launched nothing, or could not be recorded, is skipped with the reason.
+`NAME_min` of the figure NAME (`flopinj report --fail-if list TRACE` prints
+the names). A text is a condition under which the test fails, as `flopinj report --fail-if` takes
+it: `@pytest.mark.flop("ratio > 2.1")`. `record={"budget": "none"}` are options of `flopinj run`,
+`report={"skip_steps": 2}` those of `flopinj report`. A limit that cannot be decided, since the
+figure is not known, fails the test. A test that launched nothing, or could not be recorded, is
+skipped with the reason.
 """
 
 from __future__ import annotations

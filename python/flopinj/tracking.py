@@ -8,9 +8,9 @@
                 train(batch)
             log.step(number)
 
-They are flopreduce's, of the recording so far, and have its names. One that is not known is not
-logged, and never 0. Where nothing is recorded nothing is logged, and no error of a tracker reaches
-the program.
+They are those of `flopinj report`, of the recording so far, and have its names. One that is not
+known is not logged, and never 0. Where nothing is recorded nothing is logged, and no error of a
+tracker reaches the program.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PATIENCE_S = 60  # with a trace that is read, as on a file system that does not
 
 
 class Figure(NamedTuple):
-    key: str  # in `flopreduce --format json`
+    key: str  # in `flopinj report --format json`
     instrument: str  # of OpenTelemetry, behind "flopinj."
     unit: str  # UCUM's
     meaning: str

@@ -61,7 +61,7 @@ class Commands(Attach):
         self.assertIn(" FLOP so far", flopinj("status", client.pid).stdout)
         done = flopinj("detach", client.pid)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn(f"flopreduce {trace}", done.stdout)
+        self.assertIn(f"flopinj report {trace}", done.stdout)
         launches = int(re.search(r"([\d,]+) launches", done.stdout)[1].replace(",", ""))
         report = harness.reduce(trace)
         self.assert_balanced(report)
@@ -76,7 +76,7 @@ class Commands(Attach):
         self.assertIn("the trace could not be written to the end: launches after the last packet "
                       "of the trace are not in it", done.stdout)
         self.assertNotRegex(done.stdout, r"[0-9] launches")
-        self.assertIn(f"flopreduce {trace}", done.stdout)
+        self.assertIn(f"flopinj report {trace}", done.stdout)
         self.assertEqual(harness.reduce(trace, check=3)["processes"][0]["end"], "failure")
         client.kill()
 

@@ -141,7 +141,7 @@ class Closing(RunCase):
         size = (self.folder / "a b.pb").stat().st_size / 1000
         self.assertEqual(self.ours(done.stderr),
                          [f"flopinj: recorded {LAUNCHES} launches, counters read for all kernels "
-                          f"({size:.3g} kB). Next: flopreduce '{self.folder}/a b.pb'"])
+                          f"({size:.3g} kB). Next: flopinj report '{self.folder}/a b.pb'"])
         command = done.stderr.split("Next: ")[1]
         shown = subprocess.run(command, shell=True, env={"PATH": str(FLOPREDUCE.parent)},
                                capture_output=True)
@@ -166,7 +166,7 @@ class Closing(RunCase):
         self.assertEqual(len(lines), 1, done.stderr)
         self.assertTrue(
             lines[0].startswith(f"flopinj: rank 0 of 2 recorded {LAUNCHES} launches"), lines)
-        pattern = lines[0].split("Next: flopreduce ")[1]
+        pattern = lines[0].split("Next: flopinj report ")[1]
         report = harness.reduce(*glob.glob(pattern))
         self.assertEqual(report["ledger"][-1]["launches"], 2 * LAUNCHES)
 
@@ -379,7 +379,7 @@ class TheProgramIsAsWithoutUs(RunCase):
         lines = self.ours(err)
         self.assertEqual(len(lines), 1, err)
         self.assertIn("ended without closing the trace (by a signal, say): launches after the last "
-                      f"packet of the trace are not in it. Next: flopreduce {trace}", lines[0])
+                      f"packet of the trace are not in it. Next: flopinj report {trace}", lines[0])
         self.assertGreater(harness.reduce(trace, check=None)["ledger"][-1]["launches"], 0)
 
     def test_a_disk_that_is_full(self):
@@ -436,7 +436,7 @@ class TheProgramIsAsWithoutUs(RunCase):
         os.write(leader, b"\x03")
         self.assertEqual(process.wait(30), -signal.SIGINT)
         text = b""
-        while b"Next: flopreduce" not in text:
+        while b"Next: flopinj report" not in text:
             text += os.read(leader, 4096)
         os.close(leader)
         self.assertIn(b"ended without closing the trace", text)
@@ -471,8 +471,8 @@ class Summary(RunCase):
         program = [TRAINER, "--model", "mlp", "--steps", self.STEPS, "--print-shapes"]
         done = self.condensed("-o", "t.pb", program=program)
         self.assertEqual(self.files(), ["t.sum"])
-        self.assertEqual(self.ours(done.stderr), ["flopinj: condensed the trace. Next: flopreduce "
-                                                  f"{self.folder}/t.sum"])
+        self.assertEqual(self.ours(done.stderr), ["flopinj: condensed the trace. Next: "
+                                                  f"flopinj report {self.folder}/t.sum"])
         flop = sum(value for *_, value in step_launches(json.loads(done.stdout))) * self.STEPS
         report = harness.reduce(self.folder / "t.sum")
         self.assertEqual(int(report["figures"]["flop_exact"]), flop)
@@ -482,7 +482,7 @@ class Summary(RunCase):
         both = f"for r in 0 1; do RANK=$r WORLD_SIZE=2 {TRAINER} --steps 2 & done; wait"
         done = self.condensed("-o", "r%r.pb", program=["sh", "-c", both])
         self.assertEqual(self.files(), ["r0.sum", "r1.sum"])
-        self.assertIn("condensed 2 traces. Next: flopreduce", done.stderr)
+        self.assertIn("condensed 2 traces. Next: flopinj report", done.stderr)
         report = harness.reduce(self.folder / "r0.sum", self.folder / "r1.sum")
         self.assertEqual(sorted(p["rank"] for p in report["ranks"]), [0, 1])
 
@@ -499,7 +499,7 @@ class Summary(RunCase):
         self.assertEqual(self.files(), ["t.pb", "t.sum"])
         self.assertEqual((self.folder / "t.sum").read_bytes(), b"another")
         self.assertIn(f"no summary could be made of {self.folder}/t.pb, which is kept. Next: "
-                      f"flopreduce {self.folder}/t.pb", done.stderr)
+                      f"flopinj report {self.folder}/t.pb", done.stderr)
         self.assertGreater(self.launches("t.pb"), 0)
         self.condensed("--force", "-o", "t.pb")
         self.assertEqual(self.files(), ["t.sum"])

@@ -184,7 +184,7 @@ void add_top_options(CommandLine& top, Options& options) {
   add_every(top, options, 2);
   top.add_flag("--once", options.once, "Show it once");
   top.add_flag("--json", options.json,
-               "Once, as JSON: {\"status\": as flopinj status, \"report\": as flopreduce}");
+               "Once, as JSON: {\"status\": as flopinj status, \"report\": as flopinj report}");
 }
 
 void add_metrics_options(CommandLine& metrics, Options& options) {
@@ -506,7 +506,7 @@ int flopinj_main(std::vector<std::string> arguments) {
   }
   for (const flopinj::ReducerCommand& command : flopinj::kReducerCommands) {
     const std::string name = command.name;
-    line.add_command(name, command.purpose, "The same as flopreduce " + name + ".").operands =
+    line.add_command(name, command.purpose, "Its options: flopinj " + name + " --help.").operands =
         "[ARGUMENT...]";
   }
   const flopinj::manual::Program program = about(line);

@@ -15,11 +15,12 @@ namespace flopinj {
 
 namespace {
 
+// It says flopinj of itself, as all of the project does: by this it knows who has started it.
 int become(const std::filesystem::path& program, const std::vector<std::string>& words) {
-  std::vector<std::string> all = {program.string()};
+  std::vector<std::string> all = {"flopinj"};
   all.insert(all.end(), words.begin(), words.end());
-  ::execv(all.front().c_str(), exec_words(all).data());
-  say("cannot run " + all.front() + ": " + std::strerror(errno) +
+  ::execv(program.c_str(), exec_words(all).data());
+  say("cannot run " + program.string() + ": " + std::strerror(errno) +
       "; build or install all of flopinj");
   return kExitCannotRun;
 }

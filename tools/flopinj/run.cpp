@@ -189,12 +189,12 @@ std::vector<std::string> condense(const std::vector<std::string>& traces, bool f
     if (!fs::remove(trace, error)) say("cannot remove " + trace + ": " + error.message());
   }
   if (!kept.empty())
-    say("no summary could be made of" + names_text(kept) + ", which is kept. Next: flopreduce" +
+    say("no summary could be made of" + names_text(kept) + ", which is kept. Next: flopinj report" +
         names_text(kept));
   if (!made.empty() && !quiet)
     say((made.size() == 1 ? "condensed the trace"
                           : "condensed " + std::to_string(made.size()) + " traces") +
-        ". Next: flopreduce" + names_text(made));
+        ". Next: flopinj report" + names_text(made));
   made.insert(made.end(), kept.begin(), kept.end());
   return made;
 }

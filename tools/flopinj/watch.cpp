@@ -164,7 +164,7 @@ std::vector<std::string> RunRecord::last_words(bool (*runs)(pid_t), bool cut_too
     if (names.empty() || !cut_too) return;
     lines.push_back(
         (names.size() == 1 ? "a process" : std::to_string(names.size()) + " processes") + what +
-        kLaterIsMissing + ". Next: flopreduce" + names_text(names));
+        kLaterIsMissing + ". Next: flopinj report" + names_text(names));
   };
   name(open, " ended without closing the trace (by a signal, say): ");
   name(cut, " could not write the trace to the end, as said before: ");

@@ -1,4 +1,5 @@
-// flopreduce: results go to standard output or -o FILE, everything else to standard error.
+// flopreduce, which `flopinj report` and its kin become: results go to standard output or -o FILE,
+// everything else to standard error.
 #include <algorithm>
 #include <exception>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "commands/arguments/arguments.h"
 #include "commands/arguments/option_groups.h"
 #include "commands/forms.h"
+#include "support/program_name.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -43,7 +45,7 @@ void add(manual::CommandLine& to, const Command& command) {
 manual::Program about(manual::CommandLine& line) {
   manual::Program program{
       .line = line,
-      .usual = usual().name,
+      .usual = program_name == "flopinj" ? "" : usual().name,
       .version = FLOPINJ_VERSION,
       .purpose = "turn traces of libflopinj.so into a FLOP report",
       .exit_status = {},
@@ -51,7 +53,7 @@ manual::Program about(manual::CommandLine& line) {
                       {"NO_COLOR", "no colours, whatever the terminal can show"},
                       {"TERM", "no colours where it is dumb"}},
       .files = {{"*.pb", "a trace, as flopinj writes it"},
-                {"*.sum", "a summary of traces, as flopreduce merge writes it"},
+                {"*.sum", "a summary of traces, as " + typed("merge") + " writes it"},
                 {"share/flopinj/*.schema.json", "JSON schemas of the output"}},
       .see_also = "flopinj"};
   for (const ExitCode& exit : kExitCodes)
@@ -92,19 +94,20 @@ void put_command_first(const CLI::App& line, std::vector<std::string>& arguments
   const bool file = type != file_type::not_found && type != file_type::none;
   for (const manual::Entry& form : report_forms())
     if (any && at == 0 && !file && form.term == arguments[0])
-      throw Failure("'" + form.term + "' is a form and no command: flopreduce --format " +
-                    form.term + " TRACE");
+      throw Failure("'" + form.term + "' is a form and no command: " +
+                    typed("report --format " + form.term + " TRACE"));
   if (at > 0 || !any || arguments[0] == "--" ||
       arguments[0].find_first_of("./") != std::string::npos || file)
     arguments.insert(arguments.begin(), usual().name);
 }
 
 int run(std::vector<std::string> arguments) {
-  manual::CommandLine line("flopreduce", "", usual().text);
-  line.set_version_flag("--version", kProgram, "Show the version");
+  manual::CommandLine line(std::string(program_name), "", usual().text);
+  const std::string version = typed(FLOPINJ_VERSION);
+  line.set_version_flag("--version", version, "Show the version");
   line.require_subcommand(1);
   for (const Command* command : commands()) add(line, *command);
-  line.get_subcommand(usual().name)->set_version_flag("--version", kProgram, "Show the version");
+  line.get_subcommand(usual().name)->set_version_flag("--version", version, "Show the version");
   put_options_in_groups(line);
   const manual::Program program = about(line);
   arguments = manual::help_last(std::move(arguments));
@@ -122,6 +125,7 @@ int run(std::vector<std::string> arguments) {
 
 int main(int argc, char** argv) {
   using namespace flopinj::reduce;
+  if (argc > 0 && std::filesystem::path(argv[0]).filename() == "flopinj") program_name = "flopinj";
   try {
     return run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const Failure& failure) {

@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     ingest = commands.add_parser("ingest", help="take traces in", allow_abbrev=False, description=(
         "Takes all traces and summaries below SOURCE into a lake. Jobs whose traces are as before "
         "are left as they are, so it may be repeated, and ended at any moment. Options of "
-        "flopreduce, such as --rules FILE, go behind '--'."))
+        "flopinj report, such as --rules FILE, go behind '--'."))
     ingest.add_argument("source", metavar="SOURCE", help="A folder, or a URL such as s3://runs/may")
     lake: dict[str, Any] = {"required": not os.environ.get(_LAKE), "metavar": "LAKE",
                             "default": os.environ.get(_LAKE)}
@@ -173,7 +173,7 @@ def main(words: list[str] | None = None) -> int:
     try:
         given = _parser().parse_args(words[:at])
         if words[at + 1:] and given.command != "ingest":
-            raise Error("only ingest takes options of flopreduce", 2)
+            raise Error("only ingest takes options of flopinj report", 2)
         if given.command in ("compact", "forget", "expire"):
             return _keep(given)
         return _ingest(given, words[at + 1:]) if given.command == "ingest" else _ask(given)

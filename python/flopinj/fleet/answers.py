@@ -12,13 +12,13 @@ from typing import Any
 
 _LARGE = re.compile("flop|launches|_ns$|bytes")  # columns whose figures have many digits
 
-# As flopreduce shows figures to people: the end of a column's name says the unit.
+# As reports show figures to people: the end of a column's name says the unit.
 _SHARES = re.compile("(^|_)(hfu|mfu|hfu_kernel_time|coverage|share)$")
 _TIMES = {"_ns": 1e-9, "_time": 1.0, "gpu_hours": 3600.0}  # in seconds
 _RATES = {"_per_s": "/s", "_per_joule": "/J"}
 _PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
-#: Lines of where the peak went, by the words of flopreduce's first screen.
+#: Lines of where the peak went, by the words of a report's first screen.
 LINES = {
     "idle": "no kernel runs",
     "idle_start_end": "start and end",
@@ -68,14 +68,14 @@ def write(answer: pyarrow.Table, form: str, *, units: bool = False) -> None:
 
 
 def _guarded(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula has a ' in front, as in flopreduce's CSV
+    """A text that a spreadsheet would take for a formula has a ' in front, as in a report's CSV
     form. Numbers are no texts."""
     risky = isinstance(value, str) and value[:1] in tuple("=+-@'\t\r\n")
     return "'" + value if risky else value
 
 
 def _plain(value: Any) -> Any:
-    """As JSON can have it: exact integers beyond 2^53 as text, as flopreduce writes them."""
+    """As JSON can have it: exact integers beyond 2^53 as text, as reports write them."""
     if isinstance(value, (bool, float, type(None))):
         return value
     if isinstance(value, (int, Decimal)):

@@ -22,7 +22,7 @@ Run = Callable[[Task, Sequence[Any]], Iterable[Any]]
 
 @contextmanager
 def _local(workers: int | None, session: Any) -> Iterator[Any]:
-    """This machine. The work is done by processes of flopreduce; a thread waits for each."""
+    """This machine. The work is done by processes of `flopinj report`; a thread waits for each."""
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
 
         def run(function: Task, tasks: Sequence[Any]) -> Iterable[Any]:

@@ -4,7 +4,7 @@
     jobs/month=2026-05/STEM,COLUMNS.parquet  a row for each job: which INGEST and PACK count
     TABLE/month=2026-05/STEM,COLUMNS.parquet small tables; the STEM of a job's row has all its rows
     TABLE/job=NAME/INGEST,COLUMNS,0000.parquet    large tables, cut by rank where they are long
-    summaries/job=NAME/INGEST.sum.zst        for flopreduce: every report of the job
+    summaries/job=NAME/INGEST.sum.zst        for flopinj: every report of the job
     summaries/job=NAME/INGEST.json.zst       what was taken in: recordings, traces
     parts/PART.*                             while traces are taken in
 

@@ -1,4 +1,4 @@
-"""A job's tables: what flopreduce says of it, as Arrow and Parquet."""
+"""A job's tables: its report, as Arrow and Parquet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ try:
 except ImportError as missing:
     raise Error(f"needs {missing.name}: {install('fleet')}", 1) from None
 
-#: Tables of flopreduce: as they are, and for the figures of a job.
+#: Tables of a report: as they are, and for the figures of a job.
 _COPIED = ("rows", "step_list", "processes", "paths")
 KEYS = (*_COPIED, "figures", "lost", "devices", "labels", "measuring", "rank_slowdown")
 _ROWS_IN_FILE = 1 << 20
@@ -35,7 +35,7 @@ _JOULES_IN_KWH = 3.6e6
 
 
 class Worth(NamedTuple):
-    """Of a recording. What is more is kept, as flopreduce merge does."""
+    """Of a recording. What is more is kept, as flopinj merge does."""
 
     launches: int
     ended: bool
@@ -158,7 +158,7 @@ def _schema(table: str) -> pa.Schema:
 
 
 class Report:
-    """A folder with tables of flopreduce's CSV form."""
+    """A folder with tables of a report's CSV form."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder

@@ -160,7 +160,7 @@ def _header(recordings: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """A text that looks like a formula has a ' in front in flopreduce's CSV form."""
+    """A text that looks like a formula has a ' in front in the CSV form of reports."""
     return text[1:] if text.startswith("'") else text
 
 
@@ -168,13 +168,13 @@ class _Killed(_programs.Error):
     """The program was ended by a signal, each time."""
 
 
-def _flopreduce(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _of_traces(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     """It is run again where something has killed it: over the files that it has left then."""
     for _ in range(_TRIES):
         done = _programs.call("flopreduce", *arguments, "--force")
         if done.returncode >= 0:
             return done
-    raise _Killed(f"flopreduce was ended by signal {-done.returncode}, {_TRIES} times", 1)
+    raise _Killed(f"flopinj was ended by signal {-done.returncode}, {_TRIES} times", 1)
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def _merge(names: list[str], out: str, *more: str) -> Merged:
     listed, of = f"{out}.csv", f"{out}.names"
     Path(of).write_text("".join(f"{name}\n" for name in names))
     try:
-        done = _flopreduce("merge", f"--output={out}", f"--list={listed}", f"--files-from={of}",
+        done = _of_traces("merge", f"--output={out}", f"--list={listed}", f"--files-from={of}",
                            *more)
     except _Killed as killed:
         Path(out).unlink(missing_ok=True)  # it may have been written before the signal came
@@ -228,7 +228,7 @@ class Job:
     lake: str
     name: str
     made_by: str  # a hash of the program and its options
-    options: list[str]  # of flopreduce
+    options: list[str]  # of flopinj report
     parts: list[Part]
     alone: bool  # `parts` have recordings of this job only
     inputs: list[Input]  # new or changed traces, which are in the parts
@@ -247,7 +247,7 @@ def finish(job: Job) -> tuple[str, bool, list[Problem]]:
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary on this machine, with what flopreduce says of it."""
+    """A summary on this machine, with its report."""
 
     file: str
     report: tables.Report
@@ -256,7 +256,7 @@ class Summary:
     def of(file: str, options: list[str], *only: str) -> Summary:
         folder = f"{file}.tables"
         keys = only or tables.KEYS
-        done = _flopreduce("--format=csv", f"--output={folder}/", "--quiet",
+        done = _of_traces("--format=csv", f"--output={folder}/", "--quiet",
                            f"--table={','.join((*keys, 'runs'))}", *options, file)
         if done.returncode not in _FINE:
             raise _programs.Error(done.stderr.decode(errors="replace").strip(), done.returncode)

@@ -69,7 +69,8 @@ TEST_CASE("A trace that could not be written to its end is named, and nothing cl
     const auto lines = record.last_words(runs);
     REQUIRE(lines.size() == 1);
     CHECK(says(lines, "could not write the trace to the end, as said before"));
-    CHECK(says(lines, "after the last packet of the trace are not in it. Next: flopreduce /t/a"));
+    CHECK(
+        says(lines, "after the last packet of the trace are not in it. Next: flopinj report /t/a"));
   }
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("Traces that were not closed are named, by what became of their proces
   RunRecord record;
   record.take(7, {RunEvent::kRecording, "/t/a b.pb"});
   CHECK(says(record.last_words(nobody), "a process ended without closing the trace"));
-  CHECK(says(record.last_words(nobody), "Next: flopreduce '/t/a b.pb'"));
+  CHECK(says(record.last_words(nobody), "Next: flopinj report '/t/a b.pb'"));
   record.take(8, {RunEvent::kRecording, "/t/b.pb"});
   CHECK(says(record.last_words(nobody), "2 processes ended"));
   const auto both = record.last_words(process_8);
@@ -90,7 +91,7 @@ TEST_CASE("A process that became another program has left its first trace open")
   record.take(7, {RunEvent::kRecording, "/t/a.pb"});
   record.take(7, {RunEvent::kRecording, "/t/a.2.pb"});
   record.take(7, {RunEvent::kEnded, "/t/a.2.pb"});
-  CHECK(says(record.last_words(nobody), "Next: flopreduce /t/a.pb"));
+  CHECK(says(record.last_words(nobody), "Next: flopinj report /t/a.pb"));
 }
 
 TEST_CASE("A refusal after the trace was opened leaves nothing to say") {

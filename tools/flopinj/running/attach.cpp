@@ -436,7 +436,7 @@ int detach(const Options& options) {
               << size_text(last.value("trace_bytes", uint64_t{0})) << "\n";
   else
     std::cout << "the trace could not be written to the end: " << kLaterIsMissing << "\n";
-  std::cout << "Read the trace:  flopreduce " << shell_quoted(output) << "\n" << std::flush;
+  std::cout << "Read the trace:  flopinj report " << shell_quoted(output) << "\n" << std::flush;
   return kExitOk;
 }
 

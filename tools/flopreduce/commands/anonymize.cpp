@@ -9,6 +9,7 @@
 
 #include "commands/arguments/arguments.h"
 #include "sections/sections.h"
+#include "support/program_name.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -72,10 +73,10 @@ int write_anonymous(const AnonymizeArguments& arguments) {
 Action define_anonymize(manual::CommandLine& app) {
   app.notes =
       "What stays: numbers, times of day, sizes of tensors, ranks, process ids, the device's name, "
-      "versions, and short numbers in names. Look at the result before it is sent: flopreduce "
-      "FILE. Equal names have equal pseudonyms in one file, and in all files that were written "
+      "versions, and short numbers in names. Look at the result before it is sent. "
+      "Equal names have equal pseudonyms in one file, and in all files that were written "
       "with one --key-file; ranks of a job that were written with one can be joined afterwards.";
-  app.examples = {{"flopreduce anonymize -o shown.pb rank0.pb", "a trace without names"},
+  app.examples = {{typed("anonymize -o shown.pb rank0.pb"), "a trace without names"},
                   {"head -c 32 /dev/urandom > key",
                    "a secret of your own, and traces that can be compared: --key-file key"}};
   const auto a = std::make_shared<AnonymizeArguments>();

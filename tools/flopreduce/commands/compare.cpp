@@ -5,6 +5,7 @@
 #include "commands/forms.h"
 #include "sections/screens/comparison.h"
 #include "sections/sections.h"
+#include "support/program_name.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -38,7 +39,8 @@ int run_compare(CompareArguments& a) {
   for (const std::string& key : a.also)
     if (std::ranges::find(comparable, key) == comparable.end())
       throw Failure("--also " + printable(cut(key, 100)) +
-                    ": no table whose rows have names and figures; flopreduce tables lists all");
+                    ": no table whose rows have names and figures; " + typed("tables") +
+                    " lists all");
   if (a.gates.any()) {
     const Report nothing;  // whose tables have all columns
     a.gates.check_names(comparison_tables(compare(nothing, nothing, normalization, a.also)));
@@ -62,10 +64,10 @@ int run_compare(CompareArguments& a) {
 }
 
 Action define_compare(manual::CommandLine& app) {
-  app.examples = {{"flopreduce compare before.pb after.pb", "what changed, kernel by kernel"},
-                  {"flopreduce compare before.pb after.pb --fail-if 'total.flop.ratio > 1.01'",
+  app.examples = {{typed("compare before.pb after.pb"), "what changed, kernel by kernel"},
+                  {typed("compare before.pb after.pb --fail-if 'total.flop.ratio > 1.01'"),
                    "fail where the second does 1 % more FLOP"},
-                  {"flopreduce compare batch64.pb batch128.pb --normalize batch=64,128",
+                  {typed("compare batch64.pb batch128.pb --normalize batch=64,128"),
                    "compare what an example takes"}};
   const auto a = std::make_shared<CompareArguments>();
   app.add_option("A", a->first, "The trace to compare with, or a folder of traces")->required();
@@ -75,8 +77,8 @@ Action define_compare(manual::CommandLine& app) {
                  "Divide A's figures and B's by these, such as batch=64,128")
       ->type_name("NAME=A,B");
   app.add_option("--also", a->also,
-                 "Compare these tables of the reports, too, such as roofline: flopreduce tables "
-                 "lists them")
+                 "Compare these tables of the reports, too, such as roofline: " + typed("tables") +
+                     " lists them")
       ->type_name("TABLE[,TABLE]")
       ->check(manual::such_as(comparable_tables()))
       ->delimiter(',')

@@ -11,6 +11,7 @@
 #include "sections/parts/terms.h"
 #include "sections/screens/explanation.h"
 #include "sections/sections.h"
+#include "support/program_name.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -62,7 +63,7 @@ void put_name_first(ExplainArguments& a) {
   if (term_named(a.asked) != nullptr || !(is_there(a.asked) || is_trace_name(a.asked))) return;
   std::vector<std::string>& traces = a.input.traces;
   if (traces.empty() && a.input.lists.empty())
-    throw Failure("what is to be explained? flopreduce explain NAME " + printable(a.asked) +
+    throw Failure("what is to be explained? " + typed("explain NAME ") + printable(a.asked) +
                   ", such as total or HFU");
   const auto name = std::ranges::find_if(
       traces, [&](const std::string& word) { return !is_there(word) && !is_trace_name(word); });
@@ -142,9 +143,9 @@ Action define_explain(manual::CommandLine& app) {
       "enough if it fits only one. kernel:NAME, layer:NAME, operator:NAME, range:NAME, phase:NAME, "
       "precision:NAME and lost:LINE say which is meant. The backward work of an operator or a "
       "layer is a part of it.";
-  app.examples = {{"flopreduce explain conv2d_forward trace.pb", "where a kernel's FLOP come from"},
-                  {"flopreduce explain --format json phase:backward rank*.pb",
-                   "the backward phase, for programs"}};
+  app.examples = {
+      {typed("explain conv2d_forward trace.pb"), "where a kernel's FLOP come from"},
+      {typed("explain --format json phase:backward rank*.pb"), "the backward phase, for programs"}};
   const auto a = std::make_shared<ExplainArguments>();
   app.add_option("NAME", a->asked, "What to explain")->required();
   app.first_words = [] {

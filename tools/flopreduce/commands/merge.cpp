@@ -9,6 +9,7 @@
 #include "commands/arguments/arguments.h"
 #include "passes/summary/condense.h"
 #include "sections/parts/cells.h"
+#include "support/program_name.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -113,11 +114,11 @@ Action define_merge(manual::CommandLine& app) {
       "has no timeline. The same traces always give the same bytes. Parts of one trace must be "
       "given together. A damaged trace is named, and its damage is in the summary; the exit code "
       "is 3 only if an input could not be used at all.";
-  app.examples = {{"flopreduce merge -o rank7.sum rank7.pb", "on each node: a small summary"},
-                  {"flopreduce merge -o job.sum rank*.sum", "anywhere, in any grouping"},
-                  {"flopreduce merge -o run1.sum --sessions-from run1.txt job.sum",
+  app.examples = {{typed("merge -o rank7.sum rank7.pb"), "on each node: a small summary"},
+                  {typed("merge -o job.sum rank*.sum"), "anywhere, in any grouping"},
+                  {typed("merge -o run1.sum --sessions-from run1.txt job.sum"),
                    "one of several runs in a summary"},
-                  {"find runs -name '*.pb' | flopreduce merge -o job.sum --files-from -",
+                  {"find runs -name '*.pb' | " + typed("merge -o job.sum --files-from -"),
                    "more traces than a command line holds"}};
   struct Arguments {
     InputArguments input;

@@ -8,6 +8,7 @@
 #include "commands/forms.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/columns.h"
+#include "support/program_name.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -59,8 +60,8 @@ std::vector<Section> overview(const Gpus& found) {
                  "Peaks" + of + ", 1e12 operations per second (a fused multiply-add counts two)");
     add_overview(sections, gpus, true, "Peaks of tensor cores" + of + ", dense");
   }
-  sections.back().below = {
-      "  Sources, sparse peaks and CUDA's device names: flopreduce peaks NAME"};
+  sections.back().below = {"  Sources, sparse peaks and CUDA's device names: " +
+                           typed("peaks NAME")};
   return sections;
 }
 
@@ -146,7 +147,7 @@ Result result_of(const Gpus& found) {
 }
 
 Action define_peaks(manual::CommandLine& app) {
-  app.examples = {{"flopreduce peaks", "the table"}, {"flopreduce peaks h100", "all about a GPU"}};
+  app.examples = {{typed("peaks"), "the table"}, {typed("peaks h100"), "all about a GPU"}};
   struct Arguments {
     std::string name;
     OutputArguments output;
@@ -157,8 +158,8 @@ Action define_peaks(manual::CommandLine& app) {
   return [a] {
     const auto found = search_gpus(a->name);
     if (found.empty())
-      throw Failure("no GPU in the table fits '" + printable(cut(a->name, 100)) +
-                    "'; flopreduce peaks lists all");
+      throw Failure("no GPU in the table fits '" + printable(cut(a->name, 100)) + "'; " +
+                    typed("peaks") + " lists all");
     return write_result(result_of(found), a->output);
   };
 }

@@ -15,6 +15,7 @@
 
 #include "commands/forms.h"
 #include "peaks/peaks.h"
+#include "support/program_name.h"
 #include "support/si_number.h"
 #include "support/text.h"
 
@@ -86,7 +87,7 @@ struct PeakArguments {
   void add_to(manual::CommandLine& app) {
     std::vector<std::string> names;
     for (const Gpu* known : search_gpus("")) names.emplace_back(known->name);
-    app.add_option("--gpu", gpu, "A GPU of `flopreduce peaks`, or a part of its name")
+    app.add_option("--gpu", gpu, "A GPU of `" + typed("peaks") + "`, or a part of its name")
         ->type_name("GPU")
         ->check(manual::such_as(names));
     app.add_option("--precision", precisions, "Whose peak, such as fp32 or tensor_bf16 (fp32)")
@@ -115,8 +116,8 @@ struct PeakArguments {
          precisions.empty() ? std::vector<std::string>{"fp32"} : precisions) {
       const auto peak = peak_of(*row, whole_precision_name(precision));
       if (!peak)
-        throw Failure(name + " has no peak for '" + printable(precision) +
-                      "'; see flopreduce peaks '" + name + "'");
+        throw Failure(name + " has no peak for '" + printable(precision) + "'; see " +
+                      typed("peaks") + " '" + name + "'");
       out.push_back({precision, in_convention(peak->per_second, fma),
                      name + ", " + peak->source + convention});
     }
@@ -476,8 +477,8 @@ int run_train(TrainArguments& a, const CLI::App& app) {
   if (!k.figures[kOperationsFlop] && !k.figures[kTimeFlop])
     throw Failure(
         "give --forward-flop and --examples, --flop-per-step and --steps, traces with "
-        "--trace-steps and --steps, or --time and --gpu or --peak (see flopreduce project train "
-        "--help)");
+        "--trace-steps and --steps, or --time and --gpu or --peak (see " +
+        typed("project train --help)"));
   k.refuse_what_has_no_effect();
   Section section{"Training compute", {}, people, {}};
   if (a.output.format != "markdown") {
@@ -492,10 +493,10 @@ Action define_train(manual::CommandLine& app) {
       "Numbers may end in k, M, G, T, P or E, or have an exponent. From traces come the FLOP, GPU "
       "time and wall time of a step, the number of devices and the utilization; --devices, "
       "--utilization, --gpu and --peak override these.";
-  app.examples = {{"flopreduce project train --forward-flop 3.1e8 --examples 7.5G \\\n"
-                   "    --time 3.5d --devices 8 --gpu 'P100 SXM2' --utilization 0.3",
+  app.examples = {{typed("project train --forward-flop 3.1e8 --examples 7.5G \\\n"
+                         "    --time 3.5d --devices 8 --gpu 'P100 SXM2' --utilization 0.3"),
                    "both methods, and how far they are apart"},
-                  {"flopreduce project train trace.pb --trace-steps 20 --steps 300k --devices 64",
+                  {typed("project train trace.pb --trace-steps 20 --steps 300k --devices 64"),
                    "from 20 measured steps to a whole training"}};
   const auto a = std::make_shared<TrainArguments>();
   app.add_option("TRACE", a->input.traces,
@@ -551,7 +552,7 @@ int run_infer(InferArguments& a) {
 }
 
 Action define_infer(manual::CommandLine& app) {
-  app.examples = {{"flopreduce project infer --forward-flop 15503M --gpu 'K80 board'",
+  app.examples = {{typed("project infer --forward-flop 15503M --gpu 'K80 board'"),
                    "time of one image of VGG-16 on a K80"}};
   const auto a = std::make_shared<InferArguments>();
   add_number(app, "--forward-flop", a->forward, "FLOP of one example");

@@ -4,6 +4,7 @@
 
 #include "commands/forms.h"
 #include "sections/sections.h"
+#include "support/program_name.h"
 #include "support/text.h"
 #include "writers/sqlite.h"
 
@@ -53,8 +54,8 @@ int run_query(QueryArguments& a) {
   try {
     result = query(report_tables(*reduced.report), a.sql);
   } catch (const SqlError& error) {
-    throw Failure(printable(cut(error.what(), 500)) +
-                  "; flopreduce tables lists all, with their columns");
+    throw Failure(printable(cut(error.what(), 500)) + "; " + typed("tables") +
+                  " lists all, with their columns");
   }
   const int code = write_result({{{"", {}, result.table, {}}}, {}, "FLOP", true}, a.output);
   return code != kExitFine ? code : reduced.exit_code;
@@ -65,11 +66,12 @@ Action define_query(manual::CommandLine& app) {
       "SQL is one SELECT of SQLite. The columns are those of the CSV form: exact numbers, in the "
       "unit that the name says; KEY_mark beside a measured figure says whether it is a bound or an "
       "estimate. What is not known is NULL. A table that these traces have no rows "
-      "for does not exist; flopreduce tables lists all.";
+      "for does not exist; " +
+      typed("tables") + " lists all.";
   app.examples = {
-      {"flopreduce query 'SELECT kernel, flop FROM kernels ORDER BY gpu_time_ns DESC' trace.pb",
+      {typed("query 'SELECT kernel, flop FROM kernels ORDER BY gpu_time_ns DESC' trace.pb"),
        "kernels by GPU time"},
-      {"flopreduce query \"SELECT sum(flop) FROM stacks WHERE kernel LIKE '%gemm%'\" trace.pb",
+      {typed("query \"SELECT sum(flop) FROM stacks WHERE kernel LIKE '%gemm%'\" trace.pb"),
        "FLOP of some kernels"}};
   const auto a = std::make_shared<QueryArguments>();
   app.add_option("SQL", a->sql, "The statement")->required();

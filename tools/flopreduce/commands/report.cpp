@@ -4,6 +4,7 @@
 #include "commands/forms.h"
 #include "sections/parts/terms.h"
 #include "sections/sections.h"
+#include "support/program_name.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -56,12 +57,12 @@ Action define_report(manual::CommandLine& app) {
     figures.push_back({std::string(term.key), std::string(term.meaning)});
   app.lists = {{"Formats (--format)", report_forms()},
                {"Figures of the first screen", std::move(figures)}};
-  app.examples = {{"flopreduce trace.pb", "the report"},
-                  {"flopreduce traces/", "all traces of a job, in one report"},
-                  {"flopreduce --format html -o report.html rank*.pb", "a page for any browser"},
-                  {"flopreduce --format json -o run.json --format html -o run.html run.pb",
+  app.examples = {{typed("report trace.pb"), "the report"},
+                  {typed("report traces/"), "all traces of a job, in one report"},
+                  {typed("report --format html -o report.html rank*.pb"), "a page for any browser"},
+                  {typed("report --format json -o run.json --format html -o run.html run.pb"),
                    "two forms of one reading"},
-                  {"flopreduce --fail-if 'hfu < 30%' trace.pb", "a gate for CI"}};
+                  {typed("report --fail-if 'hfu < 30%' trace.pb"), "a gate for CI"}};
   const auto a = std::make_shared<ReportArguments>();
   a->input.add_to(app);
   std::vector<std::string> forms;

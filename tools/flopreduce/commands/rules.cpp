@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "commands/arguments/arguments.h"
+#include "support/program_name.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -15,7 +16,7 @@ Action define_rules(manual::CommandLine& app) {
   const auto a = std::make_shared<Arguments>();
   a->arguments.add_to(app, a->rules);
   a->output.add_file_to(app);
-  app.examples = {{"flopreduce rules > my.rules", "a rule file to begin with"}};
+  app.examples = {{typed("rules > my.rules"), "a rule file to begin with"}};
   return [a] {
     a->output.finish(a->arguments.files);
     const PhaseRules& rules = a->rules;

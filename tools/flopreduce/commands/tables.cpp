@@ -4,6 +4,7 @@
 
 #include "commands/forms.h"
 #include "sections/sections.h"
+#include "support/program_name.h"
 #include "support/text.h"
 #include "writers/cell_text.h"
 
@@ -56,7 +57,7 @@ std::vector<Table> for_programs(const Sources& tables) {
 
 // People read sentences, which a table would cut.
 Section list_of(const Sources& tables) {
-  Section list{"Tables of a report", {}, {}, {"  Columns of one: flopreduce tables KEY"}};
+  Section list{"Tables of a report", {}, {}, {"  Columns of one: " + typed("tables KEY")}};
   for (const TableSource* table : tables)
     list.above.push_back(
         Line("  ").then(table->key(), Tone::kTitle).then(": ").then(table->about()));
@@ -74,8 +75,7 @@ Section columns_of(const TableSource* table) {
 }
 
 Action define_tables(manual::CommandLine& app) {
-  app.examples = {{"flopreduce tables", "all tables"},
-                  {"flopreduce tables kernels", "the columns of one"}};
+  app.examples = {{typed("tables"), "all tables"}, {typed("tables kernels"), "the columns of one"}};
   struct Arguments {
     std::vector<std::string> keys;
     OutputArguments output;
@@ -90,7 +90,8 @@ Action define_tables(manual::CommandLine& app) {
       if (a->keys.empty() || std::ranges::count(a->keys, table->key()) > 0) tables.push_back(table);
     for (const std::string& key : a->keys)
       if (std::ranges::none_of(tables, [&](const auto* table) { return key == table->key(); }))
-        throw Failure("no table '" + printable(cut(key, 100)) + "'; flopreduce tables lists all");
+        throw Failure("no table '" + printable(cut(key, 100)) + "'; " + typed("tables") +
+                      " lists all");
     std::vector<Section> sections;
     if (a->keys.empty())
       sections = {list_of(tables)};
@@ -104,7 +105,7 @@ Action define_tables(manual::CommandLine& app) {
 
 const ProgramCommand kTables(
     {reducer_command("tables"),
-     "Lists the tables that a report has in CSV, JSON and SQLite, for `flopreduce query` and for "
+     "Lists the tables that a report has in CSV, JSON and SQLite, for the command query and for "
      "gates; with KEYs, their columns with units and meanings.",
      define_tables});
 

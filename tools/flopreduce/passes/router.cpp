@@ -9,8 +9,8 @@
 namespace flopinj::reduce {
 
 std::string other_version(uint32_t format_major) {
-  return "has format version " + std::to_string(format_major) + ", this flopreduce reads version " +
-         std::to_string(kFormatMajor) + ": use the flopreduce that came with the recorder";
+  return "has format version " + std::to_string(format_major) + ", this flopinj reads version " +
+         std::to_string(kFormatMajor) + ": use the flopinj that came with the recorder";
 }
 
 void Router::start(uint32_t input) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "support/data.h"
+#include "support/program_name.h"
 #include "support/si_number.h"
 #include "support/text.h"
 
@@ -352,7 +353,7 @@ const Gpu* choose_gpu(std::string_view name, std::string& error) {
       error += (i > 0 ? ", " : "") + std::string(found[i]->name);
     if (found.size() > 8) error += " and more";
   }
-  error += "; see flopreduce peaks, or give its peak as a number";
+  error += "; see " + typed("peaks") + ", or give its peak as a number";
   return nullptr;
 }
 

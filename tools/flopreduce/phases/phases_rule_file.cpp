@@ -7,6 +7,7 @@
 #include "phases/phases.h"
 #include "support/data.h"
 #include "support/numbered_lines.h"
+#include "support/program_name.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -183,9 +184,10 @@ std::optional<std::string> PhaseRules::add_user_rule(const std::string& text) {
 
 std::optional<std::string> PhaseRules::add_rule_file(const std::string& name,
                                                      std::string_view text) {
-  constexpr std::string_view kForm =
+  const std::string form =
       "a line is PHASE SUBJECT [in:PHASE | node:PHASE | hook:PHASE] [domain:NAME] MATCH PATTERN; "
-      "see flopreduce rules";
+      "see " +
+      typed("rules");
   std::vector<Rule> rules;
   const auto add_line = [&](std::string_view line, const std::string&) {
     std::string error;
@@ -195,7 +197,7 @@ std::optional<std::string> PhaseRules::add_rule_file(const std::string& name,
     rules.insert(rules.end(), of_line.begin(), of_line.end());
     return printable(error);
   };
-  if (auto error = for_each_line(name, text, kMaxRuleFileBytes, kForm, add_line)) return error;
+  if (auto error = for_each_line(name, text, kMaxRuleFileBytes, form, add_line)) return error;
   rules_.insert(rules_.begin() + user_rules_, rules.begin(), rules.end());
   user_rules_ += static_cast<uint32_t>(rules.size());
   return std::nullopt;

@@ -81,7 +81,7 @@ ImportChild::ImportChild(const std::string& file, const std::string& counters) :
   if (child_ < 0)
     error_ = printable(file) +
              ": is no trace; flopimport, which reads what other profilers recorded, cannot be run "
-             "from the folder of flopreduce";
+             "from the folder of this program";
 }
 
 bool ImportChild::finish() {

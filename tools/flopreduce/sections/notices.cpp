@@ -220,7 +220,7 @@ std::string runs_notice(const Report& report) {
   if (runs.size() > 1) {
     std::string text = "These traces are of " + to_grouped(runs.size()) +
                        " runs, and every figure is of all of them together; for one run, give "
-                       "flopreduce its traces only. ";
+                       "its traces only. ";
     for (size_t i = 0; i < std::min(kShown, runs.size()); ++i)
       text += (i == 0 ? "" : "; ") + std::to_string(i + 1) + ": " + run_text(report, runs[i]);
     return text + (runs.size() > kShown ? "; and more, see runs in --format json" : "");
@@ -232,7 +232,7 @@ std::string runs_notice(const Report& report) {
   for (size_t i = 0; i < std::min(kShown, programs.size()); ++i)
     text += (i == 0 ? "" : "; ") + cut(programs[i], 60);
   return text + (programs.size() > kShown ? "; and more" : "") +
-         ". For one of them, give flopreduce its traces only.";
+         ". For one of them, give its traces only.";
 }
 
 const char* reading_word(CounterReading reading) { return text_of(reading).word; }

@@ -104,7 +104,7 @@ Columns<DevicePeaksReport> device_columns() {
   c.text("device", "device", &D::name, "kind of device, as CUDA names it");
   c.count(said::kLaunches, &D::launches);
   c.text("row", "row", or_null(&D::row),
-         "of the table of peaks (flopreduce peaks); null where all are given by --peak");
+         "of the table of peaks (flopinj peaks); null where all are given by --peak");
   c.text("notes", "notes", [](const D& d) { return joined(d.notes, "; "); });
   c.text("error", "error", or_null(&D::error), "why there are no peaks, and what to do");
   return c;

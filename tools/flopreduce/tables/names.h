@@ -21,7 +21,7 @@ class NamePool {
 
   NamePool() {
     add("");
-    add("(more names than flopreduce keeps)");
+    add("(more names than a report keeps)");
   }
   uint32_t intern(std::string_view name, bool& full) {
     name = name.substr(0, kMaxNameBytes);

@@ -161,7 +161,7 @@ void write_json_rows(std::ostream& out, const Table& table) {
 
 void write_schema(std::ostream& out) {
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-              {"title", "flopreduce --format json"},
+              {"title", "flopinj report --format json"},
               {"description",
                "A list of rows for each table. A row has all columns of its table; what is not "
                "known is null, with the reason in KEY_why where there is one. Of a bound KEY is "

@@ -55,7 +55,7 @@ void write_markdown(std::ostream& out, std::span<const Section> sections, size_t
 //
 // The data are in the page as JSON without a "<"; scripts make text nodes of them and nothing else.
 // The page's policy admits its own script and style by their hashes, and no request at all.
-// `program`: what made them, "flopreduce 1.2".
+// `program`: what made them, "flopinj 1.2".
 void write_html(std::ostream& out, const Report& report, std::string_view program);
 // A page of any sections, such as a comparison's; `title` is its heading. `sides`: reports of which
 // the page shows where the peak went, beside each other.

@@ -26,11 +26,11 @@ RecordingSummary of(uint64_t launches, uint64_t covered, uint64_t dropped = 0) {
 
 TEST_CASE("the line has launches, coverage, size and the next command") {
   CHECK(closing_line(of(700, 700), measuring(), {"/t/demo.pb", ""}) ==
-        "recorded 700 launches, counters read for all kernels (26.5 kB). Next: flopreduce "
+        "recorded 700 launches, counters read for all kernels (26.5 kB). Next: flopinj report "
         "/t/demo.pb");
   CHECK(closing_line(of(1'234'567, 1, 3), measuring(), {"a b", ""}) ==
         "recorded 1,234,567 launches, counters read for kernels of under 0.1 % of launches, "
-        "3 lost (26.5 kB). Next: flopreduce 'a b'");
+        "3 lost (26.5 kB). Next: flopinj report 'a b'");
 }
 
 TEST_CASE("coverage is of GPU time where that is known, and never rounded to all or nothing") {
@@ -59,9 +59,9 @@ TEST_CASE("why there are no counts is said as far as it is known") {
   process.counters = false;
   process.mode = "timing";
   CHECK(closing_line(of(1, 0), process, {"t", ""}) ==
-        "recorded 1 launch, no counters (mode timing) (26.5 kB). Next: flopreduce t");
+        "recorded 1 launch, no counters (mode timing) (26.5 kB). Next: flopinj report t");
   CHECK(closing_line({}, process, {"t", ""}) ==
-        "recorded no kernel launch (0 B). Next: flopreduce t");
+        "recorded no kernel launch (0 B). Next: flopinj report t");
 }
 
 TEST_CASE("the first rank speaks for its job, and streams have no file to read") {
@@ -70,8 +70,8 @@ TEST_CASE("the first rank speaks for its job, and streams have no file to read")
   process.world_size = 4;
   CHECK(closing_line(of(7, 7), process, {"/t/j.rank0.pb", "/t/j.rank*.pb"}) ==
         "rank 0 of 4 recorded 7 launches, counters read for all kernels (26.5 kB). "
-        "Next: flopreduce /t/j.rank*.pb");
+        "Next: flopinj report /t/j.rank*.pb");
   const auto streamed = closing_line(of(7, 7), measuring(), {"-", ""});
-  CHECK(streamed.ends_with("Read it with flopreduce"));
+  CHECK(streamed.ends_with("Read it with flopinj report"));
   CHECK(closing_line(of(7, 7), measuring(), {"unix:/s", ""}).ends_with("at unix:/s has it"));
 }

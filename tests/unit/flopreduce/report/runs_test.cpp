@@ -137,7 +137,7 @@ TEST_CASE("runs: several are said first, with what is whose; one is not mentione
   const nlohmann::json json = json_of(two);
   const std::string said = json["notices"][0]["notice"];
   CHECK(said.starts_with("These traces are of 2 runs, and every figure is of all of them "));
-  CHECK(said.find("give flopreduce its traces only") != std::string::npos);
+  CHECK(said.find("give its traces only") != std::string::npos);
   CHECK(said.find("1: train.py --lr 1 (2026-05-01 00:00:00 UTC, node): trace0") !=
         std::string::npos);
   CHECK(said.find("2: train.py --lr 2 (job 17, 2026-05-01 00:01:40 UTC, node): trace1") !=

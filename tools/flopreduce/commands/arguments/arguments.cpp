@@ -18,13 +18,16 @@
 #include "passes/summary/condense.h"
 #include "reader/input.h"
 #include "sections/notices.h"
+#include "support/program_name.h"
 #include "support/si_number.h"
 #include "support/text.h"
 #include "terminal_colors.h"
 
 namespace flopinj::reduce {
 
-void complain(const std::string& text) { std::fprintf(stderr, "flopreduce: %s\n", text.c_str()); }
+void complain(const std::string& text) {
+  std::fprintf(stderr, "%s: %s\n", std::string(program_name).c_str(), text.c_str());
+}
 
 namespace {
 
@@ -244,9 +247,9 @@ void RuleArguments::add_to(manual::CommandLine& app, PhaseRules& rules) {
       if (const auto error = rules.add_rule_file(name, text_of(name, kMaxRuleFileBytes)))
         throw Failure(*error);
   };
-  several(app.add_option_function<Texts>(
-              "--rules", add_files,
-              "Rules from FILE, tried before the built-in ones; `flopreduce rules` prints those"),
+  several(app.add_option_function<Texts>("--rules", add_files,
+                                         "Rules from FILE, tried before the built-in ones; `" +
+                                             typed("rules") + "` prints those"),
           "FILE");
 }
 

@@ -20,7 +20,7 @@
 namespace flopinj::reduce {
 
 // What a form of output says that it was made by.
-inline constexpr const char* kProgram = "flopreduce " FLOPINJ_VERSION;
+inline constexpr const char* kProgram = "flopinj " FLOPINJ_VERSION;
 
 // Exit codes, where they mean something the same in every tool of the project.
 inline constexpr int kExitFine = 0;
@@ -73,7 +73,7 @@ struct ProgramCommand : Command {
     return commands;
   }
 };
-// One line on standard error, "flopreduce: " in front.
+// One line on standard error, with the program's name in front.
 void complain(const std::string& text);
 
 // The lines of a file that a user names, without empty ones; "-": of standard input. Throws
