@@ -156,7 +156,7 @@ class Recording:
 
     @property
     def traces(self) -> list[Path]:
-        """Files for `flopinj report`: one of this process, and one of each that it started inside of the
+        """Files for `report`: one of this process, and one of each that it started inside of the
         recording. Without a name of your own they go as this process ends. Raises Error where
         there is none, with the reason."""
         if self._failed is not None:

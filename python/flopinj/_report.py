@@ -1,4 +1,4 @@
-"""Reports of `flopinj report` as objects. The figures are the program's: nothing is worked out here."""
+"""Reports as objects. The figures are those of `flopinj report`: nothing is worked out here."""
 
 from __future__ import annotations
 

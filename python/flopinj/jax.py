@@ -47,7 +47,7 @@ _TRANSFORM = re.compile(r"(jvp|transpose|vmap)\((.*)\)$")
 
 
 def save_names(file: str | os.PathLike[str], *modules: Any) -> int:
-    """Writes the file for `flopinj report --names`, and returns how many names are in it. Where that
+    """Writes the file for `report --names`, and returns how many names are in it. Where that
     cannot be, a line on stderr says why, and the program goes on.
 
     A module is what `jax.jit(f).lower(...).compile()` returns, or XLA's text of one.

@@ -458,7 +458,8 @@ flopinj::manual::Program about(CommandLine& line) {
                  "the library, beside bin/flopinj in the tree that both are in"},
                 {"lib/flopinj/simgpu",
                  "the simulated GPU's libcuda.so.1, libcudart.so and libcupti.so.13"}},
-      .see_also = "flopreduce"};
+      .see_also = "flopreduce",
+      .others_options = {}};
   for (const RecordingOption& setting : flopinj::recording_options())
     program.environment.push_back(
         {std::string(setting.variable),

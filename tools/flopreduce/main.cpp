@@ -55,7 +55,12 @@ manual::Program about(manual::CommandLine& line) {
       .files = {{"*.pb", "a trace, as flopinj writes it"},
                 {"*.sum", "a summary of traces, as " + typed("merge") + " writes it"},
                 {"share/flopinj/*.schema.json", "JSON schemas of the output"}},
-      .see_also = "flopinj"};
+      .see_also = "flopinj",
+      .others_options = {}};
+  for (const char* option : {"--filter", "--kernel", "--kernel-name", "-k"})
+    program.others_options.push_back({option, typed("explain NAME TRACE")});
+  for (const char* option : {"--limit", "-n"})
+    program.others_options.push_back({option, "--top N"});
   for (const ExitCode& exit : kExitCodes)
     program.exit_status.push_back({std::to_string(exit.code), exit.meaning});
   return program;

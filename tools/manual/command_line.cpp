@@ -454,9 +454,34 @@ std::string takes(const CommandLine& line) {
   return line.get_name() + " takes" + (arguments.empty() ? " no such word" : arguments);
 }
 
+// The commands below `line` that have an option, whatever option `line` itself has.
+std::vector<std::string> commands_with(const CommandLine& line, const std::string& option) {
+  std::vector<std::string> names;
+  for (const CommandLine* command : below(line)) {
+    for (const CLI::Option* known : command->get_options())
+      if (std::ranges::count(names_of(*known), option) > 0) names.push_back(command->get_name());
+    for (const std::string& name : commands_with(*command, option))
+      names.push_back(command->get_name() + " " + name);
+  }
+  return names;
+}
+
+// Where an option is that `line` does not have.
+std::string place_of(const Program& program, const CommandLine& line, const std::string& option,
+                     const std::vector<std::string>& options) {
+  for (const CLI::Option* known : line.get_options())  // --html, say, where --format takes it
+    if (option.size() > 2 && std::ranges::count(describe(*known).choices, option.substr(2)) > 0)
+      return ": did you mean " + names_of(*known).back() + " " + option.substr(2) + "?";
+  for (const Entry& other : program.others_options)
+    if (other.term == option) return ": here it is " + other.text;
+  const std::vector<std::string> commands = commands_with(program.line, option);
+  return commands.empty() ? did_you_mean(option, options)
+                          : ": it is an option of " + joined(commands);
+}
+
 // What is wrong, in words that say what to do; `otherwise`, where it is no unknown word.
-std::string words_of(const CommandLine& root, const CommandLine& line,
-                     const std::string& otherwise) {
+std::string words_of(const Program& program, const CommandLine& line, std::string otherwise) {
+  const CommandLine& root = program.line;
   std::vector<std::string> commands, options;
   for (const CommandLine* command : below(line)) commands.push_back(command->get_name());
   for (const CLI::Option* option : line.get_options())
@@ -465,19 +490,20 @@ std::string words_of(const CommandLine& root, const CommandLine& line,
   const auto unknown = std::ranges::find_if(
       left, [&](const std::string& word) { return !commands.empty() || word.starts_with("-"); });
   if (unknown == left.end()) {
+    // "--report: 1 required FILE missing"
+    constexpr std::string_view kLacks = ": 1 required ", kEnd = " missing";
+    if (const size_t at = otherwise.find(kLacks); at != otherwise.npos && otherwise.ends_with(kEnd))
+      return otherwise.substr(0, at) + " takes a " +
+             otherwise.substr(at + kLacks.size(),
+                              otherwise.size() - kEnd.size() - at - kLacks.size()) +
+             ", which is missing";
     if (!commands.empty()) return "which command? There are " + joined(commands);
     if (!left.empty()) return "'" + left.front() + "' is one word too many: " + takes(line);
     return otherwise + (otherwise.ends_with(" is required") ? ": " + takes(line) : "");
   }
   const std::string word = unknown->substr(0, unknown->find('='));
-  if (word.starts_with("-")) {
-    // --html, say, where --format takes it.
-    for (const CLI::Option* option : line.get_options())
-      if (word.size() > 2 && std::ranges::count(describe(*option).choices, word.substr(2)) > 0)
-        return "unknown option " + word + ": did you mean " + names_of(*option).back() + " " +
-               word.substr(2) + "?";
-    return "unknown option " + word + did_you_mean(word, options);
-  }
+  if (word.starts_with("-"))
+    return "unknown option " + word + place_of(program, line, word, options);
   const std::string near = did_you_mean(word, commands);
   return "unknown command '" + word + "'" +
          (near.empty() ? "; there are " + joined(commands) : near);
@@ -541,7 +567,11 @@ Parsed parse(const Program& program, std::vector<std::string> arguments, int usa
   try {
     program.line.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    return {helped(program, false) ? 0 : usage_code, ""};
+    innermost(program.line, name);
+    const bool of_nothing = name.empty() && !program.line.remaining().empty();
+    if (!of_nothing) return {helped(program, false) ? 0 : usage_code, ""};
+    name.clear();
+    problem = "help of nothing";
   } catch (const CLI::CallForAllHelp&) {
     return {helped(program, true) ? 0 : usage_code, ""};
   } catch (const CLI::CallForVersion& version) {
@@ -555,7 +585,7 @@ Parsed parse(const Program& program, std::vector<std::string> arguments, int usa
   if (problem.empty() && (left.empty() || !left.front().starts_with("-")))
     return {std::nullopt, "", &line};
   const std::string named = name.empty() || name == program.usual ? "" : " " + name;
-  return {usage_code, words_of(program.line, line, problem) + " (see " + program.line.get_name() +
+  return {usage_code, words_of(program, line, problem) + " (see " + program.line.get_name() +
                           named + " --help)"};
 }
 

@@ -49,6 +49,7 @@ struct Program {
   // An exit status is of one command where its text begins with the name and ": ".
   std::vector<Entry> exit_status, environment, files;
   std::string see_also;  // another program
+  std::vector<Entry> others_options;  // "--kernel": of other programs, and its like here
 };
 
 // What a choice among words must be: "'jsn' is none of text, json, csv; did you mean json?"

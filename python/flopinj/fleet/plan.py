@@ -43,7 +43,7 @@ def ingest(source: str, out: str, engine: str = "local", *, job: str | None = No
            options: Sequence[str] = (), since: datetime | None = None) -> Outcome:
     """Takes all traces below `source` into the lake `out`, and those only that are new or have
     changed since. What was taken in stays, whatever becomes of the traces. `job`: of all of them.
-    `session`: a SparkSession or a client of Dask that is there already. `options`: of `flopinj report`,
+    `session`: a SparkSession or a client of Dask that is there already. `options`: of `report`,
     for the reports. `since`: traces that were not written since then are passed over."""
     lake, outcome = Place(out), Outcome()
     source, out = Place(source).url(""), lake.url("")  # as workers find them, from any folder

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "commands/forms.h"
+#include "edit_distance.h"
 #include "reader/input.h"
 #include "sections/launch_tables.h"
 #include "sections/parts/terms.h"
@@ -33,6 +34,16 @@ const Term* term_named(std::string_view asked) {
   const auto found = std::ranges::find_if(
       terms, [&](const Term& term) { return lower(term.key) == lower(asked); });
   return found == terms.end() ? nullptr : &*found;
+}
+
+// "': did you mean MFU? ..." where a figure of the first screen has nearly this name.
+std::string term_near(std::string_view asked) {
+  constexpr size_t kMost = 40, kNear = 1;
+  if (asked.size() < 3 || asked.size() > kMost) return "";
+  for (const Term& term : figure_terms())
+    if (edit_distance(lower(term.key), lower(asked)) <= kNear)
+      return "': did you mean " + std::string(term.key) + "? Else the nearest are:";
+  return "";
 }
 
 // What is asked for in full, or with its kind in front: "kernel:NAME".
@@ -99,10 +110,13 @@ Result explanation_of(const Report& report, const std::string& asked,
     const auto name = [](const LostRow* row) { return "\n  lost:" + std::string(row->key); };
     throw Failure("'" + printable(asked) + "' may mean:" + joined(lines, "", name));
   }
-  if (figures.size() != 1)
-    throw Failure(figures.empty() ? "nothing is named '" + printable(asked) +
-                                        "'; the nearest:" + listed(figures_near(report, asked))
-                                  : "'" + printable(asked) + "' may mean:" + listed(figures));
+  if (figures.empty()) {
+    const std::string term_meant = term_near(asked);
+    throw Failure("nothing is named '" + printable(asked) +
+                  (term_meant.empty() ? "'; the nearest:" : term_meant) +
+                  listed(figures_near(report, asked)));
+  }
+  if (figures.size() > 1) throw Failure("'" + printable(asked) + "' may mean:" + listed(figures));
   const Explanation explanation = explain(report, figures[0]);
   return {explanation_sections(report, explanation, also),
           explanation_tables(report, explanation, also)};

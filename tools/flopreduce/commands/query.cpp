@@ -41,6 +41,9 @@ void put_statement_first(QueryArguments& a) {
   };
   for (std::string& trace : a.input.traces)
     if (!is_statement(a.sql) && is_statement(trace)) std::swap(a.sql, trace);
+  if (!is_statement(a.sql) && is_trace_name(a.sql))
+    throw Failure("no statement is given: " +
+                  typed("query 'SELECT kernel, flop FROM kernels' " + printable(a.sql)));
 }
 
 int run_query(QueryArguments& a) {

@@ -10,7 +10,7 @@ using Reads = Form::Reads;
 constexpr Form kForms[] = {
     {"text", "tables for a terminal", Reads::kSections, {.of_answers = true}},
     {"json",
-     "everything, for programs; schema: flopreduce schema",
+     "everything, for programs; the command schema prints its schema",
      Reads::kTables,
      {.of_answers = true}},
     {"csv",

@@ -252,7 +252,7 @@ class Sqlite(Forms):
                 "SELECT fma, launches, flop FROM figures").fetchone()
             self.assertEqual((fma, launches, int(whole)), (total["fma"], total["launches"], flop))
             self.assertRegex(
-                database.execute("SELECT made_by FROM about").fetchone()[0], "^flopreduce ")
+                database.execute("SELECT made_by FROM about").fetchone()[0], "^flopinj ")
 
     def test_integers_beyond_2_to_the_63_are_exact_texts(self):
         database = self.database("hostile")
