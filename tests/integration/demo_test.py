@@ -115,10 +115,23 @@ class ReducersCommands(Case):
                       ("compare", TRACE, TRACE), ("query", TRACE, "select count(*) from kernels"),
                       ("report", "--help"), ("merge",), ("--complete", "merge", "--")):
             with self.subTest(words):
-                here, there = (subprocess.run([program, *words], capture_output=True, check=False)
+                here, there = (subprocess.run(["flopinj", *words], executable=program,
+                                              capture_output=True, check=False)
                                for program in (harness.FLOPINJ, harness.FLOPREDUCE))
                 self.assertEqual((here.returncode, here.stdout, here.stderr),
                                  (there.returncode, there.stdout, there.stderr))
+
+    def test_each_says_the_name_that_it_was_started_by(self):
+        for program, words, report in ((harness.FLOPINJ, ["compare", TRACE], "flopinj report"),
+                                       (harness.FLOPREDUCE, ["compare", TRACE], "flopreduce")):
+            name = program.name
+            done = subprocess.run([program, *words], capture_output=True, check=False, text=True)
+            self.assertTrue(done.stderr.startswith(f"{name}: B is required"), done.stderr)
+            self.assertIn(f"(see {name} compare --help)", done.stderr)
+            shown = subprocess.run([program, "report", "--help"], capture_output=True, check=True,
+                                   text=True).stdout
+            self.assertTrue(shown.startswith(f"Usage: {report} [OPTION...] [TRACE...]"), shown)
+            self.assertIn(f"{report} --format html -o report.html", shown)
 
     def test_help_names_all(self):
         shown = self.flopinj("help").stdout
