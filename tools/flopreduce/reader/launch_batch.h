@@ -185,8 +185,7 @@ template <typename Visit>
 void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visit) const {
   RunColumn sequences(column(Field::sequence_run)), graphs(column(Field::graph_run));
   SequenceSteps steps(fields_.number(Field::sequence_base));
-  size_t alike = 0;  // launches at hand that are all from graphs, or none of them is
-  bool graph = false;
+  size_t alike = 0;  // launches that follow and are all from graphs, or none of them is
   // The call at hand, member by member: a structure written in parts and read at once is waited for
   uint64_t its_sequence = 0;
   uint32_t its_path = 0, launches = 0, calls = 0;
@@ -194,18 +193,27 @@ void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visi
   const auto give = [&] {
     if (launches > 0) visit(LaunchCall{its_sequence, its_path, launches, calls, its_graph});
   };
-  const auto launch = [&](uint32_t path, uint64_t sequence, bool begins) {
+  // Of at most `most` launches: how many follow that are all from graphs, or none of them is.
+  const auto take_alike = [&](size_t most) {
     if (alike == 0) {
-      graph = graphs.peek() != 0;
+      const bool graph = graphs.peek() != 0;
       alike = graphs.run(size_);
       graphs.skip(alike);
+      if (graph != its_graph) {
+        give();
+        its_graph = graph;
+        launches = calls = 0;
+      }
     }
-    --alike;
-    if (path != its_path || sequence != its_sequence || graph != its_graph) {
+    const size_t taken = std::min(alike, most);
+    alike -= taken;
+    return taken;
+  };
+  const auto launch = [&](uint32_t path, uint64_t sequence, bool begins) {
+    if (path != its_path || sequence != its_sequence) {
       give();
       its_sequence = sequence;
       its_path = path;
-      its_graph = graph;
       launches = calls = 0;
     }
     ++launches;
@@ -214,15 +222,20 @@ void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visi
   LaunchOrder order = this->order();
   for (auto run = order.next_run(); run.launches > 0; run = order.next_run()) {
     const auto rows = patterns.rows(run.first_row, run.first_row != 0 ? run.launches : 0);
-    for (const PatternTable::Row& row : rows)
-      launch(row.path, steps.after(row.sequence_step), row.call);
-    for (size_t i = rows.size(); i < run.launches; ++i)
+    for (size_t at = 0, end = 0; at < rows.size(); at = end) {
+      end = at + take_alike(rows.size() - at);
+      for (const PatternTable::Row& row : rows.subspan(at, end - at))
+        launch(row.path, steps.after(row.sequence_step), row.call);
+    }
+    for (size_t i = rows.size(); i < run.launches; ++i) {
+      take_alike(1);
       if (run.first_row == 0) {
         const LaunchOrder::Named named = order.next_named();
         launch(named.path, steps.is(sequences.next()), named.call);
       } else {
         launch(PatternTable::Row::kUndefined, 0, false);
       }
+    }
   }
   give();
 }
