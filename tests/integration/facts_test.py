@@ -89,10 +89,17 @@ class Facts(harness.TestCase):
                         counted[row["phase"], kernel] += int(row["launches"])
                     self.assertEqual(+found, +expected)
                     self.assertEqual(counted, launches)
+                    by_thread = {}
+                    for row in rows:
+                        of = by_thread.setdefault(row["thread_name"], [0, 0])
+                        of[0] += int(row["launches"])
+                        of[1] += flop(row)
+                    self.assertEqual({row["thread_name"]: [int(row["launches"]), flop(row)]
+                                      for row in self.table("threads", self.trace)}, by_thread)
                     report = harness.reduce(self.trace)
                     self.assertEqual(sum(map(flop, rows)), int(report["figures"]["flop_exact"]))
                     summary = self.merge("one.sum", self.trace)
-                    for table in ("rows", "paths", "lost", "lost_parts"):
+                    for table in ("rows", "threads", "paths", "lost", "lost_parts"):
                         self.assertEqual(self.text(table, summary), self.text(table, self.trace))
 
     def test_layers_and_paths(self):

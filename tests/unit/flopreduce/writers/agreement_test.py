@@ -23,8 +23,8 @@ PREFIX = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P"
 UNIT = {"flop": "FLOP", "op": "OP", "bytes": "B", "rate": "FLOP/s", "bandwidth": "B/s"}
 SECONDS = {"ns": 0, "us": 3, "ms": 6, "s": 9}
 
-FACTS = {  # not in the JSON: they are as long as a trace
-    "rows", "step_list", "lost_parts", "lost_steps"
+FACTS = {  # not in the JSON: they are as long as a trace, or made of tables that are
+    "rows", "threads", "step_list", "lost_parts", "lost_steps"
 }
 
 

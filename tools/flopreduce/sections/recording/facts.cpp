@@ -1,4 +1,9 @@
 // What single processes did, for programs that ask about many of them.
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+
 #include "sections/launch_tables.h"
 #include "sections/parts/cells.h"
 #include "sections/parts/said.h"
@@ -34,6 +39,22 @@ auto of_signature(F get) {
   };
 }
 
+// Of launches of any processes.
+template <typename Row>
+void what_they_did(Columns<Row>& c) {
+  c.count(said::kLaunches, &FactReport::launches);
+  c.count("windowed_launches", "windowed", &FactReport::windowed,
+          "launches made while counters were read");
+  c.count("graph_launches", "in graphs", &FactReport::graph, "launches of CUDA graphs");
+  c.count(said::kUnmeasured, &FactReport::unmeasured);
+  c.count("timed_launches", "timed", &FactReport::timed,
+          "launches that were timed while no counters were read");
+  c.count("timed_ns", "timed GPU time", &FactReport::time_ns, "their GPU time");
+  c.figure(said::kGpuTime,
+           [](const FactReport& fact) { return gpu_time_of(fact.time, fact.launches); });
+  c.figure(said::kFlop, flop_of_fact);
+}
+
 Columns<FactReport> fact_columns() {
   Columns<FactReport> c;
   c.text(said::kSession, of_trace(session_of));
@@ -56,17 +77,7 @@ Columns<FactReport> fact_columns() {
   c.text("kernel", "kernel", of_signature(&SignatureReport::kernel));
   c.text(said::kStableHash,
          of_signature([](const SignatureReport& s) { return hash_text(s.stable_hash); }));
-  c.count(said::kLaunches, &FactReport::launches);
-  c.count("windowed_launches", "windowed", &FactReport::windowed,
-          "launches made while counters were read");
-  c.count("graph_launches", "in graphs", &FactReport::graph, "launches of CUDA graphs");
-  c.count(said::kUnmeasured, &FactReport::unmeasured);
-  c.count("timed_launches", "timed", &FactReport::timed,
-          "launches that were timed while no counters were read");
-  c.count("timed_ns", "timed GPU time", &FactReport::time_ns, "their GPU time");
-  c.figure(said::kGpuTime,
-           [](const FactReport& fact) { return gpu_time_of(fact.time, fact.launches); });
-  c.figure(said::kFlop, flop_of_fact);
+  what_they_did(c);
   return c;
 }
 
@@ -79,8 +90,69 @@ const TableSource kFactTable =
                          fact_columns, each_fact)
         .of_facts();
 
+// Launches of facts that agree in a text, added up.
+struct FactGroup : FactReport {
+  std::string text;
+};
+// A table of them is a line of kFactTables.
+struct FactTable {
+  const char *key, *about, *column, *heading;
+  std::string (*text)(const FactReport&, const Report&);
+};
+constexpr FactTable kFactTables[] = {
+    {"threads", "launches by the name of the thread that made them, of all processes",
+     "thread_name", "thread's name",
+     [](const FactReport& fact, const Report& r) { return r.thread_names[fact.thread_name]; }},
+};
+
+std::vector<FactGroup> group(const Report& report, const FactTable& table) {
+  std::map<std::string, FactGroup> groups;
+  for (const FactReport& fact : report.facts) {
+    FactGroup& to = groups[table.text(fact, report)];
+    to.Counts::add(fact);
+    add_saturating(to.unmeasured, fact.unmeasured);
+    add_saturating(to.unscreened, fact.unscreened);
+    to.time.add(fact.time);
+    add_saturating(to.flop, fact.flop);
+    to.varying = to.varying || fact.varying;
+    to.at_most = to.at_most || fact.at_most;
+  }
+  std::vector<FactGroup> all;
+  for (auto& [text, of] : groups) {
+    all.push_back(std::move(of));
+    all.back().text = text;
+  }
+  std::ranges::stable_sort(all, std::greater<>(), &FactGroup::launches);
+  return all;
+}
+
+const std::deque<TableSource>& fact_tables() {
+  static const std::deque<TableSource> all = [] {
+    std::deque<TableSource> made;
+    for (const FactTable& table : kFactTables)
+      made.emplace_back(
+              table.key, table.about,
+              [&table] {
+                Columns<FactGroup> c;
+                c.text(table.column, table.heading, &FactGroup::text);
+                what_they_did(c);
+                return c;
+              },
+              [&table](const Report& report) { return group(report, table); })
+          .of_facts();
+    return made;
+  }();
+  return all;
+}
+
+Subject facts() {
+  Subject all = {{&launch_table("paths"), &kFactTable}};
+  for (const TableSource& table : fact_tables()) all.sources.push_back(&table);
+  return all;
+}
+
 }  // namespace
 
-const Subject kFacts = {{&launch_table("paths"), &kFactTable}};
+const Subject kFacts = facts();
 
 }  // namespace flopinj::reduce
