@@ -48,7 +48,7 @@ struct Program {
   std::string version, purpose;  // purpose: one line, as in the list of a manual's pages
   // An exit status is of one command where its text begins with the name and ": ".
   std::vector<Entry> exit_status, environment, files;
-  std::string see_also;  // another program
+  std::string see_also;               // another program
   std::vector<Entry> others_options;  // "--kernel": of other programs, and its like here
 };
 
