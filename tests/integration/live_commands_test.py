@@ -11,6 +11,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import termios
 import time
 import unittest
@@ -100,11 +101,13 @@ class Commands(Attach):
         """Its words may hold line breaks, and escapes of somebody who wants to move the cursor."""
         code = ("#\x1b[31m\n\nimport ctypes, time\nctypes.CDLL('libcuda.so.1').cuInit(0)\n"
                 "time.sleep(60)")
-        client = self.start(["python3", "-c", code])
+        client = self.start([sys.executable, "-c", code])
         offered = flopinj("--complete", "attach", "").stdout.splitlines()
         named = [line for line in offered if line.startswith(f"{client.pid}\t")]
         self.assertEqual(len(named), 1, offered)
-        self.assertIn(r" -c #\x1B[31m  ", named[0])
+        self.assertNotIn("\x1b", named[0])
+        if len(sys.executable) < 40:  # of longer names there is less to see
+            self.assertIn(r" -c #\x1B[31m  ", named[0])
 
     def test_top_has_keys(self):
         clients = [self.endless(), self.endless()]
