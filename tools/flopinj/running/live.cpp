@@ -1,5 +1,6 @@
 #include "running/live.h"
 
+#include <collector/ranges/range_name.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -92,13 +93,7 @@ manual::Entry named(pid_t pid) {
   std::ranges::replace_if(
       words, [](char c) { return c == '\0' || (c >= '\t' && c <= '\r'); }, ' ');
   words.resize(words.find_last_not_of(' ') + 1);
-  size_t shown = 0;
-  while (shown < words.size()) {  // not the half of a character
-    const size_t size = std::max<size_t>(decode(std::string_view(words).substr(shown)).size, 1);
-    if (shown + size > kShown) break;
-    shown += size;
-  }
-  return {std::to_string(pid), printable(words.substr(0, shown))};
+  return {std::to_string(pid), printable(cut_utf8(words, kShown))};
 }
 
 [[noreturn]] void ask_which(const std::vector<manual::Entry>& found) {

@@ -36,14 +36,15 @@ const Term* term_named(std::string_view asked) {
   return found == terms.end() ? nullptr : &*found;
 }
 
-// "': did you mean MFU? ..." where a figure of the first screen has nearly this name.
-std::string term_near(std::string_view asked) {
-  constexpr size_t kMost = 40, kNear = 1;
-  if (asked.size() < 3 || asked.size() > kMost) return "";
-  for (const Term& term : figure_terms())
-    if (edit_distance(lower(term.key), lower(asked)) <= kNear)
-      return "': did you mean " + std::string(term.key) + "? Else the nearest are:";
-  return "";
+// A figure of the first screen that has nearly this name.
+const Term* term_near(std::string_view asked) {
+  constexpr size_t kLeast = 3, kMost = 40, kNear = 1;
+  if (asked.size() < kLeast || asked.size() > kMost) return nullptr;
+  const auto terms = figure_terms();
+  const auto found = std::ranges::find_if(terms, [&](const Term& term) {
+    return edit_distance(lower(term.key), lower(asked)) <= kNear;
+  });
+  return found == terms.end() ? nullptr : &*found;
 }
 
 // What is asked for in full, or with its kind in front: "kernel:NAME".
@@ -111,9 +112,11 @@ Result explanation_of(const Report& report, const std::string& asked,
     throw Failure("'" + printable(asked) + "' may mean:" + joined(lines, "", name));
   }
   if (figures.empty()) {
-    const std::string term_meant = term_near(asked);
-    throw Failure("nothing is named '" + printable(asked) +
-                  (term_meant.empty() ? "'; the nearest:" : term_meant) +
+    const Term* const meant = term_near(asked);
+    throw Failure("nothing is named '" + printable(asked) + "'" +
+                  (meant == nullptr
+                       ? "; the nearest:"
+                       : ": did you mean " + std::string(meant->key) + "? Else the nearest are:") +
                   listed(figures_near(report, asked)));
   }
   if (figures.size() > 1) throw Failure("'" + printable(asked) + "' may mean:" + listed(figures));
