@@ -42,8 +42,8 @@ std::vector<MetricGroupPlan> metric_plan_for(std::string_view chip);
 // those of two single-precision operations in one instruction, which few have.
 MetricGroupPlan instruction_plan(bool paired);
 
-// Adds to the instructions of a plan what a simulated GPU alone tells apart: half instructions of
-// one value, and operations of PTX that machine code makes several instructions of.
+// Adds metrics to a plan's instructions that only a simulated GPU has: half instructions of one
+// value, and operations of PTX that become several instructions of machine code.
 void add_simulated_metrics(std::vector<MetricGroupPlan>& plan);
 
 // The same group by the names that an older CUPTI has for some of its metrics; none where all names

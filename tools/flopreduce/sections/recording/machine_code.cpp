@@ -1,4 +1,4 @@
-// What machine code would add to the counts of PTX: only simulated devices tell.
+// FLOP that machine code would add to the counts of PTX: only simulated devices report them.
 #include "sections/parts/cells.h"
 #include "sections/sections.h"
 
