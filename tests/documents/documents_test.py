@@ -35,12 +35,21 @@ PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md
          *sorted((ROOT / "docs").glob("*.md")), ROOT / "tools/flopreduce/README.md"]
 PAGES = [path for path in PAGES if path.exists()]
 # Pages whose figures come from formulas alone: each digit is compared, times too.
-EXACT = ("docs/published-figures.md",)
+EXACT = ("docs/why-numbers-differ.md",)
 TRAINER = BUILD / "lib/flopinj/trainer"
 
 
 def name_of(path):
     return str(path.relative_to(ROOT))
+
+
+def sources():
+    """Files that may name a page."""
+    yield from (ROOT / "tools/dev", ROOT / "pyproject.toml", *ROOT.glob("*.md"))
+    for folder in ("collector", "common", "injector", "proto", "python", "tests", "tools"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".cpp", ".h", ".py", ".def", ".md", ".txt"):
+                yield path
 
 
 def commands_of(path):
@@ -159,6 +168,16 @@ class Links(unittest.TestCase):
                     self.assertTrue(file.exists())
                     if heading:
                         self.assertIn(heading, headings_of(file.read_text()))
+
+
+    def test_sources_name_pages_and_headings_that_are_there(self):
+        for path in sources():
+            for page_name, heading in re.findall(r"\b(docs/[\w-]+\.md)(?:#([\w-]+))?",
+                                                 path.read_text()):
+                with self.subTest(source=name_of(path), page=page_name):
+                    self.assertTrue((ROOT / page_name).exists())
+                    if heading:
+                        self.assertIn(heading, headings_of((ROOT / page_name).read_text()))
 
 
 class Sample(unittest.TestCase):

@@ -31,6 +31,7 @@ class Command:
     line: int  # of the page's source, from 1
     output: list | None = None  # what the page shows, or None: it shows nothing
     output_line: int = 0
+    lines_succeed: bool = False  # each of its lines has to, not the last one only
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Block:
 
     def commands(self):
         if self.language == "sh":
-            return [Command("\n".join(self.lines), self.line + 1)]
+            return [Command("\n".join(self.lines), self.line + 1, lines_succeed=True)]
         found = []
         for number, line in enumerate(self.lines, self.line + 1):
             if line.startswith("$ "):
@@ -101,11 +102,12 @@ def run(commands, folder, environment, timeout):
     """Runs the commands in one shell; pairs of exit code and what each printed."""
     logs = folder.parent / (folder.name + ".printed")
     logs.mkdir()
-    script = ["code=0", 'before() { return "$code"; }']
+    script = ["code=0 failed=0", 'before() { return "$code"; }']
     for number, command in enumerate(commands):
         script += [
-            "before", "{", command.text, f"}} >{logs}/{number} 2>&1 </dev/null",
-            f"code=$?; echo $code >{logs}/{number}.code"
+            "failed=0; trap 'failed=$?' ERR" if command.lines_succeed else "before",
+            "{", command.text, f"}} >{logs}/{number} 2>&1 </dev/null", "code=$?; trap - ERR",
+            f"[ $code != 0 ] || code=$failed; failed=0; echo $code >{logs}/{number}.code"
         ]
     process = subprocess.Popen(["bash", "-c", "\n".join(script)], cwd=folder, env=environment,
                                start_new_session=True)

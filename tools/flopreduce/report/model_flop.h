@@ -1,8 +1,8 @@
 // What the model needed of some launches, by formula: the only source of figures of the model.
 //
-// What counts: docs/operators.md, "What counts for MFU". A figure of it is a lower bound where
-// matrix work of these launches has no formula, and an estimate where formulas are more than what
-// was executed and nothing explains it: as much counts as was executed.
+// What counts: docs/phases-and-operators.md, "What counts for MFU". A figure of it is a lower bound
+// where matrix work of these launches has no formula, and an estimate where formulas are more than
+// what was executed and nothing explains it: as much counts as was executed.
 #pragma once
 #include <cstdint>
 #include <string>

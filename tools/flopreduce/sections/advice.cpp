@@ -295,14 +295,14 @@ constexpr Remedy kRemedies[] = {
     {"idle_long_gaps", "long gaps", kOfLine, kWhatCouldBeDone},
     {"idle_short_gaps", "short gaps", kOfLine, kWhatCouldBeDone},
     {"communication", "communication alone", kOfLine, "docs/figures.md#communication-by-rank"},
-    {"other", "other kernels below peak", kOfLine, "docs/questions.md#4-why-is-this-kernel-slow"},
-    {"matrix", "products below peak", kOfLine, "docs/questions.md#4-why-is-this-kernel-slow"},
+    {"other", "other kernels below peak", kOfLine, "docs/figures.md#roofline"},
+    {"matrix", "products below peak", kOfLine, "docs/figures.md#roofline"},
     {"recompute", "recomputation",
      "the line is known; the gain is the phase's time, and the gaps before its kernels",
      kWhatCouldBeDone, recompute_ns},
     {"padding", "padding",
      "the line is known, and sizes and tiles explain it; the gain is that part of the time of "
-     "these products", "docs/operators.md#causes", padding_ns},
+     "these products", "docs/phases-and-operators.md#causes", padding_ns},
     {kOfPrecision, "precision",
      "FLOP of products in fp32 or tf32 are known, and bf16 has a higher peak; the gain is their "
      "time beyond that of these FLOP at that peak", "docs/figures.md#peaks", precision_ns},

@@ -1,6 +1,6 @@
 """Questions that flopreduce answers: utilization, roofline, peaks, project, compare, gates.
-Expected figures are those that the published documents print (docs/published-figures.md), or worked
-out here."""
+Expected figures are those that the published documents print (docs/why-numbers-differ.md), or
+worked out here."""
 
 import csv
 import io
@@ -80,7 +80,7 @@ class Peaks(Base):
 
 class Published(Base):
     """Every figure that the documents print or that follows from theirs, by our arithmetic: see
-    docs/published-figures.md."""
+    docs/why-numbers-differ.md."""
 
     def train(self, *arguments):
         return self.projected(*arguments)
