@@ -242,7 +242,7 @@ void push(const at::RecordFunction& call) {
 }
 
 // What names cost: one call of so many is timed, for all of them. Beside our own part there is
-// PyTorch's, of a call that is observed, twice as much (docs/python.md, "What names cost").
+// PyTorch's, of a call that is observed, twice as much (docs/frameworks.md, "What names cost").
 constexpr uint32_t kTimedEach = 16, kWithPyTorchs = 3;
 std::atomic<uint64_t> g_spent_ns{0};
 
