@@ -32,7 +32,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = Path(sys.argv[1]).resolve()
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
-         *sorted((ROOT / "docs").glob("*.md")), ROOT / "tools/flopreduce/README.md"]
+         *sorted((ROOT / "docs").glob("*.md")), ROOT / "tools/flopreduce/README.md",
+         ROOT / "tests/hardware/counts.md"]
 PAGES = [path for path in PAGES if path.exists()]
 # Pages whose figures come from formulas alone: each digit is compared, times too.
 EXACT = ("docs/why-numbers-differ.md",)

@@ -78,7 +78,7 @@ def fitting(versions, driver_major):
 
 
 def facts():
-    """Name to value, for the report and docs/hardware-findings.md."""
+    """Name to value, for the report and docs/limits.md."""
     try:
         ctypes.CDLL("libcuda.so.1")
         loads = "loads"

@@ -3,7 +3,7 @@
 
   hardware.py run FOLDER [PROGRAM...]   builds the programs of readings.csv from FOLDER/src, as the
                                         source of the readings has it, runs them, writes counts.csv
-  hardware.py page [--check]            writes docs/hardware-counts.md, or says whether it is so
+  hardware.py page [--check]            writes counts.md, or says whether it is so
 
 FLOPINJ_BUILD is the build folder, else build/dev. A program's later launches do not run
 (SIMGPU_COUNTS): the readings are of the first two of each kernel."""
@@ -21,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = Path(os.environ.get("FLOPINJ_BUILD", ROOT / "build/dev")).resolve()
-PAGE = ROOT / "docs/hardware-counts.md"
+PAGE = HERE / "counts.md"
 CHIP = "GA102"
 BUILD_LIMIT, RUN_LIMIT = 300, 60  # seconds
 # Device memory, and address space with the simulator's own: a program that wants more ends.
