@@ -32,8 +32,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = Path(sys.argv[1]).resolve()
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
-         *sorted((ROOT / "docs").glob("*.md")), ROOT / "tools/flopreduce/README.md",
-         ROOT / "tests/hardware/counts.md"]
+         *sorted((ROOT / "docs").glob("*.md")),
+         *(ROOT / name for name in ("collector/schedule/README.md", "tools/flopreduce/README.md",
+                                    "tools/flopreduce/peaks/README.md", "tests/hardware/counts.md"))]
 PAGES = [path for path in PAGES if path.exists()]
 # Pages whose figures come from formulas alone: each digit is compared, times too.
 EXACT = ("docs/why-numbers-differ.md",)

@@ -402,7 +402,7 @@ TEST_CASE("a product's number is whole, and a simulated GPU answers for none") {
 }
 
 TEST_CASE("products beside the usual ones have rows of their own") {
-  // Second sources: docs/figures.md.
+  // Second sources: tools/flopreduce/peaks/README.md.
   CHECK(peak(known({"NVIDIA H20", "GH100", 78}), "tensor_bf16") == 148e12);
   CHECK(known({"NVIDIA H20"}).memory()->per_second == 4e12);
   // Export rules count bits x TOPS, 4,800 at most: of int8 on an H20, and of fp8 on an L20.
