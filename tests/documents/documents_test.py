@@ -33,8 +33,9 @@ ROOT = HERE.parents[1]
 BUILD = Path(sys.argv[1]).resolve()
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
          *sorted((ROOT / "docs").glob("*.md")),
-         *(ROOT / name for name in ("collector/schedule/README.md", "tools/flopreduce/README.md",
-                                    "tools/flopreduce/peaks/README.md", "tests/hardware/counts.md"))]
+         *(ROOT / folder / "README.md" for folder in (
+             "collector/schedule", "tools/flopreduce", "tools/flopreduce/peaks")),
+         ROOT / "tests/hardware/counts.md"]
 PAGES = [path for path in PAGES if path.exists()]
 # Pages whose figures come from formulas alone: each digit is compared, times too.
 EXACT = ("docs/why-numbers-differ.md",)
