@@ -409,8 +409,8 @@ std::string NsightCompute::finish() {
   if (const std::string lacks = lacking(); !lacks.empty())
     return rounded_ != 0 ? "its counts are rounded (Ginst, Minst): add --print-units base to ncu"
                          : "it has no " + lacks +
-                               ", which FLOP need: docs/recordings.md names all that ncu has to "
-                               "read";
+                               ", which FLOP need: docs/without-a-gpu.md names all that ncu has "
+                               "to read";
   for (Timeline& t : processes_) {
     t.counted.resize(t.kernels.size());
     for (uint32_t i = 0; i < t.counted.size(); ++i)

@@ -216,7 +216,7 @@ void Player::write_groups() {
     if (!complete)
       t_.warn("import.counters", "of device " + std::to_string(device) +
                                      " not all counters of instructions were read that FLOP need: "
-                                     "docs/recordings.md names them");
+                                     "docs/without-a-gpu.md names them");
   }
 }
 
