@@ -15,7 +15,7 @@
 // it holds for one of them only.
 //
 // What it costs the program's thread, once per module: reading tables, hashing at most
-// kMaxHashedBytes of code, and looking at kMaxReadBytes of it by instruction (docs/performance.md).
+// kMaxHashedBytes of code, and looking at kMaxReadBytes of it by instruction (docs/safety.md).
 // Nothing of the image is kept but some 70 bytes per function, and these are bounded too.
 #pragma once
 #include <collector/base/mutex.h>

@@ -1,4 +1,4 @@
-"""The ratios that docs/performance.md prints, each said once here: measured in processor time,
+"""The ratios that README.md here prints, each said once in this file: measured in processor time,
 that of threads in wall time, and held against the page. Absolute times depend on the machine,
 ratios of one run hardly do.
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import ranks  # noqa: E402
 
-PAGE = ROOT / "docs/performance.md"
+PAGE = ROOT / "tests/bench/README.md"
 LAUNCHES = 10_000_000
 RANKS = 2_000
 RUNS = 3
@@ -147,7 +147,7 @@ def main():
     page, wrong = PAGE.read_text(), []
     for ratio in RATIOS:
         if not row_of(ratio).search(page):
-            sys.exit(f"{PAGE.name} has no row '{ratio.row}'")
+            sys.exit(f"{PAGE.relative_to(ROOT)} has no row '{ratio.row}'")
     with tempfile.TemporaryDirectory(dir=build, prefix="ratios-") as folder:
         bench = Bench(build, Path(folder))
         for ratio in RATIOS:
@@ -162,8 +162,8 @@ def main():
     if write:
         PAGE.write_text(page)
     elif wrong:
-        sys.exit(f"{len(wrong)} ratios of {PAGE.name} are not what is measured: tools/dev bench "
-                 "--check --write")
+        sys.exit(f"{len(wrong)} ratios of {PAGE.relative_to(ROOT)} are not what is measured: "
+                 "tools/dev bench --check --write")
 
 
 if __name__ == "__main__":
