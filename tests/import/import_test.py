@@ -589,7 +589,7 @@ class Recorded(Files):
 
     def test_alexnet_of_an_a100_with_counters(self):
         """Two forward passes of AlexNet, 128 images, whose counters of FP32 and FP16 instructions
-        Kineto's range profiler read: what docs/limits.md says of them."""
+        Kineto's range profiler read: what tests/hardware/counts.md says of them."""
         path = self.recordings() / "a100-alexnet-counters.json.gz"
         if not path.exists():
             self.skipTest(f"{path} is not there")
