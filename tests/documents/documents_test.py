@@ -34,11 +34,12 @@ BUILD = Path(sys.argv[1]).resolve()
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
          *sorted((ROOT / "docs").glob("*.md")),
          *(ROOT / folder / "README.md" for folder in (
-             "collector/schedule", "tests/bench", "tools/flopreduce", "tools/flopreduce/peaks")),
+             "collector/schedule", "tests/bench", "tests/networks", "tools/flopreduce",
+             "tools/flopreduce/peaks")),
          ROOT / "tests/hardware/counts.md"]
 PAGES = [path for path in PAGES if path.exists()]
 # Pages whose figures come from formulas alone: each digit is compared, times too.
-EXACT = ("docs/why-numbers-differ.md",)
+EXACT = ("docs/why-numbers-differ.md", "tests/networks/README.md")
 TRAINER = BUILD / "lib/flopinj/trainer"
 
 
