@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 #include "reader/launch_batch.h"
 #include "reader/message.h"
 #include "reader/packet_reader.h"
+#include "reader/pattern_calls.h"
 #include "reader/pattern_table.h"
 #include "reader/tally_batch.h"
 #include "trace_mutations.h"
@@ -39,10 +41,10 @@ void check(bool holds) {
   if (!holds) std::abort();
 }
 
-void read_launches(const Packet& packet, const PatternTable& patterns, SequenceGroups& groups,
+void read_launches(std::string_view body, const PatternCalls& patterns, SequenceGroups& groups,
                    DamageLog& damage) {
   LaunchBatchReader batch;
-  if (!batch.open(packet.body, damage)) return;
+  if (!batch.open({body.data(), body.size() - kReadAhead}, damage)) return;
   uint64_t numbered = 0, alike = 0;
   std::vector<LaunchCall> room;
   for (const LaunchCall& call : batch.calls(patterns, room)) numbered += call.launches;
@@ -99,13 +101,15 @@ void read(std::string_view bytes) {
   SequenceGroups groups;
   DamageLog damage;
   std::vector<uint64_t> found;
+  std::map<uint32_t, std::vector<std::string>> batches;  // by trace: read when all patterns are
   for_each_packet(*input, 0, router, Batches::kCheck, damage, [&](uint32_t trace, Packet& packet) {
     found.push_back(packet.offset);
     if (trace == kNoIndex || !revisions.newest_so_far(trace, 0, packet, damage)) return;
     PatternTable& patterns = tables.traces[trace].patterns;
     switch (static_cast<Field>(packet.body_field)) {
       case Field::launch_batch:
-        return read_launches(packet, patterns, groups, damage);
+        batches[trace].emplace_back(packet.body.data(), packet.body.size() + kReadAhead);
+        return;
       case Field::tally_batch:
         return read_tallies(packet, damage);
       case Field::sequence_groups: {
@@ -121,6 +125,12 @@ void read(std::string_view bytes) {
     }
     definitions.packet(trace, packet, damage);
   });
+  for (const auto& [trace, of_trace] : batches) {
+    SequenceGroups groups_of_launches;
+    const PatternCalls patterns(tables.traces[trace].patterns);
+    for (const auto& body : of_trace) read_launches(body, patterns, groups_of_launches, damage);
+    groups_of_launches.take(damage);
+  }
   groups.take(damage);
   check(places_by_form(*input).value_or(found) == found);
 }

@@ -2,6 +2,7 @@
 
 #include <call_times.h>
 
+#include <protozero/varint.hpp>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +13,25 @@ namespace flopinj::reduce {
 namespace {
 
 using Field = trace_fields::LaunchBatchField;
+
+// Sequence numbers of launches that follow each other; 0 for a launch without one.
+class SequenceSteps {
+ public:
+  explicit SequenceSteps(uint64_t base) : last_(base) {}
+  // Of a launch named by itself.
+  uint64_t is(uint64_t number) {
+    if (number != 0) last_ = number;
+    return number;
+  }
+  // Of a pattern's row: the step plus 1, zigzag, or 0 for none.
+  uint64_t after(uint32_t step) {
+    if (step == 0) return 0;
+    return is(last_ + static_cast<uint64_t>(protozero::decode_zigzag64(step - 1)));
+  }
+
+ private:
+  uint64_t last_;
+};
 
 }  // namespace
 
@@ -230,11 +250,19 @@ SkippedLaunches LaunchBatchReader::leave_out(const SkippedSteps& skipped,
   return left_out;
 }
 
-std::span<const LaunchCall> LaunchBatchReader::calls(const PatternTable& patterns,
+std::span<const LaunchCall> LaunchBatchReader::calls(const PatternCalls& patterns,
                                                      std::vector<LaunchCall>& room) const {
   if (room.size() < size_) room.resize(size_);
   LaunchCall* to = room.data();
-  for_each_call(patterns, [&](const LaunchCall& call) { *to++ = call; });
+  for_each_call(
+      patterns, [&](const LaunchCall& call) { *to++ = call; },
+      [&](std::span<const PatternCalls::Call> whole, uint64_t last, bool graph) {
+        for (const PatternCalls::Call& call : whole) {
+          last += call.step;
+          *to++ = {call.numbered ? last : 0, call.path, call.launches(), call.calls, graph};
+        }
+        return last;
+      });
   return {room.data(), to};
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <protozero/varint.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "reader/batch_fields.h"
 #include "reader/columns.h"
 #include "reader/damage.h"
+#include "reader/pattern_calls.h"
 #include "reader/pattern_table.h"
 #include "reader/skipped_steps.h"
 
@@ -67,25 +67,6 @@ class LaunchOrder {
   bool no_patterns_ = true;
 };
 
-// Sequence numbers of launches that follow each other; 0 for a launch without one.
-class SequenceSteps {
- public:
-  explicit SequenceSteps(uint64_t base) : last_(base) {}
-  // Of a launch named by itself.
-  uint64_t is(uint64_t number) {
-    if (number != 0) last_ = number;
-    return number;
-  }
-  // Of a pattern's row: the step plus 1, zigzag, or 0 for none.
-  uint64_t after(uint32_t step) {
-    if (step == 0) return 0;
-    return is(last_ + static_cast<uint64_t>(protozero::decode_zigzag64(step - 1)));
-  }
-
- private:
-  uint64_t last_;
-};
-
 // Launches that follow each other and are alike in the first three.
 struct LaunchCall {
   uint64_t sequence = 0;  // plus 1; 0: none
@@ -132,11 +113,13 @@ class LaunchBatchReader {
   template <typename Visit>
   void for_each_stretch(Visit&& visit) const;
 
-  // Calls visit(const LaunchCall&) for all of its launches, in order. No times are looked at.
-  template <typename Visit>
-  void for_each_call(const PatternTable& patterns, Visit&& visit) const;
+  // Calls visit(const LaunchCall&) for all of its launches, in order. No times are looked at. Most
+  // are calls of patterns, which follow each other: these go to whole(calls, last, graph), which
+  // returns the last sequence number after them, where `last` is the one before them.
+  template <typename Visit, typename Whole>
+  void for_each_call(const PatternCalls& patterns, Visit&& visit, Whole&& whole) const;
   // The same, in `room`.
-  std::span<const LaunchCall> calls(const PatternTable& patterns,
+  std::span<const LaunchCall> calls(const PatternCalls& patterns,
                                     std::vector<LaunchCall>& room) const;
 
  private:
@@ -181,10 +164,11 @@ void LaunchBatchReader::for_each_stretch(Visit&& visit) const {
   }
 }
 
-template <typename Visit>
-void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visit) const {
+template <typename Visit, typename Whole>
+void LaunchBatchReader::for_each_call(const PatternCalls& patterns, Visit&& visit,
+                                      Whole&& whole) const {
   RunColumn sequences(column(Field::sequence_run)), graphs(column(Field::graph_run));
-  SequenceSteps steps(fields_.number(Field::sequence_base));
+  uint64_t last = fields_.number(Field::sequence_base);
   size_t alike = 0;  // launches that follow and are all from graphs, or none of them is
   // The call at hand, member by member: a structure written in parts and read at once is waited for
   uint64_t its_sequence = 0;
@@ -192,6 +176,7 @@ void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visi
   bool its_graph = false;
   const auto give = [&] {
     if (launches > 0) visit(LaunchCall{its_sequence, its_path, launches, calls, its_graph});
+    launches = calls = 0;
   };
   // Of at most `most` launches: how many follow that are all from graphs, or none of them is.
   const auto take_alike = [&](size_t most) {
@@ -202,38 +187,51 @@ void LaunchBatchReader::for_each_call(const PatternTable& patterns, Visit&& visi
       if (graph != its_graph) {
         give();
         its_graph = graph;
-        launches = calls = 0;
       }
     }
     const size_t taken = std::min(alike, most);
     alike -= taken;
     return taken;
   };
-  const auto launch = [&](uint32_t path, uint64_t sequence, bool begins) {
+  const auto add = [&](uint32_t path, uint64_t sequence, size_t more, uint32_t begun) {
     if (path != its_path || sequence != its_sequence) {
       give();
       its_sequence = sequence;
       its_path = path;
-      launches = calls = 0;
     }
-    ++launches;
-    calls += begins ? 1 : 0;
+    launches += static_cast<uint32_t>(more);
+    calls += begun;
   };
   LaunchOrder order = this->order();
   for (auto run = order.next_run(); run.launches > 0; run = order.next_run()) {
     const auto rows = patterns.rows(run.first_row, run.first_row != 0 ? run.launches : 0);
     for (size_t at = 0, end = 0; at < rows.size(); at = end) {
       end = at + take_alike(rows.size() - at);
-      for (const PatternTable::Row& row : rows.subspan(at, end - at))
-        launch(row.path, steps.after(row.sequence_step), row.call);
+      // Of the first call and the last one the stretch may have a part, or others may follow.
+      const auto of = patterns.calls(run.first_row + at, run.first_row + end);
+      const auto part = [&](const PatternCalls::Call& call) {
+        const uint64_t first = std::max<uint64_t>(call.begin, run.first_row + at);
+        const uint64_t next = std::min<uint64_t>(call.end, run.first_row + end);
+        if (call.numbered && first == call.begin) last += call.step;
+        add(call.path, call.numbered ? last : 0, next - first,
+            PatternCalls::begun(rows.subspan(first - run.first_row, next - first)));
+      };
+      part(of.front());
+      if (of.size() > 2) {
+        give();
+        last = whole(of.subspan(1, of.size() - 2), last, its_graph);
+      }
+      if (of.size() > 1) part(of.back());
     }
     for (size_t i = rows.size(); i < run.launches; ++i) {
       take_alike(1);
       if (run.first_row == 0) {
         const LaunchOrder::Named named = order.next_named();
-        launch(named.path, steps.is(sequences.next()), named.call);
+        const uint64_t sequence = sequences.next();
+        if (sequence != 0) last = sequence;
+        add(named.path, sequence, 1, named.call ? 1 : 0);
       } else {
-        launch(PatternTable::Row::kUndefined, 0, false);
+        add(PatternTable::Row::kUndefined, 0, 1, 0);
       }
     }
   }

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "catch.h"
+#include "passes/sequence/sequence_groups.h"
 #include "reader/import_child.h"
 #include "reader/launch_batch.h"
 #include "reader/unpack.h"
@@ -233,10 +234,114 @@ TEST_CASE("patterns: sequence numbers count on from row to row") {
   REQUIRE(batch.open({bytes.data(), size}, damage));
   std::vector<std::array<uint64_t, 3>> seen;
   std::vector<LaunchCall> room;
-  for (const LaunchCall& call : batch.calls(patterns, room))
+  for (const LaunchCall& call : batch.calls(PatternCalls(patterns), room))
     seen.push_back({call.path, call.sequence, call.launches});
   CHECK(seen == std::vector<std::array<uint64_t, 3>>{
                     {3, 105, 1}, {4, 104, 1}, {7, 500, 1}, {3, 505, 1}, {4, 504, 1}});
+}
+
+namespace {
+
+struct Drawn {
+  uint64_t sequence = 0;
+  uint32_t path = 0;
+  bool call = false, graph = false;
+};
+
+// The same launches, all named one by one.
+flopinj::trace::LaunchBatch named(const std::vector<Drawn>& launches) {
+  flopinj::trace::LaunchBatch b;
+  for (const Drawn& launch : launches) {
+    b.add_signature(1);
+    for (const uint32_t value : {launch.path, 1U}) b.add_range_path_run(value);
+    for (const uint64_t value : {launch.sequence, uint64_t{1}}) b.add_sequence_run(value);
+    for (const uint32_t value : {launch.call ? 1U : 0U, 1U}) b.add_call_run(value);
+    for (const uint32_t value : {launch.graph ? 1U : 0U, 1U}) b.add_graph_run(value);
+    b.add_gap_ns(10), b.add_duration_delta_ns(0);
+  }
+  return b;
+}
+
+}  // namespace
+
+TEST_CASE("patterns: their calls are those of the same launches named one by one") {
+  std::mt19937 random(20261130);
+  const auto draw = [&](uint32_t below) { return static_cast<uint32_t>(random() % below); };
+  for (int round = 0; round < 300; ++round) {
+    PatternTable patterns;
+    std::vector<PatternTable::Row> rows(1 + draw(12));
+    for (uint32_t i = 0; i < rows.size(); ++i) {
+      rows[i] = {1, 1 + draw(2), draw(2) * (1 + draw(2) * draw(5)), draw(2) == 0};
+      REQUIRE(patterns.set(i + 1, rows[i]));
+    }
+    const PatternCalls pattern_calls(patterns);
+    SequenceGroups of_patterns, of_named;
+    DamageLog damage;
+    for (uint32_t number = 0; number < 6; ++number) {
+      flopinj::trace::LaunchBatch b;
+      uint64_t last = 1000 + 40 * number;
+      b.set_sequence_base(last);
+      std::vector<Drawn> launches;
+      std::vector<std::array<uint64_t, 5>> expected;
+      const auto launch = [&](Drawn one) {
+        one.graph = draw(8) == 0;
+        for (const uint32_t value : {one.graph ? 1U : 0U, 1U}) b.add_graph_run(value);
+        b.add_gap_ns(10), b.add_duration_delta_ns(0);
+        launches.push_back(one);
+        if (expected.empty() || expected.back()[0] != one.sequence ||
+            expected.back()[1] != one.path || expected.back()[4] != (one.graph ? 1U : 0U))
+          expected.push_back({one.sequence, one.path, 0, 0, one.graph ? 1U : 0U});
+        ++expected.back()[2];
+        expected.back()[3] += one.call ? 1 : 0;
+      };
+      for (uint32_t runs = 1 + draw(4); runs > 0; --runs) {
+        const uint32_t first = draw(static_cast<uint32_t>(rows.size()) + 1);
+        const uint32_t most = first == 0 ? 3 : static_cast<uint32_t>(rows.size()) + 1 - first;
+        const uint32_t count = 1 + draw(most);
+        b.add_pattern_run(first), b.add_pattern_run(count);
+        for (uint32_t i = 0; i < count; ++i) {
+          if (first > 0) {
+            const PatternTable::Row& row = rows[first - 1 + i];
+            const int step = static_cast<int>(row.sequence_step) - 1;  // zigzag
+            if (step >= 0)
+              last += static_cast<uint64_t>(step % 2 == 0 ? step / 2 : -(step + 1) / 2);
+            launch({step >= 0 ? last : 0, row.path, row.call, false});
+            continue;
+          }
+          const Drawn one{draw(2) * (900 + draw(9)), 1 + draw(2), draw(2) == 0, false};
+          if (one.sequence != 0) last = one.sequence;
+          b.add_signature(1);
+          for (const uint32_t value : {one.path, 1U}) b.add_range_path_run(value);
+          for (const uint64_t value : {one.sequence, uint64_t{1}}) b.add_sequence_run(value);
+          for (const uint32_t value : {one.call ? 1U : 0U, 1U}) b.add_call_run(value);
+          launch(one);
+        }
+      }
+      const auto read = [&](const flopinj::trace::LaunchBatch& message, SequenceGroups& groups) {
+        std::string bytes = message.SerializeAsString();
+        const size_t size = bytes.size();
+        bytes.append(kReadAhead, '\0');
+        LaunchBatchReader batch;
+        REQUIRE(batch.open({bytes.data(), size}, damage));
+        groups.launches(batch, pattern_calls, damage);
+        std::vector<std::array<uint64_t, 5>> seen;
+        std::vector<LaunchCall> room;
+        for (const LaunchCall& call : batch.calls(pattern_calls, room))
+          seen.push_back(
+              {call.sequence, call.path, call.launches, call.calls, call.graph ? 1U : 0U});
+        return seen;
+      };
+      CHECK(read(b, of_patterns) == expected);
+      CHECK(read(named(launches), of_named) == expected);
+    }
+    std::string groups_of_patterns, groups_of_named;
+    for (const auto& message : of_patterns.take(damage))
+      groups_of_patterns += message.SerializeAsString();
+    for (const auto& message : of_named.take(damage))
+      groups_of_named += message.SerializeAsString();
+    CHECK(groups_of_patterns == groups_of_named);
+    CHECK(!damage.partial());
+  }
 }
 
 TEST_CASE("pattern runs that do not fit their batch: it is left out") {

@@ -181,7 +181,8 @@ const std::vector<NumberSplit::Cut>& NumberSplit::of(uint32_t trace,
     most = Multiplies::kNothing;
   };
   const PatternTable& patterns = source_->tables.traces[trace].patterns;
-  const std::span<const LaunchCall> calls = batch.calls(patterns, calls_);
+  if (!pattern_calls_ || &pattern_calls_->patterns() != &patterns) pattern_calls_.emplace(patterns);
+  const std::span<const LaunchCall> calls = batch.calls(*pattern_calls_, calls_);
   find_numbered(trace, calls);
   for (size_t i = 0; i < calls.size(); ++i) {
     const LaunchCall& call = calls[i];

@@ -10,6 +10,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -57,6 +58,7 @@ class NumberSplit {
   std::optional<bool> any_functions_;
   // Rules of ranges around the passes of a thread.
   std::unordered_map<const ForwardNumbers::Passes*, std::set<uint32_t>> around_;
+  std::optional<PatternCalls> pattern_calls_;  // of the trace at hand
   std::vector<LaunchCall> calls_;
   std::vector<bool> numbered_;  // of find_numbered()
   std::vector<Cut> cuts_;

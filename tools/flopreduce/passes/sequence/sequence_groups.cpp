@@ -19,18 +19,51 @@ bool before(const NumberedLaunches& a, const NumberedLaunches& b) {
   return a.thread != b.thread ? a.thread < b.thread : a.stream < b.stream;
 }
 
+bool is_in_range(uint32_t path) { return path - 1 < IdMap::kMaxId; }
+
 }  // namespace
 
-void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternTable& patterns,
+void SequenceGroups::launches(const LaunchBatchReader& batch, const PatternCalls& patterns,
                               DamageLog& damage) {
   auto* const lane = places_.lane(batch.thread(), batch.stream());
   if (lane == nullptr) return damage.add(Damage::kTableFull);
-  batch.for_each_call(patterns, [&](const LaunchCall& call) { this->call(*lane, call, damage); });
+  auto& known = lane->known.calls;
+  if (known.empty() && known_calls_ + patterns.size() <= kMaxKnown) {
+    known.resize(patterns.size());
+    known_calls_ += known.size();
+  }
+  batch.for_each_call(
+      patterns, [&](const LaunchCall& call) { this->call(*lane, call, damage); },
+      [&](std::span<const PatternCalls::Call> calls, uint64_t last, bool graph) {
+        KnownCall* const same =
+            graph || known.empty() ? nullptr : &known[patterns.number(calls[0])];
+        return this->calls(*lane, calls, same, last, graph, damage);
+      });
+}
+
+// `known`, of the same calls, may be null. Returns the last number.
+uint64_t SequenceGroups::calls(Places::Lane& lane, std::span<const PatternCalls::Call> calls,
+                               KnownCall* known, uint64_t last, bool graph, DamageLog& damage) {
+  for (const PatternCalls::Call& call : calls) {
+    last += call.step;
+    KnownCall* const same = known != nullptr ? known++ : nullptr;
+    if (same == nullptr || same->place == Places::kNone || last == 0) {
+      this->call(lane, {call.numbered ? last : 0, call.path, call.launches(), call.calls, graph},
+                 damage);
+      if (same != nullptr && call.numbered && is_in_range(call.path))
+        same->place = places_.number(lane, call.path);
+      continue;
+    }
+    lane.known.last = last;
+    lane.known.without = false;
+    add(last, same->place, call.launches(), call.calls, &same->made, damage);
+  }
+  return last;
 }
 
 inline void SequenceGroups::call(Places::Lane& lane, const LaunchCall& call, DamageLog& damage) {
   if (!call.graph && call.sequence == 0) without_number(lane, damage);
-  if (call.path - 1 >= IdMap::kMaxId) return;  // in no range: no operator
+  if (!is_in_range(call.path)) return;  // no operator
   const uint32_t number = places_.number(lane, call.path);
   if (number == places_.kNone) return damage.add(Damage::kTableFull);
   OnPlace& on = places_[number];
@@ -42,21 +75,23 @@ inline void SequenceGroups::call(Places::Lane& lane, const LaunchCall& call, Dam
       damage.add(Damage::kTableFull);
     return;
   }
-  lane.known = {call.sequence, false};
-  add(call.sequence, number, call.launches, call.calls, damage);
+  lane.known.last = call.sequence;
+  lane.known.without = false;
+  add(call.sequence, number, call.launches, call.calls, nullptr, damage);
 }
 
 // Once behind each number.
 void SequenceGroups::without_number(Places::Lane& lane, DamageLog& damage) {
   if (lane.known.last == 0 || std::exchange(lane.known.without, true)) return;
   if (const uint32_t number = places_.number(lane, kWithout); number != places_.kNone)
-    add(lane.known.last, number, 0, 0, damage);
+    add(lane.known.last, number, 0, 0, nullptr, damage);
 }
 
 inline void SequenceGroups::add(uint64_t number, uint32_t place, uint32_t count, uint32_t calls,
-                                DamageLog& damage) {
+                                SequenceNumbers::Made* made, DamageLog& damage) {
   const auto added = window_.add(
-      number, {place, count, calls}, places_[place].first, [](NothingElse&) {}, [](const auto&) {});
+      number, {place, count, calls}, places_[place].first, made, [](NothingElse&) {},
+      [](const auto&) {});
   if (added == SequenceNumbers::Added::kLate && count > 0)
     this->count(SequenceNumbers::Group{{place, count, calls}}, 1, damage);
   else if (added == SequenceNumbers::Added::kFull)

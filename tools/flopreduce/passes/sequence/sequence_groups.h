@@ -3,6 +3,7 @@
 // counted.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -31,8 +32,9 @@ class SequenceGroups {
   // The range path of an entry without launches: behind those of the number before it something
   // without a number ran on that thread and stream.
   static constexpr uint32_t kWithout = 0;
+  static constexpr size_t kMaxKnown = 1U << 20;  // calls of patterns, of all lanes
 
-  void launches(const LaunchBatchReader& batch, const PatternTable& patterns, DamageLog& damage);
+  void launches(const LaunchBatchReader& batch, const PatternCalls& patterns, DamageLog& damage);
   // Those of a summary. False where they are malformed.
   bool add(const trace::SequenceGroups& message, DamageLog& damage);
   // All of it, in messages that fit a packet. Ends the groups.
@@ -43,19 +45,29 @@ class SequenceGroups {
     SequenceNumbers::Next first;
     bool without_number = false;
   };
+  // A call of the patterns on a lane.
+  struct KnownCall {
+    uint32_t place = 0;  // none: not asked for yet
+    SequenceNumbers::Made made;
+  };
   struct OfLane {
     uint64_t last = 0;  // number
     bool without = false;
+    std::vector<KnownCall> calls = {};  // by PatternCalls::number(); none if there are many
   };
   using Places = LaunchPlaces<OnPlace, OfLane>;
   void call(Places::Lane& lane, const LaunchCall& call, DamageLog& damage);
+  uint64_t calls(Places::Lane& lane, std::span<const PatternCalls::Call> calls, KnownCall* known,
+                 uint64_t last, bool graph, DamageLog& damage);
   void without_number(Places::Lane& lane, DamageLog& damage);
   // Apart: a structure of three would be written in parts and read at once, for each launch.
-  void add(uint64_t number, uint32_t place, uint32_t count, uint32_t calls, DamageLog& damage);
+  void add(uint64_t number, uint32_t place, uint32_t count, uint32_t calls,
+           SequenceNumbers::Made* made, DamageLog& damage);
   void count(const SequenceNumbers::Group& group, uint64_t times, DamageLog& damage);
   void count(SequenceGroup group, uint64_t times, DamageLog& damage);
 
   Places places_;
+  size_t known_calls_ = 0;  // of all lanes
   SequenceWindow<> window_;
   std::vector<std::pair<SequenceGroup, uint64_t>> groups_;  // times; some more than once
   std::unordered_set<uint32_t> without_;  // range paths of which some launches have no number

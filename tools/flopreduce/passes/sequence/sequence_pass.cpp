@@ -69,7 +69,8 @@ void SequencePass::packet(uint32_t trace, const Packet& packet) {
     const uint32_t device = device_of(batch.stream());
     if (device != kNoIndex) lane->known.window = window(device);
   }
-  const auto calls = batch.calls(state.patterns, calls_at_hand_);
+  if (!pattern_calls_) pattern_calls_.emplace(state.patterns);
+  const auto calls = batch.calls(*pattern_calls_, calls_at_hand_);
   if (!state.steps.steps().empty()) note_step_names(batch, calls);
   if (lane != nullptr) {
     note_edges(lane->known, packet.sequence, calls);
@@ -213,7 +214,7 @@ void SequencePass::without_number(Places::Lane& of, const LaunchCall& call) {
   OnPlace& on = places_[number];
   on.part = Part::kWithout;
   lane.window->add(
-      lane.operators, {number, 0, 0}, on.first, [](Passes&) {},
+      lane.operators, {number, 0, 0}, on.first, nullptr, [](Passes&) {},
       [&](const Window::Complete& done) { complete(*lane.window, done); });
 }
 
@@ -247,9 +248,9 @@ void SequencePass::launches(Places::Lane& of, std::span<const LaunchCall> calls)
     };
     auto added = SequenceNumbers::Added::kLate;
     if (lane.window != nullptr)
-      added =
-          lane.window->add(call.sequence, {number, call.launches, call.calls}, on.first, note_pass,
-                           [&](const Window::Complete& done) { complete(*lane.window, done); });
+      added = lane.window->add(call.sequence, {number, call.launches, call.calls}, on.first,
+                               nullptr, note_pass,
+                               [&](const Window::Complete& done) { complete(*lane.window, done); });
     if (added == SequenceNumbers::Added::kYes) continue;
     if (on.last != call.sequence) add_saturating(calls_.calls[on.path], uint64_t{1});
     on.last = call.sequence;
@@ -532,6 +533,7 @@ void SequencePass::end_trace() {
     }
   }
   windows_.clear();
+  pattern_calls_.reset();
   places_.end([&](Places::Lane& lane) { own_numbers_.outside(lane.known.own); });
 }
 

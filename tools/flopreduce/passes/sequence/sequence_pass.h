@@ -17,6 +17,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -210,6 +211,7 @@ class SequencePass {
   BatchEdges edges_;
   std::unordered_map<uint32_t, Multiplies> multiplies_;  // by path: OperatorMap::multiplies()
   // Of the trace at hand.
+  std::optional<PatternCalls> pattern_calls_;
   Places places_;
   std::unordered_map<uint32_t, Window> windows_;  // by device
 };

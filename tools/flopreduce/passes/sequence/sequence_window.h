@@ -62,6 +62,10 @@ struct SequenceNumbers {
     Launches launches;
     uint32_t group = 0;
   };
+  // Which group the same launches have made of one before.
+  struct Made {
+    uint32_t of = UINT32_MAX, group = 0;
+  };
 };
 
 // What is known of a number, or of a group, beside its launches.
@@ -76,11 +80,13 @@ class SequenceWindow : public SequenceNumbers {
     [[no_unique_address]] OfNumber known{};
   };
 
-  // `sequence`: plus 1. `first`: what followed no launches the last time; one for each place. Calls
-  // note(OfNumber&) of the number where there is room, and complete(const Complete&) for the number
-  // that was in this place before.
+  // `sequence`: plus 1. `first`: what followed no launches the last time; one for each place.
+  // `made`: by the same launches the last time; may be null. Calls note(OfNumber&) of the number
+  // where there is room, and complete(const Complete&) for the number that was in this place
+  // before.
   template <class Note, class Visit>
-  Added add(uint64_t sequence, Launches launches, Next& first, Note&& note, Visit&& complete) {
+  Added add(uint64_t sequence, Launches launches, Next& first, Made* made, Note&& note,
+            Visit&& complete) {
     // Numbers come in order, for one thread: those that follow are not in the cache.
     constexpr uint64_t kAhead = 8;
     slots_.prefetch((sequence + kAhead) % kWindow);
@@ -90,9 +96,14 @@ class SequenceWindow : public SequenceNumbers {
       close(slot, complete);
       slot.sequence = sequence;
     }
-    const uint32_t group = after(slot.group, launches, first);
-    if (group == kNoGroup) return Added::kFull;
-    slot.group = group;
+    if (made != nullptr && made->of == slot.group) {
+      slot.group = made->group;
+    } else {
+      const uint32_t group = after(slot.group, launches, first);
+      if (group == kNoGroup) return Added::kFull;
+      if (made != nullptr) *made = {slot.group, group};
+      slot.group = group;
+    }
     note(slot.known);
     return Added::kYes;
   }

@@ -37,6 +37,7 @@ Condenser::Condenser(SharedTables& shared, const KernelNumbers& kernels, const P
       damage_(damage),
       pass_(shared, this),
       kernels_(tables_, kernels),
+      patterns_(tables_.traces[0].patterns),
       single_(tables_.traces[0].steps, kMostSingleSteps) {}
 
 void Condenser::segment(const Segment& segment) {
@@ -88,9 +89,9 @@ void Condenser::add_to_time_lines(const RowTable& rows, const LaunchPiece& piece
   });
 }
 
-void Condenser::batch(uint32_t trace, const LaunchBatchReader& batch) {
+void Condenser::batch(uint32_t, const LaunchBatchReader& batch) {
   any_batch_ = true;
-  sequences_.launches(batch, tables_.traces[trace].patterns, damage_);
+  sequences_.launches(batch, patterns_, damage_);
 }
 
 void Condenser::tally(const RowTable& rows, uint32_t row, const TallyRow& tally) {

@@ -109,6 +109,7 @@ class Condenser final : public LaunchConsumer {
   std::vector<ShortestLongest> of_rows_;     // by row of the pass: what kernels_ leaves out
   std::vector<Row> rows_;
   KernelDurations kernels_;
+  PatternCalls patterns_;
   SingleSteps single_;
   StepKernels step_kernels_;
   bool any_batch_ = false;
