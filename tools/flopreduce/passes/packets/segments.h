@@ -57,7 +57,7 @@ void for_each_new_packet(const Segment& segment, Visit&& visit) {
 class Segments {
  public:
   static constexpr uint64_t kBytes = 4U << 20;  // of a segment, about
-  static constexpr size_t kMost = 1U << 20;     // a rank has one or more
+  static constexpr size_t kMost = 1U << 22;     // pieces; a rank has one or more
 
   // Each packet in turn. `trace` is kNoIndex for packets of no trace; `last_sequence` that of the
   // trace before this packet. False where there are too many segments.
@@ -99,7 +99,7 @@ class Segments {
   const std::vector<Segment>& all() const { return all_; }
 
  private:
-  static constexpr uint64_t kPiece = 1U << 20;  // segments are cut where pieces are
+  static constexpr uint64_t kPiece = kBytes / 16;  // segments are cut where pieces are
   std::vector<Segment> all_;
   bool open_ = false;
   uint32_t file_ = kNoIndex;
