@@ -6,6 +6,9 @@
 #include <charconv>
 #include <utility>
 
+#include "edit_distance.h"
+#include "printable_text.h"
+
 namespace flopinj {
 namespace {
 
@@ -226,6 +229,27 @@ const RecordingOption kOptions[] = {
 }  // namespace
 
 std::span<const RecordingOption> recording_options() { return kOptions; }
+
+bool is_recording_variable(std::string_view name) {
+  return std::ranges::find(recording_options(), name, &RecordingOption::variable) !=
+         recording_options().end();
+}
+
+std::string unknown_variable(std::string_view name) {
+  constexpr size_t kShown = 80, kFar = 3;
+  const std::string_view shown = name.substr(0, kShown);
+  const RecordingOption* nearest = nullptr;
+  size_t least = kFar + 1;
+  for (const RecordingOption& option : recording_options()) {
+    const bool is_start = option.variable.starts_with(shown);  // FLOPINJ_OUT
+    const size_t distance = is_start ? 0 : edit_distance(shown, option.variable);
+    if (distance < least) nearest = &option;
+    least = std::min(least, distance);
+  }
+  return "unknown variable " + printable(shown) + " is ignored: " +
+         (nearest != nullptr ? "did you mean " + std::string(nearest->variable) + "?"
+                             : "man flopinj has the variables that there are");
+}
 
 std::string choice_of(const Settings& settings) {
   const auto kept = [](uint32_t number) { return number == 0 ? "" : std::to_string(number); };

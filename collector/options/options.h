@@ -5,6 +5,7 @@
 #include <collector/options/settings.h>
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace flopinj {
@@ -25,5 +26,9 @@ struct RecordingOption {
 };
 
 std::span<const RecordingOption> recording_options();
+
+bool is_recording_variable(std::string_view name);
+// That `name` is none of theirs and changes nothing, and which one it may have meant.
+std::string unknown_variable(std::string_view name);
 
 }  // namespace flopinj

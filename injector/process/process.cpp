@@ -12,20 +12,11 @@
 #include <initializer_list>
 #include <random>
 
+#include "job_launchers.h"
+
 namespace flopinj {
 namespace {
 
-// Launchers, the variable each gives a process's rank in and the one with the number of ranks, the
-// most specific first. PMIx has none for the number.
-struct Launcher {
-  const char* rank;
-  const char* size;
-};
-constexpr Launcher kLaunchers[] = {{"RANK", "WORLD_SIZE"},
-                                   {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                   {"PMIX_RANK", nullptr},
-                                   {"PMI_RANK", "PMI_SIZE"},
-                                   {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
 // Variables in which schedulers name the job, those around a whole job first: Slurm, PBS, LSF, Flux
 // and torchrun, which says "none" where its user gave no --rdzv-id.
 constexpr const char* kJobs[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",

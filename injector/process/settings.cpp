@@ -5,20 +5,12 @@
 #include <string_view>
 
 #include "doctor_findings.h"
-#include "edit_distance.h"
 #include "printable_text.h"
 
 namespace flopinj {
 namespace {
 
 constexpr std::string_view kPrefix = "FLOPINJ_";
-
-std::string_view nearest(std::string_view name) {
-  const auto distance = [&](const RecordingOption& option) {
-    return edit_distance(name.substr(0, 80), option.variable);
-  };
-  return std::ranges::min_element(recording_options(), {}, distance)->variable;
-}
 
 // Others wrote it, and it goes to a terminal: no novels.
 std::string shown(std::string_view value) { return printable(value.substr(0, 80)); }
@@ -39,8 +31,7 @@ void apply_setting(Settings& settings, std::string_view entry, std::vector<std::
   const std::string_view value = entry.substr(equals + 1);
   const RecordingOption* const known = option_of(name);
   if (known == nullptr)
-    problems.push_back("unknown variable " + shown(name) + " is ignored: did you mean " +
-                       std::string(nearest(name)) + "?");
+    problems.push_back(unknown_variable(name));
   else if (value.find('\n') != value.npos)  // one that is asked how far it is says a setting a line
     problems.push_back(std::string(name) + "=" + shown(value) +
                        " is ignored: it has a line break in it");

@@ -31,6 +31,20 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = sorted(_HOME_OF)  # noqa: PLE0605
 
+#: Names that other profilers have, and where their like is here.
+_LIKE = {
+    **dict.fromkeys(("report", "read", "open", "analyze", "from_file"),
+                    "flopinj.load(TRACE) reads a recording"),
+    **dict.fromkeys(("profile", "profiler", "Profiler", "Tracker", "trace", "capture"),
+                    "with flopinj.record() as run: records what is inside"),
+    **dict.fromkeys(("query", "sql"), "flopinj.load(TRACE).sql(SELECT) asks the tables"),
+    **dict.fromkeys(("explain", "plot", "tables"), "it is a part of flopinj.load(TRACE)"),
+    **dict.fromkeys(("annotate", "mark", "push_range", "range_push"),
+                    "with flopinj.range(NAME): names a part of the program"),
+    **dict.fromkeys(("run", "demo", "attach", "detach", "doctor", "top"),
+                    "it is a command for a shell: flopinj NAME --help"),
+}
+
 
 if not TYPE_CHECKING:  # which knows the names from above, and that there are no others
 
@@ -44,8 +58,10 @@ if not TYPE_CHECKING:  # which knows the names from above, and that there are no
             import difflib
 
             near = difflib.get_close_matches(name, __all__, 3)
-            raise AttributeError(f"module 'flopinj' has no attribute '{name}'" + (
-                f": near {', '.join(near)}" if near else ""))
+            said = (_LIKE[name].replace("NAME --", f"{name} --") if name in _LIKE
+                    else f"near {', '.join(near)}" if near
+                    else f"it has {', '.join(__all__)}")
+            raise AttributeError(f"module 'flopinj' has no attribute '{name}': {said}")
         value = getattr(importlib.import_module(f"flopinj.{home}"), name)
         globals()[name] = value
         return value

@@ -125,6 +125,9 @@ def formula(flop: int, name: str = "own") -> Range:
     >>> with formula(2 * rows * inner * columns, "my_product"):
     ...     pass
     """
+    if isinstance(flop, str):
+        raise TypeError("a formula needs its FLOP, as in flopinj.formula(2 * rows * inner * "
+                        "columns, \"my_product\")")
     return Range("formula::" + name, flop=flop)
 
 

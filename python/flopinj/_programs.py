@@ -9,11 +9,11 @@ from pathlib import Path
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any, Union
 
     Value = Union[bool, int, float, str, os.PathLike[str]]
-    Option = Union[Value, None, Sequence[Value]]
+    Option = Union[Value, None, Sequence[Value], Mapping[str, Value]]
 
 #: bin, lib and share, as `cmake --install` makes them.
 TREE = Path(__file__).parent / "_tree"
@@ -77,10 +77,14 @@ def options(given: dict[str, Option]) -> list[str]:
 
     >>> options({"batch_size": 32, "phase": ["a=x", "b=y"], "force": True, "rules": None})
     ['--batch-size=32', '--phase=a=x', '--phase=b=y', '--force']
+    >>> options({"peak": {"bf16": "989T"}})
+    ['--peak=bf16=989T']
     """
     words = []
     for name, value in given.items():
         option = "--" + name.replace("_", "-")
+        if isinstance(value, dict):  # peak={"bf16": "989T"}
+            value = [f"{key}={one}" for key, one in value.items()]
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is True:
                 words.append(option)

@@ -81,6 +81,11 @@ class Recording:
             raise Error("this process is profiled from its start (CUDA_INJECTION64_PATH): start it "
                         "by `flopinj run --dormant`, or without a profiler", 1)
         output = self._output or Path(tempfile.mkdtemp(dir=_folder()), "record-%p.pb")
+        folder = Path(output).parent if isinstance(output, (str, os.PathLike)) else None
+        if folder is None:
+            raise Error(f"output={output!r}: it takes the name of a file, such as run.pb", 2)
+        if "%" not in str(folder) and not folder.is_dir():
+            raise Error(f"nothing was recorded: there is no folder {folder}; create it first", 1)
         wait = {"plan_wait_ms": os.environ.get("FLOPINJ_PLAN_WAIT_MS", _PLAN_WAIT_MS)}
         if self._settings.get("simulate"):
             wait = {}  # it is longer there
@@ -121,9 +126,19 @@ class Recording:
         own = {self._own()} if _control.driver() is not None else set()
         traces = own | (self._files() - self._there)
         if not traces:
-            raise Error("nothing was recorded: neither this process nor one that it started has "
-                        "used CUDA", 1)
+            raise Error("nothing was recorded: " + self._without_traces(), 1)
         self._traces = sorted(traces)
+
+    def _without_traces(self) -> str:
+        """Why there is none, and what to do."""
+        if not self._settings.get("simulate"):
+            try:
+                ctypes.CDLL("libcuda.so.1")
+            except OSError:
+                return ("no NVIDIA driver on this machine (libcuda.so.1 not found). Without a GPU: "
+                        "flopinj.record(simulate=True)")
+        return ("neither this process nor one that it started has used CUDA: what is to be "
+                "recorded goes inside the `with`")
 
     def _own(self) -> Path:
         """The trace of this process, which has ended."""

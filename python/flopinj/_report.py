@@ -27,6 +27,17 @@ if TYPE_CHECKING:
 #: Forms of save() by the ends of names.
 _FORMS = {".html": "html", ".json": "json", ".db": "sqlite", ".sqlite": "sqlite",
           ".md": "markdown", ".txt": "text"}
+#: Members that data frames and other profilers have, and where their like is here.
+_LIKE = {
+    **dict.fromkeys(("to_pandas", "to_df", "df", "dataframe"),
+                    "kernels, phases and the other names of .tables are data frames"),
+    **dict.fromkeys(("to_csv", "to_json", "to_html", "write", "export", "dump",
+                     "export_chrome_trace"),
+                    "save(FILE) writes the form that the name says, such as report.html"),
+    **dict.fromkeys(("key_averages", "summary", "print", "events"),
+                    "text() is the report, and .kernels its table of kernels"),
+    **dict.fromkeys(("query", "execute"), "sql(SELECT) asks the tables"),
+}
 _FINE = (0, 3)  # 3: something is missing, and the report says what
 _BESIDE = re.compile("(_at_least|_at_most)?(_exact)?$|_(why|estimated)$")  # a figure
 
@@ -38,8 +49,13 @@ def _traces(given: tuple[Any, ...]) -> Iterator[str]:
         if isinstance(one, (str, os.PathLike)):
             name = os.fspath(one)
             yield from sorted(glob.glob(name)) or [name]
-        else:
-            yield from _traces(tuple(one))
+            continue
+        if not hasattr(one, "__iter__"):
+            raise TypeError(f"a trace is a name, a path, or a list of them, and not {one!r}: "
+                            "flopinj.load(\"trace.pb\")")
+        if not (several := tuple(one)):  # else it would be the newest run of the folder
+            raise ValueError("there is no trace in the list: does the pattern fit a file?")
+        yield from _traces(several)
 
 
 def _in_memory(file: Path) -> sqlite3.Connection:
@@ -87,7 +103,9 @@ class _Output:
         import difflib
 
         near = difflib.get_close_matches(name, {*dir(type(self)), *self.keys()}, 3)
-        return f"{self._NAME} has no '{name}'" + (f": near {', '.join(near)}" if near else "")
+        said = _LIKE.get(name) or (f"near {', '.join(near)}" if near else
+                                   "keys() lists figures and tables")
+        return f"{self._NAME} has no '{name}': {said}"
 
     def __contains__(self, key: object) -> bool:
         return key in self.keys()
@@ -131,7 +149,11 @@ class _Output:
 
     def _all_of(self, name: str) -> str:
         if name not in self.tables:
-            raise KeyError(f"there is no table '{name}': there are {', '.join(self.tables)}")
+            import difflib
+
+            near = difflib.get_close_matches(name, self.tables, 3)
+            raise KeyError(f"there is no table '{name}': " + (
+                f"near {', '.join(near)}" if near else f"there are {', '.join(self.tables)}"))
         return f'SELECT * FROM "{name}"'
 
     # --- for people ---

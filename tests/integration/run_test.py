@@ -565,7 +565,8 @@ class Page(RunCase):
     def test_a_page_that_is_there_is_kept(self):
         (self.folder / "page.html").write_text("mine")
         done = self.paged(program=["touch", "started"], expect=2)
-        self.assertIn("page.html exists; name another file, or give --force", done.stderr)
+        self.assertIn("page.html exists; choose another name, or overwrite it with --force",
+                      done.stderr)
         self.assertFalse((self.folder / "started").exists())
         self.assertEqual((self.folder / "page.html").read_text(), "mine")
         self.paged("--force")

@@ -408,6 +408,30 @@ class Reports(unittest.TestCase):
             self.report["phase"]
         with self.assertRaisesRegex(AttributeError, "'recrod': near record"):
             flopinj.recrod  # noqa: B018
+
+    def test_names_of_other_profilers_are_answered_with_ours(self):
+        for name, like in (("profile", "flopinj.record"), ("query", "sql[(]SELECT"),
+                           ("report", "flopinj.load"), ("demo", "flopinj demo --help")):
+            with self.assertRaisesRegex(AttributeError, f"'{name}': .*{like}"):
+                getattr(flopinj, name)
+        for name, like in (("to_pandas", "data frames"), ("to_csv", "save[(]FILE"),
+                           ("key_averages", "text[(]"), ("query", "sql[(]SELECT"),
+                           ("zzzzzz", "keys[(][)] lists")):
+            with self.assertRaisesRegex(AttributeError, f"'{name}': .*{like}"):
+                getattr(self.report, name)
+        with self.assertRaisesRegex(KeyError, "no table 'kernls': near kernels"):
+            self.report.table("kernls")
+
+    def test_what_is_no_trace(self):
+        for wrong in (5, None, [5]):
+            with self.assertRaisesRegex(TypeError, "a trace is a name, a path"):
+                flopinj.load(wrong)
+        with self.assertRaisesRegex(ValueError, "no trace in the list"):
+            flopinj.load([])
+        with self.assertRaisesRegex(TypeError, "flopinj.formula[(]2"):
+            flopinj.formula("my_product")
+
+    def test_what_a_report_offers(self):
         offered = dir(self.report)
         self.assertLess(len(offered), 80)
         self.assertEqual([name for name in offered if name.startswith("_")], [])
@@ -938,7 +962,7 @@ def test_without(): work()
         done = harness.run([sys.executable, "-m", "pytest", "-p", "flopinj.pytest_plugin", "-p",
                             "no:cacheprovider", "-rA", tests], env, cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertRegex(done.stdout, r"SKIPPED .*nothing was recorded: neither this process nor")
+        self.assertRegex(done.stdout, r"SKIPPED .*nothing was recorded: (neither this|no NVIDIA)")
 
     def test_numbers_that_cannot_be(self):
         with self.assertRaisesRegex(ValueError, "tokens=-1: a range's numbers are from 0"):

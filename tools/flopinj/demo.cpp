@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "commands.h"
+#include "job_launchers.h"
 #include "process.h"
 #include "reducer.h"
 #include "running/control_client.h"
@@ -72,6 +73,10 @@ int demo(const Options& given) {
   const pid_t program = ::fork();
   if (program < 0) throw std::runtime_error("no process can be started");
   if (program == 0) {
+    // In a shell of a job the demo is no rank of that job, whose file would have another name.
+    for (const Launcher& launcher : kLaunchers)
+      for (const char* variable : {launcher.rank, launcher.size})
+        if (variable != nullptr) ::unsetenv(variable);
     try {
       ::_exit(run(options));
     } catch (const std::exception& error) {

@@ -401,8 +401,20 @@ constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
     {"view", "report"},
     {"print", "report"},
     {"summary", "report"},
+    {"open", "report --format html -o report.html"},
+    {"ui", "report --format html -o report.html"},
+    {"gui", "report --format html -o report.html"},
+    {"web", "report --format html -o report.html"},
+    {"serve", "metrics --port 9178"},
+    {"annotate", "report --sections kernels"},
+    {"plot", "report --format html -o report.html"},
+    {"export", "report --format csv -o tables/"},
+    {"table", "report --all"},
     {"diff", "compare"},
     {"convert", "import"},
+    {"version", "--version"},
+    {"completion", "--generate bash"},
+    {"completions", "--generate bash"},
     {"check", "doctor"},
     {"why", "explain"},
     {"sql", "query"},
@@ -412,6 +424,55 @@ constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
     {"markdown", "report --format markdown"},
     {"sqlite", "report --format sqlite -o report.db"},
     {"flamegraph", "report --format folded"}};
+
+// Options of perf, nsys, ncu, py-spy, memray or torchrun, and where their like is here.
+constexpr const char* kCounters = "flopinj chooses the counters that FLOP and bytes need";
+constexpr const char* kProcessWord = "a process is a word of its own: flopinj attach PID";
+constexpr const char* kChildren = "the program's children are recorded too, each in a trace";
+constexpr const char* kTraced = "kernels, copies and NVTX ranges are always recorded";
+constexpr const char* kReports = "it is an option of flopinj report, when the program has ended";
+constexpr const char* kCompletion = "flopinj --generate bash prints it (or zsh, or fish)";
+constexpr std::pair<const char*, const char*> kOthersOptions[] = {
+    {"--metrics", kCounters},
+    {"--section", kCounters},
+    {"--set", kCounters},
+    {"--gpu-metrics-devices", kCounters},
+    {"-p", kProcessWord},
+    {"--pid", kProcessWord},
+    {"--target-processes", kChildren},
+    {"--subprocesses", kChildren},
+    {"--follow-fork", kChildren},
+    {"--trace-children", kChildren},
+    {"--trace-fork-before-exec", kChildren},
+    {"-t", kTraced},
+    {"--trace", kTraced},
+    {"-f", "here it is --force"},
+    {"--force-overwrite", "here it is --force"},
+    {"--sample", "there is no sampling of the CPU; nothing has to be switched off"},
+    {"--stats", "here it is --report FILE.html, or flopinj report when the program has ended"},
+    {"-y", "here it is --start-after TIME"},
+    {"--delay", "here it is --start-after TIME"},
+    {"-d", "here it is --duration TIME"},
+    {"--for", "here it is --duration TIME"},
+    {"--timeout", "here it is --duration TIME"},
+    {"-w", "flopinj run ends with the program, and needs no option for that"},
+    {"--wait", "flopinj run ends with the program, and needs no option for that"},
+    {"--live", "here it is flopinj top, beside the program"},
+    {"--native", "kernels are counted whatever language launches them"},
+    {"--steps",
+     "here it is --launch-count N, in kernels; flopinj report --skip-steps N leaves steps out"},
+    {"--rank",
+     "it is read from RANK, SLURM_PROCID and their like; -o job-%r.pb names a file by it"},
+    {"--listen", "here it is flopinj metrics --port PORT --address ADDRESS"},
+    {"--peak", kReports},
+    {"--fail-if", kReports},
+    {"--format", kReports},
+    {"--sections", kReports},
+    {"--completion", kCompletion},
+    {"--install-completion", kCompletion},
+    {"--show-completion", kCompletion},
+    {"-V", "here it is --version"},
+    {"-v", "here it is --version, or --log-level debug of flopinj run"}};
 
 // For words that are no command, but that one can see the purpose of. Empty: for others.
 std::string right_spelling(const std::vector<std::string>& words) {
@@ -423,7 +484,10 @@ std::string right_spelling(const std::vector<std::string>& words) {
   std::error_code error;
   const auto* const habit = std::ranges::find(
       kHabits, words.front(), &std::pair<std::string_view, std::string_view>::first);
-  if (habit != std::end(kHabits)) return with(std::string(habit->second), 1);
+  const bool runs = words.size() > 1 && words[1] == "--";  // perf stat -- PROGRAM
+  if (habit != std::end(kHabits) && habit->second.starts_with("--"))
+    return "flopinj " + std::string(habit->second);
+  if (habit != std::end(kHabits)) return with(runs ? "run --" : std::string(habit->second), 1);
   if (is_program(words.front())) return with("run --", 0);
   if (words.front().ends_with(".py")) return with("run -- python", 0);
   if (std::filesystem::is_regular_file(words.front(), error)) return with("report", 0);
@@ -460,6 +524,8 @@ flopinj::manual::Program about(CommandLine& line) {
                  "the simulated GPU's libcuda.so.1, libcudart.so and libcupti.so.13"}},
       .see_also = "flopreduce",
       .others_options = {}};
+  for (const auto& [option, like] : kOthersOptions)
+    program.others_options.push_back({option, like});
   for (const RecordingOption& setting : flopinj::recording_options())
     program.environment.push_back(
         {std::string(setting.variable),
@@ -479,7 +545,9 @@ int run_program(const CLI::App& run, Options& options, const std::vector<std::st
   options.program = run.remaining();
   if (!options.program.empty() && has_separator) options.program.emplace_back("--");  // its own
   options.program.insert(options.program.end(), behind.begin(), behind.end());
-  if (options.program.empty() && !options.print_env) return usage_error("no program to run");
+  if (options.program.empty() && !options.print_env)
+    return usage_error(
+        "no program to run: it goes behind --, as in flopinj run -- python train.py");
   try {
     return flopinj::run(options);
   } catch (const std::invalid_argument& error) {

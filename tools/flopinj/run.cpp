@@ -35,7 +35,8 @@ constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI",
                            kQuiet = "FLOPINJ_QUIET", kForce = "FLOPINJ_FORCE",
                            kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN",
                            kFindings = "FLOPINJ_FINDINGS", kPlanWait = "FLOPINJ_PLAN_WAIT_MS",
-                           kPreload = "LD_PRELOAD";
+                           kPreload = "LD_PRELOAD", kVariablePrefix = "FLOPINJ_",
+                           kLake = "FLOPINJ_LAKE";  // of flopinj fleet
 
 // --- The program's environment -------------------------------------------------------------------
 
@@ -118,6 +119,31 @@ uint64_t run_id() {
   return uint64_t{random()} << 32 | random();
 }
 
+// Why the page could not be written when the program has ended; empty where it can.
+std::string page_problem(const std::string& page, bool force) {
+  if (page.empty()) return {};
+  for (const char* other : {".pdf", ".png", ".json", ".csv", ".pb"})
+    if (page.ends_with(other))
+      return page + ": it is written as a page for a browser; name it NAME.html";
+  return output_problem(absolute_output_name(page, fs::current_path()), force);
+}
+
+// A misspelt variable would be as if it were not set; the library says so only in a program that
+// starts CUDA. Afterwards it has nothing more to say of it.
+void refuse_unknown_variables() {
+  std::vector<std::string> unknown;
+  for (const char* const* entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view all = *entry;
+    const std::string_view name = all.substr(0, all.find('='));
+    if (name.starts_with(kVariablePrefix) && name != kLake && !is_recording_variable(name))
+      unknown.emplace_back(name);
+  }
+  for (const std::string& name : unknown) {
+    say(unknown_variable(name));
+    unsetenv(name.c_str());
+  }
+}
+
 // What would leave the program unprofiled is found now, and not after hours. Returns the socket of
 // the run's watcher, empty where there is none.
 std::string prepare_recording(const Options& options, const std::string& output,
@@ -149,11 +175,20 @@ int exec_program(const std::vector<std::string>& program, const std::string& wat
     std::cerr << "no such program, or its interpreter is missing"
               << (program.front().ends_with(".py")
                       ? ". Did you mean: flopinj run -- python " + shell_quoted(program.front())
-                      : "")
+                      : ". Is it in a folder of PATH, or else written with its path?")
               << "\n";
     return kExitNotFound;
   }
-  std::cerr << std::strerror(error) << "\n";
+  const fs::path& name = program.front();
+  std::error_code ignored;
+  std::cerr << std::strerror(error)
+            << (error != EACCES ? ""
+                : fs::is_directory(name, ignored)
+                    ? ": it is a folder; name a program in it"
+                    : ": chmod +x makes a file a program; or name its "
+                      "interpreter before it, as in flopinj run -- bash " +
+                          shell_quoted(program.front()))
+            << "\n";
   return kExitNotExecutable;
 }
 
@@ -210,9 +245,8 @@ int run_to_the_end(const Options& options, std::vector<Variable> environment) {
       fs::is_character_file(output, error))
     throw std::invalid_argument(std::string(option) + " needs traces in files, and -o " + output +
                                 " is none");
-  if (!page.empty() && !force && fs::exists(page, error))
-    throw CannotRecord("--report: " + page +
-                       " exists; name another file, or give --force. Nothing was started");
+  if (const std::string problem = page_problem(page, force); !problem.empty())
+    throw CannotRecord("--report: " + problem + ". Nothing was started");
   require_file(install_tree().reducer, option);
   RunSocket socket;
   if (socket.name().empty())
@@ -357,6 +391,7 @@ int run(const Options& options) {
   }
   if (const std::string cupti = named_cupti(options); !cupti.empty() && !quiet(options))
     say(cupti + " is preloaded, in place of a CUPTI of the program's own");
+  refuse_unknown_variables();
   warn_if_taken(kCudaInjection, install_tree().library);
   warn_if_taken(kNvtxInjection, install_tree().library);
   if ((options.summary || !options.page.empty()) && setting(options, kMode) != "off")

@@ -1,8 +1,10 @@
 // flopreduce, which `flopinj report` and its kin become: results go to standard output or -o FILE,
 // everything else to standard error.
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <filesystem>
+#include <initializer_list>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -57,10 +59,24 @@ manual::Program about(manual::CommandLine& line) {
                 {"share/flopinj/*.schema.json", "JSON schemas of the output"}},
       .see_also = "flopinj",
       .others_options = {}};
-  for (const char* option : {"--filter", "--kernel", "--kernel-name", "-k"})
-    program.others_options.push_back({option, typed("explain NAME TRACE")});
-  for (const char* option : {"--limit", "-n"})
-    program.others_options.push_back({option, "--top N"});
+  const auto like = [&](std::initializer_list<const char*> options, const std::string& here) {
+    for (const char* option : options) program.others_options.push_back({option, here});
+  };
+  like({"--filter", "--kernel", "--kernel-name", "-k", "--range", "--nvtx"},
+       "here it is " + typed("explain NAME TRACE"));
+  like({"--limit", "-n"}, "here it is --top N");
+  like({"--gate", "--fail-under", "--min-mfu", "--min-hfu", "--max-flop", "--threshold",
+        "--tolerance", "--assert"},
+       "here it is --fail-if CONDITION, such as " + typed("report --fail-if 'mfu < 30%'") + " or " +
+           typed("compare --fail-if 'total.mfu.ratio < 0.98'"));
+  like({"-i", "--input", "--import"}, "a trace is a word of its own: " + typed("report TRACE"));
+  like({"--base", "--baseline"}, "the first recording is the base: " + typed("compare A B"));
+  like({"--sql"}, "the statement is a word of its own: " + typed("query 'SELECT ...' TRACE"));
+  like({"--page", "--details"}, "here it is --sections KEY, or --all");
+  like({"--steps"}, "here it is --sections steps, or --skip-steps N");
+  like({"--tokens"}, "here it is --tokens-per-step NUMBER");
+  like({"-v", "--verbose"}, "here it is --all");
+  like({"-V"}, "here it is --version");
   for (const ExitCode& exit : kExitCodes)
     program.exit_status.push_back({std::to_string(exit.code), exit.meaning});
   return program;
@@ -130,6 +146,7 @@ int run(std::vector<std::string> arguments) {
 
 int main(int argc, char** argv) {
   using namespace flopinj::reduce;
+  std::signal(SIGXFSZ, SIG_IGN);  // writing fails instead, and says so
   if (argc > 0 && std::filesystem::path(argv[0]).filename() == "flopinj") program_name = "flopinj";
   try {
     return run(std::vector<std::string>(argv + 1, argv + argc));

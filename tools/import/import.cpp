@@ -8,6 +8,7 @@
 #include <import/nsight_systems.h>
 #include <import/play.h>
 #include <import/torch_profiler.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -145,7 +146,10 @@ std::string read_any(const std::string& file, Bytes& bytes, std::deque<Timeline>
   for (const OwnFormat& own : kOwnFormats)
     if (file.ends_with(own.ending)) return std::string(own.remedy);
   const std::string_view first = bytes.first();
-  if (first.empty()) return "it is empty";
+  struct stat info {};
+  if (::stat(file.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+    return "it is a folder: name the files in it";
+  if (first.empty()) return "it is empty: the profiler had not written it yet, or was killed";
   if (first.starts_with("SQLite format 3")) {
     profiler = "Nsight Systems";
     return file == "-" ? "a database has to be a file" : read_nsight_systems(file, processes);
@@ -159,7 +163,11 @@ std::string read_any(const std::string& file, Bytes& bytes, std::deque<Timeline>
     profiler = kNsightCompute;
     return read_nsight_compute(bytes, processes);
   }
-  return "it is neither JSON of torch.profiler, nor SQLite of nsys export, nor CSV of ncu";
+  return std::string(
+             "it is neither JSON of torch.profiler, nor SQLite of nsys export, nor CSV of ncu") +
+         (file.ends_with(".pb") || file.ends_with(".sum")
+              ? "; flopinj report reads a trace as it is"
+              : "");
 }
 
 // Gives the processes of a recording the counters of a file, whose hash comes back in `hash`.
@@ -187,7 +195,9 @@ Imported import_file(const std::string& file, const ImportOptions& options,
   Imported result;
   const OpenFile input(file);
   if (input.fd < 0) {
-    result.error = std::strerror(errno);
+    result.error = errno == ENOENT ? "no such file: export_chrome_trace() of torch.profiler, nsys "
+                                     "export --type sqlite or ncu --csv --page raw writes one"
+                                   : std::strerror(errno);
     return result;
   }
   std::deque<Timeline> processes;

@@ -77,7 +77,8 @@ class Window {
   std::string error_;
 };
 
-constexpr const char* kNoList = "it is JSON, and no list of trace events";
+constexpr const char* kNoList =
+    "it is JSON, and no list of trace events: torch.profiler's export_chrome_trace() writes one";
 
 class EventList {
  public:

@@ -102,7 +102,7 @@ class Report {
 
   std::string read() {
     if (!Rows(db_, "StringIds", {"id", "value"}).there())
-      return "it is an SQLite database, and none of nsys export --type sqlite";
+      return "it is an SQLite database, and none of nsys export --type sqlite REPORT.nsys-rep";
     read_strings();
     read_kernels();
     read_graphs();

@@ -361,7 +361,10 @@ void TorchProfiler::member(std::string_view name, std::string_view value) {
 }
 
 std::string TorchProfiler::finish() {
-  if (events_ == 0) return "it is JSON, and has no event of torch.profiler's";
+  if (events_ == 0)
+    return "it is JSON, and has no event of torch.profiler's on a GPU: profile with "
+           "ProfilerActivity.CUDA, "
+           "and let export_chrome_trace() write the whole file";
   if (!finer_) t_.unit_ns = 1000;
   join_counters();
   // The properties are of all devices of the machine; those that the process used are its own.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -434,16 +435,9 @@ const CommandLine& innermost(const CommandLine& root, std::string& name) {
   return *line;
 }
 
-// The word of `known` that is nearest to `word`, as ": did you mean X?"; empty if none is near.
-std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
-  constexpr size_t kLongest = 60;
-  if (word.size() > kLongest) return "";
-  std::pair<size_t, std::string> best{word.size(), ""};
-  for (const std::string& name : known)
-    best = std::min(best, std::pair{edit_distance(word, name), name});
-  return best.second.empty() || best.first > std::max<size_t>(2, word.size() / 3)
-             ? ""
-             : ": did you mean " + best.second + "?";
+// ", as in flopinj compare a.pb b.pb"; empty where the command has no example.
+std::string as_in(const CommandLine& line) {
+  return line.examples.empty() ? "" : ", as in " + line.examples.front().term;
 }
 
 // "compare takes A B": of a command that was given a word too many, or one too few.
@@ -469,14 +463,46 @@ std::vector<std::string> commands_with(const CommandLine& line, const std::strin
 // Where an option is that `line` does not have.
 std::string place_of(const Program& program, const CommandLine& line, const std::string& option,
                      const std::vector<std::string>& options) {
+  for (const Entry& other : program.others_options)
+    if (other.term == option) return ": " + other.text;
   for (const CLI::Option* known : line.get_options())  // --html, say, where --format takes it
     if (option.size() > 2 && std::ranges::count(describe(*known).choices, option.substr(2)) > 0)
       return ": did you mean " + names_of(*known).back() + " " + option.substr(2) + "?";
-  for (const Entry& other : program.others_options)
-    if (other.term == option) return ": here it is " + other.text;
   const std::vector<std::string> commands = commands_with(program.line, option);
-  return commands.empty() ? did_you_mean(option, options)
-                          : ": it is an option of " + joined(commands);
+  if (!commands.empty()) {
+    const bool before = &line == &program.line;  // of the root
+    return ": it is an option of " + joined(commands) +
+           (before ? "; options go behind the command: " + program.line.get_name() + " " +
+                         commands.front() + " " + option
+                   : "");
+  }
+  const std::string near = did_you_mean(option, options);
+  const bool has_none = std::ranges::all_of(line.get_options(), [&](const CLI::Option* known) {
+    return known == line.get_help_ptr() || known->get_positional();
+  });
+  return near.empty() && has_none ? ": " + line.get_name() + " has no options" : near;
+}
+
+// CLI11's words for a value that an option cannot have, in words that say what it takes.
+std::string words_of_value(const CommandLine& line, const std::string& problem) {
+  // "Could not convert: --simulate = foo"
+  constexpr std::string_view kConvert = "Could not convert: ", kIs = " = ";
+  const size_t is = problem.find(kIs);
+  if (problem.starts_with(kConvert) && is != problem.npos) {
+    const std::string name = problem.substr(kConvert.size(), is - kConvert.size());
+    const std::string value = problem.substr(is + kIs.size());
+    const CLI::Option* const option = line.get_option_no_throw(name);
+    if (option == nullptr) return problem;
+    if (option->get_items_expected_max() == 0)
+      return name + " takes no value: leave '=" + value + "' out";
+    return name + ": '" + value + "' is not understood: it takes a whole number";
+  }
+  // "PID: At Most 1 required but received 2"
+  constexpr std::string_view kMost = ": At Most 1 required but received ";
+  if (const size_t at = problem.find(kMost); at != problem.npos)
+    return line.get_name() + " takes one " + problem.substr(0, at) + " at a time, and " +
+           problem.substr(at + kMost.size()) + " are given";
+  return problem;
 }
 
 // What is wrong, in words that say what to do; `otherwise`, where it is no unknown word.
@@ -499,7 +525,8 @@ std::string words_of(const Program& program, const CommandLine& line, std::strin
              ", which is missing";
     if (!commands.empty()) return "which command? There are " + joined(commands);
     if (!left.empty()) return "'" + left.front() + "' is one word too many: " + takes(line);
-    return otherwise + (otherwise.ends_with(" is required") ? ": " + takes(line) : "");
+    if (otherwise.ends_with(" is required")) return otherwise + ": " + takes(line) + as_in(line);
+    return words_of_value(line, otherwise);
   }
   const std::string word = unknown->substr(0, unknown->find('='));
   if (word.starts_with("-"))
@@ -528,6 +555,22 @@ bool helped(const Program& program, bool all) {
 
 }  // namespace
 
+// An option of one letter is like every other one.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+  constexpr size_t kLongest = 60, kShort = 4;
+  const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+  const size_t letters = word.size() - dashes;
+  if (word.size() > kLongest || letters < 2) return "";
+  std::pair<size_t, std::string> best{letters, ""};
+  for (const std::string& name : known)
+    if (name.size() > 2 || dashes == 0)
+      best = std::min(best, std::pair{edit_distance(word, name), name});
+  return best.second.empty() ||
+                 best.first > (letters <= kShort ? 1 : std::max<size_t>(2, letters / 3))
+             ? ""
+             : ": did you mean " + best.second + "?";
+}
+
 CommandLine::CommandLine(const std::string& name, std::string purpose_, const std::string& text)
     : CLI::App(text, name), purpose(std::move(purpose_)) {
   set_help_flag("-h,--help", "Show this help");
@@ -545,6 +588,8 @@ CLI::Validator one_of(std::vector<std::string> words) {
   return CLI::Validator(
       [words = std::move(words)](std::string& given) {
         if (std::ranges::find(words, given) != words.end()) return std::string();
+        if (std::ranges::find(words, given.substr(0, given.find(','))) != words.end())
+          return "'" + given + "' is several of " + joined(words) + ": it takes one at a time";
         return "'" + given + "' is none of " + joined(words) + did_you_mean(given, words);
       },
       choices);
@@ -555,6 +600,9 @@ CLI::Validator such_as(const std::vector<std::string>& words) {
 }
 
 std::vector<std::string> help_last(std::vector<std::string> arguments) {
+  std::error_code ignored;
+  if (arguments.size() == 2 && arguments[1] == "help" && !std::filesystem::exists("help", ignored))
+    arguments[1] = "--help";
   if (arguments.empty() || arguments.front() != "help") return arguments;
   arguments.erase(arguments.begin());
   arguments.emplace_back("--help");

@@ -48,9 +48,13 @@ struct Program {
   std::string version, purpose;  // purpose: one line, as in the list of a manual's pages
   // An exit status is of one command where its text begins with the name and ": ".
   std::vector<Entry> exit_status, environment, files;
-  std::string see_also;               // another program
-  std::vector<Entry> others_options;  // "--kernel": of other programs, and its like here
+  std::string see_also;  // another program
+  // Options of other programs, and where their like is here: "--kernel", "here it is explain NAME".
+  std::vector<Entry> others_options;
 };
+
+// The word of `known` that is nearest to `word`, as ": did you mean X?"; empty if none is near.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known);
 
 // What a choice among words must be: "'jsn' is none of text, json, csv; did you mean json?"
 CLI::Validator one_of(std::vector<std::string> words);
@@ -58,7 +62,7 @@ CLI::Validator one_of(std::vector<std::string> words);
 // Takes every word; these are the usual ones, for help and completion.
 CLI::Validator such_as(const std::vector<std::string>& words);
 
-// `help COMMAND` as `COMMAND --help`; other words as they are.
+// `help COMMAND` and `COMMAND help` as `COMMAND --help`; other words as they are.
 std::vector<std::string> help_last(std::vector<std::string> arguments);
 
 struct Parsed {

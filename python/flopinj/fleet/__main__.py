@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import signal
 import sys
 from datetime import date, datetime, time, timezone
 from typing import Any, NoReturn
@@ -25,7 +27,36 @@ _LONGEST = 300  # characters of a name
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise Error(f"{message} (see {self.prog} --help)", 2)
+        raise Error(f"{message}{_remedy(message)} (see {self.prog} --help)", 2)
+
+
+#: What people type who know other tools, and the command that they mean.
+_HABITS = {"query": "sql", "select": "sql", "add": "ingest", "import": "ingest", "load": "ingest",
+           "report": "jobs", "list": "jobs", "show": "jobs", "top": "kernels", "worst": "wasted",
+           "delete": "forget", "remove": "forget", "slow": "stragglers"}
+
+
+def _remedy(message: str) -> str:
+    """What to do about a complaint of argparse's."""
+    if wrong := re.search(r"argument COMMAND: invalid choice: '(.*?)' \(", message):
+        import difflib
+
+        known = [*_QUESTIONS, "ingest", "sql", "compact", "forget", "expire"]
+        near = [_HABITS[wrong[1]]] if wrong[1] in _HABITS else difflib.get_close_matches(
+            wrong[1], known, 1)
+        if near:
+            return f": did you mean {near[0]}?"
+        return ": LAKE goes behind the command, as in flopinj fleet jobs --lake LAKE"
+    if message.startswith("unrecognized arguments: -"):
+        return ("; any condition can be asked for: flopinj fleet sql 'SELECT * FROM jobs WHERE "
+                "...' --lake LAKE")
+    if message.startswith("unrecognized arguments:"):
+        return "; all else is an option, and ingest takes one folder with all traces below it"
+    if message.endswith("required: --lake"):
+        return f", as in flopinj fleet jobs --lake LAKE; or set {_LAKE}"
+    if message.endswith("required: --out"):
+        return f", as in flopinj fleet ingest RUNS/ --out LAKE; or set {_LAKE}"
+    return ""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -180,12 +211,17 @@ def main(words: list[str] | None = None) -> int:
     except Error as error:
         print(f"flopinj fleet: {error}", file=sys.stderr)
         return error.exit_code if error.exit_code > 0 else 1
+    except BrokenPipeError:  # who reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except Exception as error:
         # Of files, object stores, engines; a fault of our own has a trace of calls instead.
         if not isinstance(error, OSError) and type(error).__module__.startswith(
                 ("builtins", "flopinj")):
             raise
         said = str(error).strip().partition("\n")[0]
+        if isinstance(error, NotADirectoryError):
+            said = f"{os.path.dirname(error.filename or '')} is a file, and a lake is a folder"
         print(f"flopinj fleet: {said or type(error).__name__}", file=sys.stderr)
         return 2 if isinstance(error, OSError) else 1
 

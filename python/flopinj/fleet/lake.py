@@ -89,7 +89,8 @@ class Lake:
         self._place, self._since = Place(url), since
         check(self._place)
         if not self._place.files("jobs"):
-            raise Error(f"{self._place.url('')} is no lake: no job has been taken in there", 2)
+            raise Error(f"{self._place.url('')} is no lake: no job has been taken in there; "
+                        "flopinj fleet ingest RUNS/ --out LAKE makes one", 2)
         self._views: set[str] = set()
         self._connection: duckdb.DuckDBPyConnection = duckdb.connect()
         self._connection.execute("SET TimeZone = 'UTC'; SET python_enable_replacements = false")
@@ -188,7 +189,8 @@ class Lake:
                 self._bind(_named(text))
                 return self._connection.sql(text)
         except duckdb.Error as error:
-            raise Error(str(error).strip().partition("\n")[0], 2) from None
+            raise Error(str(error).strip().partition("\n")[0] + "; flopinj fleet sql 'SHOW TABLES' "
+                        "lists the tables, 'DESCRIBE jobs' a table's columns", 2) from None
         raise Error("it takes one SELECT, and nothing else", 2)
 
 
@@ -230,7 +232,8 @@ def register(session: Any, url: str) -> None:
     place = Place(url)
     check(place)
     if not place.files("jobs"):
-        raise Error(f"{place.url('')} is no lake: no job has been taken in there", 2)
+        raise Error(f"{place.url('')} is no lake: no job has been taken in there; "
+                    "flopinj fleet ingest RUNS/ --out LAKE makes one", 2)
 
     def read(name: str) -> str:
         # Spark has names of its own: for Amazon's object store, and for this machine's files.

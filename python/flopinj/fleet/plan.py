@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -136,6 +137,8 @@ def _traces(source: str, lake: Place, named: _Names, since: datetime | None,
         since and file.modified and file.modified < since)]
     if not traces and not outcome.problems:
         how = named.hint(len(found)) if found else "nothing is there"
+        if os.path.isfile(source):
+            how = "it is a file; SOURCE is the folder that it is in"
         if since and any(named.is_trace(file.name) for file in found):
             how = f"none was written since {since}"
         raise _programs.Error(f"{source}: no traces: {how}", 2)

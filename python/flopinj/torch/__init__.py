@@ -304,6 +304,9 @@ def annotate(
     on the thread that trains. Where names cannot be, a line on stderr says why, and the program
     goes on without."""
     annotation = Annotation(steps)
+    if not hasattr(model, "named_modules"):
+        say(f"annotate() takes a torch.nn.Module, and {model!r} is none: nothing is named")
+        return annotation
     if not os.environ.get("NVTX_INJECTION64_PATH"):
         return annotation
     try:

@@ -96,7 +96,9 @@ bool connect_to(Socket& connection, const ControlMark& mark, pid_t pid) {
 
 // The secret of the process that is connected to.
 std::string connect_to(Socket& connection, pid_t pid, Clock::time_point give_up) {
-  if (!fs::exists(proc_path(pid, ""))) throw std::runtime_error("there is no " + process_name(pid));
+  if (!fs::exists(proc_path(pid, "")))
+    throw std::runtime_error("there is no " + process_name(pid) +
+                             ": has it ended? flopinj status lists the recorded ones");
   if (!process_runs(pid)) refuse(pid, "has ended");
   const std::vector<ControlMark> marks = marks_of(pid, give_up);
   for (const ControlMark& mark : marks)

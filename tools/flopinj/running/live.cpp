@@ -140,7 +140,8 @@ pid_t named_one(const Options& options, bool to_attach) {
   throw std::runtime_error(
       to_attach ? "which process? None that you may read uses CUDA, or was started with flopinj "
                   "run --dormant"
-                : "which process? None that you may read is recorded");
+                : "which process? None that you may read is recorded; flopinj attach PID begins a "
+                  "recording");
 }
 
 int status(const Options& options) {

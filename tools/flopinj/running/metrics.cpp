@@ -15,6 +15,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <stdexcept>
@@ -141,6 +142,7 @@ int listening_on(const std::string& address, unsigned port) {
   const bool fine =
       fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 8) == 0;
   freeaddrinfo(found);
+  if (!fine && errno == EADDRINUSE) fail("another program has it; choose another --port");
   if (!fine) fail(std::strerror(errno));
   return fd;
 }
@@ -238,6 +240,14 @@ class Page {
   std::vector<std::string> requests_;  // what has come of each; of the first nothing
 };
 
+// The file is written over again and again, and removed at the end: not one of another kind.
+void refuse_other_file(const std::string& name) {
+  std::ifstream file(name);
+  std::string first;
+  if (!std::getline(file, first) || first.starts_with("# HELP flopinj_")) return;
+  throw std::runtime_error(name + " exists and has no metrics of flopinj: name another file");
+}
+
 volatile sig_atomic_t asked_to_end = 0;
 
 }  // namespace
@@ -251,6 +261,7 @@ int metrics(const Options& options) {
     std::cout << text() << std::flush;
     return kExitOk;
   }
+  refuse_other_file(options.file);
   const bool local = options.address.empty();
   Page page(
       options.port != 0 ? listening_on(local ? "127.0.0.1" : options.address, options.port) : -1,

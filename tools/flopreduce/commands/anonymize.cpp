@@ -89,6 +89,7 @@ Action define_anonymize(manual::CommandLine& app) {
                  "that are written with it. If not given: a new secret each time")
       ->type_name("FILE");
   a->output.add_file_to(app);
+  a->output.makes_traces = true;
   return [a] {
     a->output.finish(a->key_file.empty() ? std::vector{a->trace}
                                          : std::vector{a->trace, a->key_file});

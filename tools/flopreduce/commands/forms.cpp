@@ -82,10 +82,12 @@ const Table& table_named(const std::vector<Table>& tables, const std::string& ke
   const auto found = std::ranges::find(tables, key, &Table::key);
   if (found != tables.end()) return *found;
   const std::string keys = joined(tables, ", ", &Table::key);
+  std::vector<std::string> known;
+  for (const Table& table : tables) known.emplace_back(table.key);
   throw Failure(key.empty() ? "CSV holds one table: choose one with --table (" + keys +
                                   "), or give a folder for all of them: -o FOLDER/"
-                            : "--table " + printable(key) +
-                                  ": this report has no such table; it has " + keys);
+                            : "--table " + printable(key) + ": this report has no such table" +
+                                  manual::did_you_mean(key, known) + "; it has " + keys);
 }
 
 std::vector<Table> tables_named(const std::vector<Table>& tables,

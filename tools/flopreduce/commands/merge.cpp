@@ -128,6 +128,7 @@ Action define_merge(manual::CommandLine& app) {
   const auto a = std::make_shared<Arguments>();
   a->input.add_traces_to(app);
   a->output.add_file_to(app);
+  a->output.makes_traces = true;
   app.add_option("--sessions-from", a->sessions,
                  "Only recordings of these sessions: ids from FILE, one a line, as in the table "
                  "processes; '-': from standard input")

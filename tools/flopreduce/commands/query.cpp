@@ -57,8 +57,13 @@ int run_query(QueryArguments& a) {
   try {
     result = query(report_tables(*reduced.report), a.sql);
   } catch (const SqlError& error) {
-    throw Failure(printable(cut(error.what(), 500)) + "; " + typed("tables") +
-                  " lists all, with their columns");
+    const std::string what = error.what();
+    throw Failure(printable(cut(what, 500)) + "; " +
+                  (what.find("syntax error") != what.npos
+                       ? "it takes one SELECT of SQLite, such as " +
+                             typed("query 'SELECT kernel, flop FROM kernels'") + "; "
+                       : std::string()) +
+                  typed("tables") + " lists all, with their columns");
   }
   const int code = write_result({{{"", {}, result.table, {}}}, {}, "FLOP", true}, a.output);
   return code != kExitFine ? code : reduced.exit_code;

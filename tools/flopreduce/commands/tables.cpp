@@ -25,6 +25,12 @@ std::vector<ColumnRow> columns_of(const Sources& tables) {
   return rows;
 }
 
+std::vector<std::string> table_keys() {
+  std::vector<std::string> keys;
+  for (const TableSource* table : table_sources()) keys.emplace_back(table->key());
+  return keys;
+}
+
 const char* meaning_of(const ColumnRow& row) {
   return *row.column.meaning != '\0' ? row.column.meaning : row.column.heading;
 }
@@ -90,7 +96,8 @@ Action define_tables(manual::CommandLine& app) {
       if (a->keys.empty() || std::ranges::count(a->keys, table->key()) > 0) tables.push_back(table);
     for (const std::string& key : a->keys)
       if (std::ranges::none_of(tables, [&](const auto* table) { return key == table->key(); }))
-        throw Failure("no table '" + printable(cut(key, 100)) + "'; " + typed("tables") +
+        throw Failure("no table '" + printable(cut(key, 100)) + "'" +
+                      manual::did_you_mean(key, table_keys()) + "; " + typed("tables") +
                       " lists all");
     std::vector<Section> sections;
     if (a->keys.empty())

@@ -77,8 +77,10 @@ std::string nearest(std::span<const Table> tables, const std::string& wanted) {
     const std::string& name = names[i];
     if (name.size() >= kLongest) continue;
     const auto last = [](std::string_view of) { return of.substr(of.rfind('.') + 1); };
-    order.emplace_back(
-        std::min(edit_distance(wanted, name), edit_distance(last(wanted), last(name))), i);
+    size_t distance = edit_distance(wanted, name);
+    for (const std::string_view part : parts_of(name, '.'))  // "mfu" of "total.mfu.ratio"
+      distance = std::min(distance, edit_distance(last(wanted), part));
+    order.emplace_back(distance, i);
   }
   const size_t n = std::min(kShown, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end());

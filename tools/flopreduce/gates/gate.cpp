@@ -18,7 +18,8 @@ class GateParser {
     size_t root = 0;
     if (!any_of(root, 0)) return false;
     skip_space();
-    return at_ == text_.size() || fail("expected 'and', 'or' or the end");
+    if (at_ == text_.size()) return true;
+    return fail("expected 'and', 'or' or the end" + (number_before_ ? kNoUnit : std::string()));
   }
   std::string error() const {
     constexpr size_t kAround = 60;  // of a long text, what is near the place
@@ -32,6 +33,8 @@ class GateParser {
  private:
   static constexpr size_t kMaxLength = 4096;
   static constexpr int kMaxDepth = 100;
+  static inline const std::string kNoUnit =
+      "; numbers have no unit, only k, M, G, T or %: 1.5T of FLOP, 3M of ns for 3 ms";
 
   bool fail(std::string message) {
     message_ = std::move(message);
@@ -86,7 +89,7 @@ class GateParser {
     size_t right = 0;
     if (!operand(left)) return false;
     const auto kind = comparison();
-    if (!kind) return fail("expected a comparison: < <= > >= == !=");
+    if (!kind) return fail("expected a comparison (< <= > >= == !=), as in 'mfu < 30%'");
     if (!operand(right)) return false;
     node = add(*kind, left, right);
     return true;
@@ -108,10 +111,15 @@ class GateParser {
     const char first = at_ < text_.size() ? text_[at_] : '\0';
     const bool is_number = (first >= '0' && first <= '9') || first == '.' || first == '-';
     if (!(is_number ? number(out) : figure(out))) return false;
+    number_before_ = is_number;
     out.text = std::string(text_.substr(start, at_ - start));
     gate_.operands_.push_back(std::move(out));
     index = gate_.operands_.size() - 1;
     return true;
+  }
+  static bool begins_with_digits(std::string_view text) {
+    const size_t end = text.find_first_not_of("0123456789.-");
+    return end != text.npos && end > 0 && text[end] != '.' && text[end - 1] != '-';
   }
   bool number(Gate::Operand& out) {
     const size_t start = at_;
@@ -121,7 +129,8 @@ class GateParser {
     const auto value = take_si(rest);
     if (!value) {
       at_ = start;
-      return fail("expected a number such as 2.1, 1e12 or 350G");
+      return fail("expected a number such as 2.1, 1e12 or 350G" +
+                  (begins_with_digits(text_.substr(at_)) ? kNoUnit : std::string()));
     }
     const size_t first = at_;
     at_ = text_.size() - rest.size();
@@ -149,13 +158,14 @@ class GateParser {
       } else {
         const size_t start = at_;
         while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-        if (at_ == start) return fail("expected a figure's name or a number");
+        if (at_ == start) return fail("expected a figure's name or a number, as in 'mfu < 30%'");
         out.figure.emplace_back(text_.substr(start, at_ - start));
       }
     } while (at_ < text_.size() && text_[at_] == '.' && ++at_ <= text_.size());
     return true;
   }
 
+  bool number_before_ = false;  // the last operand is one
   std::string_view text_;
   Gate& gate_;
   size_t at_ = 0;

@@ -10,6 +10,8 @@ namespace flopinj::reduce {
 
 // Whether a file that begins so may be one: JSON, an SQLite database, or CSV of Nsight Compute.
 bool may_be_foreign(std::string_view first_bytes);
+// Whether only another profiler names its files so.
+bool has_foreign_name(std::string_view name);
 
 // Runs flopimport on a file.
 class ImportChild {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <fstream>
 #include <vector>
 
+#include "edit_distance.h"
 #include "reader/columns.h"
 #include "reader/import_child.h"
 #include "reader/packet_reader.h"
@@ -28,8 +30,37 @@ InputError error_for(const std::string& path, const std::string& what, int code)
   return {printable(path) + ": " + what, code == EACCES || code == EPERM};
 }
 
+// What may have been meant by a name that nothing has: the nearest name beside it, else the traces
+// there are. Of many missing files only the first ones are looked for, as lists can be long.
+std::string instead_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr size_t kMostLooked = 10'000, kLongest = 100, kShown = 3;
+  static std::atomic<int> left = 3;
+  const std::string name = fs::path(path).filename().string();
+  if (name.find('*') != name.npos) return ": no name fits the pattern";
+  if (name.size() > kLongest || left-- <= 0) return "";
+  const fs::path folder = fs::path(path).parent_path();
+  std::error_code error;
+  if (!fs::is_directory(folder.empty() ? "." : folder, error))
+    return ": there is no folder " + printable(folder.string());
+  std::vector<std::string> traces;
+  std::pair<size_t, std::string> nearest{std::max<size_t>(2, name.size() / 4) + 1, ""};
+  size_t looked = 0;
+  for (fs::directory_iterator at(folder.empty() ? "." : folder, error), end;
+       !error && at != end && ++looked <= kMostLooked; at.increment(error)) {
+    const std::string other = at->path().filename().string();
+    if (is_trace_name(other)) traces.push_back((folder / other).string());
+    if (other.size() <= kLongest)
+      nearest = std::min(nearest, std::pair{edit_distance(name, other), (folder / other).string()});
+  }
+  if (!nearest.second.empty()) return ": did you mean " + printable(nearest.second) + "?";
+  std::sort(traces.begin(), traces.end());
+  return traces.empty() ? "; flopinj run makes a trace (flop-PID.pb)"
+                        : "; traces there: " + first_few(traces, kShown, printable);
+}
+
 InputError open_error(const std::string& path, int code) {
-  if (code == ENOENT) return error_for(path, "no such file", code);
+  if (code == ENOENT) return error_for(path, "no such file" + instead_of(path), code);
   if (code == EACCES || code == EPERM)
     return error_for(path, "permission denied: read it as the user who recorded it", code);
   return error_for(path, std::string("cannot be opened: ") + std::strerror(code), code);
@@ -176,15 +207,17 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   if (input->fd_ < 0) return open_error(input->name_, errno);
   struct stat info {};
   if (::fstat(input->fd_, &info) != 0) return open_error(input->name_, errno);
-  if (S_ISDIR(info.st_mode))
-    return error_for(path,
-                     "is a directory with no trace in it (*.pb, *.sum)" + folders_with_traces(path),
-                     EISDIR);
+  if (S_ISDIR(info.st_mode)) {
+    std::string others = folders_with_traces(path);
+    if (others.empty()) others = "; flopinj run -o " + printable(path) + "/NAME.pb records into it";
+    return error_for(path, "is a directory with no trace in it (*.pb, *.sum)" + others, EISDIR);
+  }
   std::string first;
   if (S_ISREG(info.st_mode)) first = first_bytes(input->fd_);
   input->compressed_ = is_compressed(reinterpret_cast<const uint8_t*>(first.data()), first.size());
   const bool file = S_ISREG(info.st_mode) && !standard_input;
-  if (file && may_be_foreign(input->compressed_ ? first_decompressed(input->fd_) : first))
+  if (file && (has_foreign_name(path) ||
+               may_be_foreign(input->compressed_ ? first_decompressed(input->fd_) : first)))
     return import(std::move(input), path, counters);
   if (!counters.empty())
     return error_for(input->name_,
@@ -286,6 +319,10 @@ void Input::end_reading() {
   if (const int fd = fd_.exchange(-1); fd >= 0) ::close(fd);
 }
 
+static bool is_of_text(char c) {
+  return c == '\n' || c == '\t' || c == '\r' || (c >= ' ' && c <= '~');
+}
+
 std::string Input::not_a_trace() {
   std::array<uint8_t, 64> head{};
   const size_t size = read_at(0, head.data(), head.size());
@@ -294,7 +331,14 @@ std::string Input::not_a_trace() {
   if (at < size && (head[at] == '{' || head[at] == '['))
     return "is JSON, not a trace: a recording of another profiler's has to be a file";
   if (is_compressed(head.data(), size)) return "is compressed twice: decompress it once";
-  return "is not a trace of libflopinj.so: no packet with a right check sum in it";
+  std::string_view text(reinterpret_cast<const char*>(head.data()), size);
+  const std::string start = lower(std::string(text.substr(at, 5)));
+  std::string what = "no packet with a right check sum in it";
+  if (start == "<!doc" || start == "<html")
+    what = "it is a page for a browser; give the trace that it was made of (*.pb)";
+  else if (std::ranges::all_of(text, is_of_text))
+    what = "it is text; traces are what flopinj run writes (flop-PID.pb)";
+  return "is not a trace of libflopinj.so: " + what;
 }
 
 size_t Input::read_at(uint64_t offset, uint8_t* to, size_t size) {

@@ -20,7 +20,7 @@ void add_amounts(Columns<CopyReport>& c) {
   c.exact("pageable_bytes", "pageable", Kind::kBytes, &CopyReport::pageable_bytes,
           "of them, from or to memory of the host's that is not pinned");
   c.exact("ns", "time", Kind::kNanoseconds, &CopyReport::ns,
-          "sum of their times: those that ran at once count twice, unlike in idle_copies of lost");
+          "sum of their times: those that ran at once count twice, unlike where the peak went");
   c.figure(
       "byte_per_s", "rate", Kind::kBandwidth,
       [](const CopyReport& row) {

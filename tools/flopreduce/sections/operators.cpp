@@ -154,8 +154,9 @@ Section operators_section(const Report& report) {
     for (const auto& o : operators.types)
       if (is_bound(o) == bounds && !o.cause.empty() && !o.evidence.empty() &&
           out.below.size() < kMostEvidence)
-        out.below.push_back(
-            {o.name + ", " + o.phase + ": " + o.cause + ": " + o.evidence, Tone::kDim});
+        out.below.push_back({o.name + ", " + o.phase + (o.cause == o.phase ? "" : ": " + o.cause) +
+                                 ": " + o.evidence,
+                             Tone::kDim});
   const uint64_t lost = operators.without_forward + operators.other_operator + operators.ambiguous +
                         operators.out_of_window;
   if (lost > 0)

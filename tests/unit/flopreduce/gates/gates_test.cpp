@@ -324,8 +324,8 @@ TEST_CASE("a share is not compared with a number that is meant in per cent") {
 
 TEST_CASE("errors say what was expected, and where") {
   CHECK(parse_error("ratio > > 2") ==
-        "expected a figure's name or a number\n    ratio > > 2\n            ^");
-  CHECK(parse_error("") == "expected a figure's name or a number\n    \n    ^");
+        "expected a figure's name or a number, as in 'mfu < 30%'\n    ratio > > 2\n            ^");
+  CHECK(parse_error("") == "expected a figure's name or a number, as in 'mfu < 30%'\n    \n    ^");
   CHECK(parse_error("ratio").find("expected a comparison") == 0);
   CHECK(parse_error("(a > 1").find("expected ')'") == 0);
   CHECK(parse_error("a > 1 b").find("expected 'and', 'or' or the end") == 0);

@@ -451,6 +451,27 @@ class Use(unittest.TestCase):
                                    c.left, c.right, c.top, c.bottom])); })()""")
             self.assertEqual(hidden, [], width)
 
+    def test_no_roof_strikes_a_name_through(self):
+        """Points near to the slope and to the roof that they reach."""
+        path = self.page("struck", trace("vectors"), "--peak", "fp32=2T", "--peak", "memory=3T")
+        for width in (1400, 390):
+            self.browser.look(width=width)
+            self.show(path)
+            names, struck = self.browser.run("""(() => {
+                const names = [...document.querySelectorAll("#roofline .point-name")];
+                const roofs = [...document.querySelectorAll("#roofline .roof")];
+                const struck = names.filter((name) => { const box = name.getBBox();
+                  return roofs.some((roof) => { const length = roof.getTotalLength();
+                    for (let at = 0; at < length; at += 2) {
+                      const { x, y } = roof.getPointAtLength(at);
+                      if (x > box.x && x < box.x + box.width && y > box.y + 4 &&
+                          y < box.y + box.height - 4) return true;
+                    }
+                    return false; }); });
+                return [names.length, struck.map((name) => name.textContent)]; })()""")
+            self.assertGreater(names, 0)
+            self.assertEqual(struck, [], width)
+
     def test_a_kernel_chosen_at_the_end_of_a_table_leaves_the_table_full(self):
         self.show(self.page("last", trace("job0"), "--peak", "fp32=1T", "--peak", "memory=1T"))
         for back in (1, 2, 1):  # the second time nothing scrolls, and no event says so
@@ -597,6 +618,19 @@ class Use(unittest.TestCase):
             a, b = (by(sides, "total")[figure][side] for side in "ab")
             shown = widths[f"shares of {what} A"] / widths[f"shares of {what} B"]
             self.assertAlmostEqual(shown, a / b, delta=0.02 * a / b)
+
+    def test_words_of_a_comparison_are_whole(self):
+        path = self.page("compare", "compare", trace("vectors"), trace("network"))
+        for width in (1920, 1400, 900, 390):
+            self.browser.look(width=width)
+            self.show(path)
+            self.assertEqual(self.browser.run(
+                "[...document.querySelectorAll('td.text:not(:first-child), .change-name')]"
+                ".filter((e) => e.textContent.length < 24 && e.scrollWidth > e.clientWidth)"
+                ".map((e) => e.textContent)"), [], width)
+            sizes = set(self.browser.run("[...document.querySelectorAll('.figure dd')].map("
+                                         "(e) => getComputedStyle(e).fontSize)"))
+            self.assertEqual(len(sizes), 1, width)
 
     def test_other_answers_are_pages_too(self):
         for name, arguments in (("peaks", ("peaks", "H100")),

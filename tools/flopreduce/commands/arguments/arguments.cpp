@@ -69,11 +69,16 @@ std::vector<std::string> lines_of(const std::string& list, const char* option) {
   if (list != "-") {
     file.open(list);
     if (!file)
-      throw Failure(std::string(option) + " " + printable(list) + ": " + std::strerror(errno));
+      throw Failure(std::string(option) + " " + printable(list) + ": " + std::strerror(errno) +
+                    "; it takes a file with a name a line, or - for standard input");
   }
   std::vector<std::string> lines;
-  for (std::string line; std::getline(list == "-" ? std::cin : file, line);)
+  for (std::string line; std::getline(list == "-" ? std::cin : file, line);) {
+    if (line.find('\0') != line.npos)
+      throw Failure(std::string(option) + " " + printable(list) +
+                    ": it is no list of names, one a line; a trace is given without " + option);
     if (!line.empty()) lines.push_back(std::move(line));
+  }
   return lines;
 }
 
@@ -276,6 +281,7 @@ constexpr const char* kForceHelp = "Overwrite FILE where it exists";
 }  // namespace
 
 void OutputArguments::add_to(manual::CommandLine& app, std::vector<std::string> formats) {
+  forms_ = formats;
   if (std::find(formats.begin(), formats.end(), "csv") != formats.end())
     app.add_option("--table", tables,
                    "The table that --format csv or json writes, by its key; "
@@ -289,7 +295,8 @@ void OutputArguments::add_to(manual::CommandLine& app, std::vector<std::string> 
          [this](const std::string& name) {
            outputs_.push_back({name, std::nullopt});
          },
-         "Form of the output; with several, each -o is of the --format before it")
+         "Form of the output, if not given as the ending of FILE says (.html, .json, .csv, .md, "
+         ".db); with several, each -o is of the --format before it")
       ->type_name("FORM")
       ->check(manual::one_of(std::move(formats)))
       ->default_str(format)
@@ -348,8 +355,18 @@ void OutputArguments::pair_outputs() {
     }
   }
   if (outputs_.empty()) return;
-  format = outputs_[0].format.value_or(format);
   file = outputs_[0].file.value_or("");
+  if (!outputs_[0].format) outputs_[0].format = form_of(file);
+  format = outputs_[0].format.value_or(format);
+}
+
+std::optional<std::string> OutputArguments::form_of(const std::string& name) const {
+  constexpr std::pair<std::string_view, const char*> kEndings[] = {
+      {".html", "html"},   {".htm", "html"},  {".json", "json"},    {".csv", "csv"},
+      {".md", "markdown"}, {".db", "sqlite"}, {".sqlite", "sqlite"}};
+  for (const auto& [ending, form] : kEndings)
+    if (name.ends_with(ending) && std::ranges::find(forms_, form) != forms_.end()) return form;
+  return std::nullopt;
 }
 
 std::vector<OutputArguments> OutputArguments::each() const {
@@ -369,6 +386,7 @@ void OutputArguments::finish(std::vector<std::string> read) {
   for (const OutputArguments& one : each()) {
     if (const char* kept = form_named(one.format).traits.kept_from_terminals)
       one.refuse_terminal(kept);
+    refuse_other_forms(one);
     refuse_to_overwrite(one);
   }
 }
@@ -427,6 +445,9 @@ Reduced reduce_traces(InputArguments& input) {
   Reduced result{reducer.run(), kExitFine};
   if (const StepsReport& steps = result.report->steps; skip > 0 && steps.skipped == 0)
     throw Failure("--skip-steps " + std::to_string(skip) + ": " + steps.missing);
+  else if (skip > 0 && steps.missing.find("leaves no step") != std::string::npos)
+    complain(steps.missing + ": the traces have " + to_grouped(steps.skipped) +
+             "; give a lower number");
   for (; said < reducer.errors().size(); ++said) complain(reducer.errors()[said].message);
   if (const uint64_t missing = result.report->fact_launches_left_out; missing > 0)
     complain(to_grouped(missing) + " launches are in no row of table rows, which is full");
@@ -439,7 +460,11 @@ Reduced reduce_traces(InputArguments& input) {
   if (!result.report->errors.empty()) {
     result.exit_code = trouble;
   } else if (result.report->partial) {
-    complain("the report is partial: " + printable(damage_words(*result.report, 4)));
+    const std::string words = damage_words(*result.report, 4);
+    const bool cut_off = words.find("unfinished packet") != words.npos;
+    complain(
+        "the report is partial: " + printable(words) +
+        (cut_off ? "; cut off: copy the file again, or wait until the program has ended" : ""));
     result.exit_code = kExitPartial;
   }
   check_peaks(*result.report);

@@ -144,6 +144,7 @@ struct OutputArguments {
   // Of the first output. An empty file: standard output; `-o -` says so too.
   std::string file, format = "text";
   bool force = false;                 // overwrite files that exist
+  bool makes_traces = false;          // or summaries, and no report
   std::vector<std::string> tables;    // for CSV and JSON: keys of the tables to print
   TimeRange time_range;               // for launches on a time line
   std::string weight;                 // for folded stacks: "flop", "time" or "launches"
@@ -173,7 +174,10 @@ struct OutputArguments {
     std::optional<std::string> format, file;
   };
   void pair_outputs();
+  // The form that the ending of a file's name says, where the command has it.
+  std::optional<std::string> form_of(const std::string& name) const;
 
+  std::vector<std::string> forms_;
   std::vector<Output> outputs_;  // as they are given: an -o belongs to the --format before it
 };
 
@@ -184,6 +188,8 @@ struct OutputArguments {
 // directly, as is a file whose folder takes no new file. A name that ends in .gz: compressed.
 int write_output(const OutputArguments& output, const std::function<void(std::ostream&)>& write);
 
+// Fails where the ending of the file's name is of a form that is not written into it.
+void refuse_other_forms(const OutputArguments& output);
 // Fails where the output is one of the inputs, by whatever name, since to write it would destroy
 // what is read; or a file that exists, without --force.
 void refuse_to_overwrite(const OutputArguments& output);

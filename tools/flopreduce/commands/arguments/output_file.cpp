@@ -12,7 +12,9 @@
 #include <iostream>
 #include <new>
 #include <optional>
+#include <span>
 #include <streambuf>
+#include <string_view>
 
 #include "commands/arguments/arguments.h"
 #include "own_user.h"
@@ -88,9 +90,29 @@ class Beside {
   std::string name_;
 };
 
+const char* remedy_of(int code) {
+  switch (code) {
+    case ENOENT:
+      return "; make the folder first";
+    case EISDIR:
+      return "; name a file in it";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "; choose another folder";
+    case ENOSPC:
+    case EDQUOT:
+      return "; make room, or choose another disk";
+    case EFBIG:
+      return "; raise the limit (ulimit -f), or choose a smaller form";
+    default:
+      return "";
+  }
+}
+
 int cannot_write(const std::string& file, int code) {
-  complain(printable(file) +
-           ": cannot be written: " + (code != 0 ? std::strerror(code) : "write failed"));
+  complain(printable(file) + ": cannot be written: " +
+           (code != 0 ? std::strerror(code) : "write failed") + remedy_of(code));
   return code == EACCES || code == EPERM || code == EROFS ? kExitPermission : kExitUsage;
 }
 
@@ -163,10 +185,13 @@ int write_output(const OutputArguments& output, const Write& write_plain) {
   const std::string& file = output.file;
   const Write write = file.ends_with(".gz") ? gzipped(write_plain) : write_plain;
   if (is_standard_output(file)) {
+    errno = 0;
     write(std::cout);
     std::cout.flush();
     if (std::cout) return kExitFine;
-    complain("standard output cannot be written");
+    complain("standard output cannot be written" +
+             (errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : "") +
+             ": -o FILE writes to a file");
     return kExitUsage;
   }
   refuse_to_overwrite(output);
@@ -191,6 +216,32 @@ int write_output(const OutputArguments& output, const Write& write_plain) {
   }
   if (write_file(beside.name(), write) && beside.move(output.force)) return kExitFine;
   return cannot_write(file, errno);
+}
+
+void refuse_other_forms(const OutputArguments& output) {
+  const std::string& file = output.file;
+  struct Ending {
+    std::string_view text;
+    const char* instead;
+  };
+  constexpr Ending kOthers[] = {
+      {".pdf", "--format html makes a page, which a browser prints to PDF"},
+      {".png", "--format html makes a page with pictures"},
+      {".svg", "--format html makes a page with pictures"},
+      {".xlsx", "--format csv makes tables for a spreadsheet"},
+      {".parquet", "flopinj fleet ingest makes tables of Parquet"}};
+  constexpr Ending kReports[] = {{".html", "flopinj report --format html makes a page"},
+                                 {".json", "flopinj report --format json makes JSON"},
+                                 {".csv", "flopinj report --format csv makes tables"},
+                                 {".md", "flopinj report --format markdown makes text"}};
+  const auto refuse = [&](std::span<const Ending> endings) {
+    for (const Ending& one : endings)
+      if (file.ends_with(one.text))
+        throw Failure("-o " + printable(file) + ": no " + std::string(one.text.substr(1)) +
+                      " is written here; " + one.instead);
+  };
+  refuse(kOthers);
+  if (output.makes_traces) refuse(kReports);
 }
 
 void refuse_to_overwrite(const OutputArguments& to) {

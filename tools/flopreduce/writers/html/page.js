@@ -20,8 +20,9 @@ function amountIn(table, key) {
   return (row) => Math.max(0, numberOf(row[c]) || 0);
 }
 
-// One bar cut by what rows have, in their colours.
-function shareBar(rows, label, amount, color) {
+// One bar cut by what rows have, in their colours. It is as long as `length` of the room; what is
+// too short for its name has none.
+function shareBar(rows, label, amount, color, length = 1) {
   const values = rows.map(amount);
   const sum = values.reduce((a, b) => a + b, 0);
   const bar = el("div", { className: "bar", role: "img", "aria-label": `shares of ${label}` });
@@ -30,8 +31,9 @@ function shareBar(rows, label, amount, color) {
     const share = human(values[r] / sum, "share");
     bar.append(el("i", { title: `${row[0]}: ${share} of ${label}`,
                          style: { "flex-grow": values[r], background: color(row) } },
-      ...(values[r] / sum > 0.12 ? [name(`${row[0]} ${share}`)] : [])));
+      ...((length * values[r]) / sum > 0.12 ? [name(`${row[0]} ${share}`)] : [])));
   });
+  if (length < 1) bar.style.flex = `0 1 calc((100% - var(--bar-label)) * ${length})`;
   return sum > 0 ? [el("div", { className: "bar-row" }, el("span", {}, label), bar)] : [];
 }
 
@@ -46,12 +48,8 @@ function compareBars(table) {
   return amounts.flatMap(([label, of]) => {
     const sums = ["a", "b"].map((side) => rows.reduce((sum, row) => sum + of(side)(row), 0));
     return ["a", "b"].flatMap((side, i) =>
-      shareBar(rows, `${label} ${side.toUpperCase()}`, of(side), (row) => phaseColor(row[0]))
-        .map((bar) => {
-          bar.lastChild.style.flex =
-            `0 1 calc((100% - var(--bar-label)) * ${sums[i] / Math.max(...sums)})`;
-          return bar;
-        }));
+      shareBar(rows, `${label} ${side.toUpperCase()}`, of(side), (row) => phaseColor(row[0]),
+        sums[i] / Math.max(...sums)));
   });
 }
 
@@ -274,11 +272,12 @@ function fillTerms(body) {
 }
 
 function figures(list) {
+  const long = list.some(({ value }) => value.trimEnd().length > 18);
   return el("dl", { className: "figures" }, ...list.map((figure) => {
     const { note, warn, meaning } = figure, value = figure.value.trimEnd();
     const notes = note ? [el("div", { className: "note" }, name(note))] : [];
     return explain(el("div", { className: "figure", tabindex: "0" }, el("dt", {}, figure.name),
-      el("dd", { className: `${warn ? "tone-warn" : ""}${value.length > 18 ? " long" : ""}` },
+      el("dd", { className: `${warn ? "tone-warn" : ""}${long ? " long" : ""}` },
         name(value), ...notes)), meaning);
   }));
 }

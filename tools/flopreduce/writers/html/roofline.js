@@ -3,6 +3,7 @@
 // a circle each and the first of them their names; the others are dots of a few paths, so that the
 // number of elements is bounded. All of them can be pointed at and chosen.
 const kMostCircles = 1000;
+const kRow = 14;  // pixels of a line of names
 const kMostNames = 12;
 const kReach = 24;  // pixels: how near the pointer has to be
 const kNameLength = 30;
@@ -103,7 +104,8 @@ class Roofline extends Plot {
     this.drawRing();
   }
 
-  // Beside their points, where there is room: off all circles if they can be.
+  // Beside their points, where there is room: off all circles if they can be, and never where a
+  // roof would strike them through.
   drawNames() {
     for (const point of this.points.slice(0, kMostNames)) {
       const text = shortened(brief(point.name));
@@ -111,11 +113,13 @@ class Roofline extends Plot {
       const gap = point.r + 4;
       const above = -gap - 3, below = gap + 10;
       const places = [[gap, 4], [-gap - width, 4], [-width / 2, above], [-width / 2, below],
-                      [0, above], [-width, above], [0, below], [-width, below]];
+                      [0, above], [-width, above], [0, below], [-width, below],
+                      ...[-kRow, kRow].flatMap((dy) => [[gap, 4 + dy], [-gap - width, 4 + dy]]),
+                      ...[above - kRow, below + kRow].flatMap((dy) => [[0, dy], [-width, dy]])];
       const free = places.map(([dx, dy]) => textBox(point.px + dx, point.py + dy, width))
         .filter((box) => this.isFree(box));
       const box = free.find((one) => !this.hasCircle(one) && !this.hasRoof(one)) ??
-        free.find((one) => !this.hasRoof(one)) ?? free[0];
+        free.find((one) => !this.hasRoof(one));
       if (box === undefined) continue;
       this.boxes.push(box);
       this.add("text", { class: "point-name", x: box.left, y: box.bottom - 3 }, text);

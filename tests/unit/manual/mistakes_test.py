@@ -1,0 +1,125 @@
+"""What flopinj answers to mistakes of the first hour: what is wrong, and what to do. No process of
+these starts CUDA. Use: mistakes_test.py FLOPINJ"""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+FLOPINJ = Path(sys.argv[1]).resolve()
+OF_REPORT = "it is an option of flopinj report"
+
+#: What is typed, the exit code, and words that its only line on standard error has.
+TABLE = [
+    ("record -- python train.py", 2, "Did you mean: flopinj run -- python train.py"),
+    ("stat -- python train.py", 2, "Did you mean: flopinj run -- python train.py"),
+    ("export a.pb", 2, "Did you mean: flopinj report --format csv -o tables/ a.pb"),
+    ("open a.pb", 2, "Did you mean: flopinj report --format html -o report.html a.pb"),
+    ("version", 2, "Did you mean: flopinj --version"),
+    ("completion bash", 2, "Did you mean: flopinj --generate bash\n"),
+    ("dmeo", 2, "did you mean demo?"),
+    ("-o x.pb python train.py", 2, "options go behind the command: flopinj run -o"),
+    ("-V", 2, "unknown option -V: here it is --version"),
+    ("run", 2, "it goes behind --, as in flopinj run -- python train.py"),
+    ("run --simulate=foo -- x", 2, "--simulate takes no value: leave '=foo' out"),
+    ("run -f true -- x", 2, "unknown option -f: here it is --force"),
+    ("run -x -- x", 2, "unknown option -x (see flopinj run --help)"),  # -c is no nearer than others
+    ("run --pid 1", 2, "flopinj attach PID"),
+    ("attach -p 1", 2, "flopinj attach PID"),
+    ("attach --for 3s 1", 2, "here it is --duration TIME"),
+    ("attach 1 2", 2, "attach takes one PID at a time, and 2 are given"),
+    ("attach 4194305", 1, "there is no process 4194305: has it ended? flopinj status lists"),
+    ("run --metrics x -- x", 2, "flopinj chooses the counters"),
+    ("run --trace=cuda -- x", 2, "are always recorded"),
+    ("run --delay 5 -- x", 2, "here it is --start-after TIME"),
+    ("run --live -- x", 2, "here it is flopinj top"),
+    ("run --peak bf16=1T -- x", 2, OF_REPORT),
+    ("metrics --listen 1", 2, "here it is flopinj metrics --port PORT"),
+    ("demo --model mlp", 2, "unknown option --model: demo has no options"),
+    ("run -- nowhere-at-all", 127, "Is it in a folder of PATH"),
+    ("run -- ./notes.txt", 126, "chmod +x makes a file a program"),
+    ("run -- ./folder", 126, "it is a folder; name a program in it"),
+    ("run --report x.pdf -- true", 2, "name it NAME.html. Nothing was started"),
+    ("run --report nowhere/x.html -- true", 2, "create it first. Nothing was started"),
+    ("run --report folder -- true", 2, "is a directory; name a file in it. Nothing was started"),
+    ("import x.json", 2, "as in flopinj import"),
+    ("import -o i.pb nowhere.json", 1, "no such file: export_chrome_trace()"),
+    ("import -o i.pb folder", 1, "it is a folder: name the files in it"),
+    ("import -o i.pb notes.txt", 1, "neither JSON of torch.profiler"),
+    ("import -o i.pb list.json", 1, "export_chrome_trace() writes one"),
+]
+
+
+def run(words, folder, **variables):
+    environment = {"PATH": "/usr/bin:/bin", "FLOPINJ_QUIET": "1", **variables}
+    return subprocess.run([FLOPINJ, *words], cwd=folder, capture_output=True, text=True,
+                          timeout=60, stdin=subprocess.DEVNULL, env=environment)
+
+
+class Mistakes(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="flopinj-mistakes-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        (self.folder / "folder").mkdir()
+        (self.folder / "notes.txt").write_text("one\n")
+        (self.folder / "list.json").write_text('{"a": 1}\n')
+
+    def test_every_answer_says_what_to_do(self):
+        before = sorted(self.folder.rglob("*"))
+        for typed, code, words in TABLE:
+            with self.subTest(typed):
+                done = run(typed.split(), self.folder)
+                self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+                self.assertIn(words, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertRegex(done.stderr, r"\Aflopinj( import)?: ")
+        self.assertEqual(sorted(self.folder.rglob("*")), before)
+
+    def test_help_may_be_behind_a_command(self):
+        for command in ("run", "attach", "demo"):
+            self.assertEqual(run([command, "help"], self.folder).stdout,
+                             run([command, "--help"], self.folder).stdout)
+
+    def test_a_misspelt_variable_is_named_before_the_program_runs(self):
+        for name, words in (("FLOPINJ_OUTPT", "did you mean FLOPINJ_OUTPUT?"),
+                            ("FLOPINJ_OUT", "did you mean FLOPINJ_OUTPUT?"),
+                            ("FLOPINJ_SOMETHING_ELSE", "man flopinj has the variables")):
+            done = run(["run", "--", "sh", "-c", "env >&2"], self.folder, **{name: "1"})
+            self.assertIn(f"unknown variable {name} is ignored: {words}", done.stderr)
+            # The library in the program has no more to say of it.
+            self.assertIsNone(re.search(f"^{name}=", done.stderr, re.MULTILINE))
+        done = run(["run", "--", "sh", "-c", "env"], self.folder, FLOPINJ_LAKE="lake")
+        self.assertNotIn("unknown variable", done.stderr)
+        self.assertIn("FLOPINJ_LAKE=lake", done.stdout)
+
+    def test_metrics_replace_no_file_of_another_kind(self):
+        trace = self.folder / "run.pb"
+        trace.write_bytes(b"a recording")
+        done = run(["metrics", "-o", "run.pb"], self.folder)
+        self.assertEqual((done.returncode, trace.read_bytes()), (1, b"a recording"))
+        self.assertIn("run.pb exists and has no metrics of flopinj: name another file", done.stderr)
+        page = self.folder / "flopinj.prom"
+        page.write_text("# HELP flopinj_up 1 where the process was asked.\n")
+        process = subprocess.Popen([FLOPINJ, "metrics", "-o", page])
+        try:
+            with self.assertRaises(subprocess.TimeoutExpired):
+                process.wait(1)
+        finally:
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(60), 0)
+
+    def test_a_port_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            done = run(["metrics", "--port", str(port)], self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("another program has it; choose another --port", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v"])
