@@ -480,7 +480,16 @@ std::string place_of(const Program& program, const CommandLine& line, const std:
   const bool has_none = std::ranges::all_of(line.get_options(), [&](const CLI::Option* known) {
     return known == line.get_help_ptr() || known->get_positional();
   });
-  return near.empty() && has_none ? ": " + line.get_name() + " has no options" : near;
+  if (!near.empty()) return near;
+  if (has_none) return ": " + line.get_name() + " has no options";
+  constexpr size_t kShown = 8;
+  std::vector<std::string> usual;  // of its first group
+  for (const CLI::Option* known : line.get_options())
+    if (!known->get_lnames().empty() && known->get_group() == line.groups.front() &&
+        known != line.get_help_ptr())
+      usual.push_back("--" + known->get_lnames().front());
+  usual.resize(std::min(usual.size(), kShown));
+  return usual.empty() ? "" : "; the usual ones are " + joined(usual);
 }
 
 // CLI11's words for a value that an option cannot have, in words that say what it takes.

@@ -27,7 +27,7 @@ TABLE = [
     ("run", 2, "it goes behind --, as in flopinj run -- python train.py"),
     ("run --simulate=foo -- x", 2, "--simulate takes no value: leave '=foo' out"),
     ("run -f true -- x", 2, "unknown option -f: here it is --force"),
-    ("run -x -- x", 2, "unknown option -x (see flopinj run --help)"),  # -c is no nearer than others
+    ("run -x -- x", 2, "unknown option -x; the usual ones are --report"),  # -c is no nearer
     ("run --pid 1", 2, "flopinj attach PID"),
     ("attach -p 1", 2, "flopinj attach PID"),
     ("attach --for 3s 1", 2, "here it is --duration TIME"),
