@@ -25,8 +25,10 @@ endif()
 
 # Everything we compile ourselves links this; generated and third-party code does not.
 add_library(flopinj_warnings INTERFACE)
-target_compile_options(flopinj_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow
-                       $<$<BOOL:${FLOPINJ_WERROR}>:-Werror>)
+if(NOT FLOPINJ_QUICK)  # to look for them takes the compiler time, too
+  target_compile_options(flopinj_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow
+                         $<$<BOOL:${FLOPINJ_WERROR}>:-Werror>)
+endif()
 # What GCC finds by following sizes through inlined code is often not there (GCC 12: in vectors that
 # grow), and differs from one optimization level to the next: developers see it and it fails no
 # build; users do not see it. Whether it is there the address sanitizer's run says.
@@ -57,7 +59,8 @@ endif()
 # flopinj_compile_together(target): what the target has in a folder, and below it, is compiled as
 # one translation unit: most files take the compiler less time than the headers that they need.
 # Names in the unnamed namespaces of a folder must differ then; a file still includes what it uses.
-# A file that is to be alone has SKIP_UNITY_BUILD_INCLUSION.
+# A file that is to be alone has SKIP_UNITY_BUILD_INCLUSION. Of targets that share sources the one
+# with the most comes last: it says which of them are together in all.
 function(flopinj_compile_together target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
@@ -65,10 +68,7 @@ function(flopinj_compile_together target)
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP "${folder}of_${target}")
   endforeach()
   flopinj_compile_groups(${target})
-  get_target_property(type ${target} TYPE)
-  if(FLOPINJ_QUICK AND NOT type STREQUAL "EXECUTABLE")  # whose code is no library's
-    target_precompile_headers(${target} REUSE_FROM flopinj_standard_headers)
-  endif()
+  flopinj_precompiled_headers(${target})
 endfunction()
 
 # flopinj_group_by_folder(source...): the same for sources named by their full path, of any target
@@ -88,15 +88,24 @@ function(flopinj_compile_groups target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
-# Where nothing is kept from one build to the next, the headers that most files need are read once.
-# (ccache does not keep files that are compiled with them.)
+# For those who build once, the headers that many files of libraries need are read once, and then
+# taken from a file. (ccache does not keep what is compiled with such a file.)
+function(flopinj_precompiled_headers target)
+  get_target_property(type ${target} TYPE)
+  if(FLOPINJ_QUICK AND NOT type STREQUAL "EXECUTABLE")  # whose code is no library's
+    target_precompile_headers(${target} REUSE_FROM flopinj_common_headers)
+  endif()
+endfunction()
 if(FLOPINJ_QUICK)
   file(WRITE ${PROJECT_BINARY_DIR}/none.cpp "")
-  add_library(flopinj_standard_headers OBJECT ${PROJECT_BINARY_DIR}/none.cpp)
-  target_precompile_headers(flopinj_standard_headers PRIVATE
-    <algorithm> <array> <atomic> <charconv> <chrono> <cstring> <filesystem> <functional> <map>
-    <memory> <mutex> <optional> <set> <span> <string> <string_view> <thread> <unordered_map>
-    <vector>)
+  add_library(flopinj_common_headers OBJECT ${PROJECT_BINARY_DIR}/none.cpp)
+  target_precompile_headers(flopinj_common_headers PRIVATE <algorithm> <array> <atomic> <charconv>
+    <chrono> <cstring> <filesystem> <functional> <map> <memory> <mutex> <optional> <set> <span>
+    <string> <string_view> <thread> <unordered_map> <vector>
+    <google/protobuf/generated_message_reflection.h> <google/protobuf/repeated_field.h>
+    <google/protobuf/unknown_field_set.h> <nlohmann/json.hpp>)
+  target_link_libraries(flopinj_common_headers PRIVATE nlohmann_json::nlohmann_json
+    protobuf::libprotobuf)
 endif()
 
 # flopinj_run_rarely(target): what is shipped of it is optimized less, as it takes the optimizer

@@ -304,9 +304,9 @@ void Recording::leave() noexcept {
 }
 
 void Recording::await_quiet() {
-  constexpr auto kMost = std::chrono::seconds(5);
+  constexpr auto kLongest = std::chrono::seconds(5);
   constexpr auto kLookEvery = std::chrono::milliseconds(1);
-  const auto give_up = std::chrono::steady_clock::now() + kMost;
+  const auto give_up = std::chrono::steady_clock::now() + kLongest;
   tracer_->end_measuring();
   while (tracer_->is_disturbed() && std::chrono::steady_clock::now() < give_up)
     std::this_thread::sleep_for(kLookEvery);

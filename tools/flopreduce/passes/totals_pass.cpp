@@ -8,8 +8,6 @@
 namespace flopinj::reduce {
 namespace {
 
-constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
-
 // What a row of a tally adds to the counts of its launches, without an impossible time.
 Counts counts_of(const TallyRow& row) {
   Counts counts;
@@ -36,6 +34,7 @@ void append_times(SegmentTimes& to, const TraceTables& tables, uint32_t trace,
 }
 
 size_t TotalsPass::RowHash::operator()(const RowKey& k) const {
+  constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ULL;
   const uint64_t h = (k.signature_chip * kPrime) ^ ((k.path_rule + 1) * 0xC2B2AE3D27D4EB4FULL);
   return h ^ (h >> 29);
 }

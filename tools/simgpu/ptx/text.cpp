@@ -797,29 +797,29 @@ class Parser {
 }  // namespace
 
 Type type_of(std::string_view word) {
-  struct Row {
+  struct One {
     std::string_view name;
     Type::Kind kind;
     uint32_t bytes;
   };
   using Kind = Type::Kind;
   static constexpr std::array kTypes{
-      Row{"b8", Kind::kBits, 1},      Row{"b16", Kind::kBits, 2},
-      Row{"b32", Kind::kBits, 4},     Row{"b64", Kind::kBits, 8},
-      Row{"b128", Kind::kBits, 16},   Row{"u8", Kind::kUnsigned, 1},
-      Row{"u16", Kind::kUnsigned, 2}, Row{"u32", Kind::kUnsigned, 4},
-      Row{"u64", Kind::kUnsigned, 8}, Row{"s8", Kind::kSigned, 1},
-      Row{"s16", Kind::kSigned, 2},   Row{"s32", Kind::kSigned, 4},
-      Row{"s64", Kind::kSigned, 8},   Row{"f16", Kind::kFloat, 2},
-      Row{"f16x2", Kind::kFloat, 4},  Row{"bf16", Kind::kFloat, 2},
-      Row{"bf16x2", Kind::kFloat, 4}, Row{"tf32", Kind::kFloat, 4},
-      Row{"f32", Kind::kFloat, 4},    Row{"f32x2", Kind::kFloat, 8},
-      Row{"f64", Kind::kFloat, 8},    Row{"e4m3", Kind::kFloat, 1},
-      Row{"e5m2", Kind::kFloat, 1},   Row{"e4m3x2", Kind::kFloat, 2},
-      Row{"e5m2x2", Kind::kFloat, 2}, Row{"pred", Kind::kPredicate, 4},
+      One{"b8", Kind::kBits, 1},      One{"b16", Kind::kBits, 2},
+      One{"b32", Kind::kBits, 4},     One{"b64", Kind::kBits, 8},
+      One{"b128", Kind::kBits, 16},   One{"u8", Kind::kUnsigned, 1},
+      One{"u16", Kind::kUnsigned, 2}, One{"u32", Kind::kUnsigned, 4},
+      One{"u64", Kind::kUnsigned, 8}, One{"s8", Kind::kSigned, 1},
+      One{"s16", Kind::kSigned, 2},   One{"s32", Kind::kSigned, 4},
+      One{"s64", Kind::kSigned, 8},   One{"f16", Kind::kFloat, 2},
+      One{"f16x2", Kind::kFloat, 4},  One{"bf16", Kind::kFloat, 2},
+      One{"bf16x2", Kind::kFloat, 4}, One{"tf32", Kind::kFloat, 4},
+      One{"f32", Kind::kFloat, 4},    One{"f32x2", Kind::kFloat, 8},
+      One{"f64", Kind::kFloat, 8},    One{"e4m3", Kind::kFloat, 1},
+      One{"e5m2", Kind::kFloat, 1},   One{"e4m3x2", Kind::kFloat, 2},
+      One{"e5m2x2", Kind::kFloat, 2}, One{"pred", Kind::kPredicate, 4},
   };
-  for (const Row& row : kTypes)
-    if (row.name == word) return {row.kind, row.bytes, std::string(word)};
+  for (const One& one : kTypes)
+    if (one.name == word) return {one.kind, one.bytes, std::string(word)};
   return {};
 }
 

@@ -18,7 +18,7 @@ using namespace simgpu::cupti;
 
 // The checks every call shares: size of the structure, a driver, a live object.
 template <class Params, class Body>
-CUptiResult on_object(const Params* params, size_t size, Body&& body) noexcept {
+CUptiResult on_range_profiler(const Params* params, size_t size, Body&& body) noexcept {
   return entry(params, size, [&] {
     Process& process = Process::get();
     if (process.driver() == nullptr) return process.no_driver();
@@ -54,7 +54,7 @@ void take_time_of_patching() {
 template <class Params>
 CUptiResult synchronize(const Params* params, size_t size) {
   CUcontext context = nullptr;
-  const CUptiResult found = on_object(params, size, [&](const RangeProfiler& object) {
+  const CUptiResult found = on_range_profiler(params, size, [&](const RangeProfiler& object) {
     context = object.context();
     return CUPTI_SUCCESS;
   });
@@ -94,18 +94,20 @@ CUptiResult CUPTIAPI cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Param
 
 CUptiResult CUPTIAPI
 cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params* pParams) {
-  return on_object(pParams, CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE,
-                   [&](RangeProfiler& object) {
-                     if (pParams->pMetricNames == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-                     return object.counter_data_size(
-                         {pParams->pMetricNames, pParams->numMetrics}, pParams->maxNumOfRanges,
-                         pParams->maxNumRangeTreeNodes, &pParams->counterDataSize);
-                   });
+  return on_range_profiler(pParams, CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE,
+                           [&](RangeProfiler& object) {
+                             if (pParams->pMetricNames == nullptr)
+                               return CUPTI_ERROR_INVALID_PARAMETER;
+                             return object.counter_data_size(
+                                 {pParams->pMetricNames, pParams->numMetrics},
+                                 pParams->maxNumOfRanges, pParams->maxNumRangeTreeNodes,
+                                 &pParams->counterDataSize);
+                           });
 }
 
 CUptiResult CUPTIAPI cuptiRangeProfilerCounterDataImageInitialize(
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params* pParams) {
-  return on_object(
+  return on_range_profiler(
       pParams, CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE,
       [&](RangeProfiler& object) {
         return object.initialize_image({pParams->pCounterData, pParams->counterDataSize});
@@ -113,8 +115,8 @@ CUptiResult CUPTIAPI cuptiRangeProfilerCounterDataImageInitialize(
 }
 
 CUptiResult CUPTIAPI cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params* pParams) {
-  return on_object(pParams, CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE,
-                   [&](RangeProfiler& object) { return object.set_config(*pParams); });
+  return on_range_profiler(pParams, CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE,
+                           [&](RangeProfiler& object) { return object.set_config(*pParams); });
 }
 
 CUptiResult CUPTIAPI cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* pParams) {
@@ -122,8 +124,8 @@ CUptiResult CUPTIAPI cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* p
   simgpu::Session session{};
   const CUptiResult allowed = synchronize(pParams, CUpti_RangeProfiler_Start_Params_STRUCT_SIZE);
   if (allowed != CUPTI_SUCCESS) return allowed;
-  const CUptiResult result =
-      on_object(pParams, CUpti_RangeProfiler_Start_Params_STRUCT_SIZE, [&](RangeProfiler& object) {
+  const CUptiResult result = on_range_profiler(
+      pParams, CUpti_RangeProfiler_Start_Params_STRUCT_SIZE, [&](RangeProfiler& object) {
         context = object.context();
         session = object.session();
         return object.start();
@@ -139,8 +141,8 @@ CUptiResult CUPTIAPI cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* p
 CUptiResult CUPTIAPI cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* pParams) {
   synchronize(pParams, CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE);  // it goes on all the same
   CUcontext context = nullptr;
-  const CUptiResult result =
-      on_object(pParams, CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE, [&](RangeProfiler& object) {
+  const CUptiResult result = on_range_profiler(
+      pParams, CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE, [&](RangeProfiler& object) {
         context = object.context();
         bool all_passes = false;
         const CUptiResult stopped = object.stop(Callbacks::exiting_call(), &pParams->passIndex,
@@ -157,18 +159,18 @@ CUptiResult CUPTIAPI cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* pPa
 
 CUptiResult CUPTIAPI cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params* pParams) {
   synchronize(pParams, CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE);
-  return on_object(pParams, CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE,
-                   [&](RangeProfiler& object) { return object.push(pParams->pRangeName); });
+  return on_range_profiler(pParams, CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE,
+                           [&](RangeProfiler& object) { return object.push(pParams->pRangeName); });
 }
 
 CUptiResult CUPTIAPI cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params* pParams) {
   synchronize(pParams, CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE);
-  return on_object(pParams, CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE,
-                   [&](RangeProfiler& object) { return object.pop(); });
+  return on_range_profiler(pParams, CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE,
+                           [&](RangeProfiler& object) { return object.pop(); });
 }
 
 CUptiResult CUPTIAPI cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params* pParams) {
-  return on_object(
+  return on_range_profiler(
       pParams, CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE,
       [&](RangeProfiler& object) { return object.decode(&pParams->numOfRangeDropped); });
 }
