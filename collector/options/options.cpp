@@ -236,10 +236,11 @@ bool is_recording_variable(std::string_view name) {
 }
 
 std::string unknown_variable(std::string_view name) {
-  constexpr size_t kShown = 80, kFar = 3;
+  constexpr size_t kShown = 80, kFar = 3, kPrefix = std::string_view("FLOPINJ_").size();
   const std::string_view shown = name.substr(0, kShown);
   const RecordingOption* nearest = nullptr;
-  size_t least = kFar + 1;
+  // Of its own letters a third may be wrong.
+  size_t least = std::clamp<size_t>((std::max(shown.size(), kPrefix) - kPrefix) / 3, 1, kFar) + 1;
   for (const RecordingOption& option : recording_options()) {
     const bool is_start = option.variable.starts_with(shown);  // FLOPINJ_OUT
     const size_t distance = is_start ? 0 : edit_distance(shown, option.variable);

@@ -23,7 +23,7 @@ from flopinj._programs import LIBRARY, TREE, Error, environment, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
     from flopinj._programs import Option
     from flopinj._report import Report
@@ -51,6 +51,9 @@ class Recording:
         self._before: dict[str, str | None] = {}
         self._traces: list[Path] | None = None
         self._failed: Error | None = None
+
+    def __call__(self, function: object) -> NoReturn:
+        _refuse_decorator(function)
 
     def __enter__(self) -> Recording:
         if self._process is not None:
@@ -208,7 +211,15 @@ def record(output: str | os.PathLike[str] | None = None, **settings: Option) -> 
     Traceback (most recent call last):
     flopinj._programs.Error: nothing was recorded: ...
     """
+    if callable(output):
+        _refuse_decorator(output)
     return Recording(output, settings)
+
+
+def _refuse_decorator(function: object) -> NoReturn:
+    name = getattr(function, "__name__", "train")
+    raise TypeError("flopinj.record is no decorator; the call goes inside of it: "
+                    f"with flopinj.record() as run: {name}()")
 
 
 def _start() -> None:

@@ -200,7 +200,10 @@ class Report(_Output):
     _NAME = "a report"
     _FIGURES = ("coverage", "hfu", "launches", "mfu", "ratio", "step_time")
 
-    def __init__(self, options: list[str], traces: list[str]) -> None:
+    def __init__(self, options: list[str], traces: list[str] | None = None) -> None:
+        if traces is None:  # Report("trace.pb"), as other libraries have it
+            raise TypeError(f"flopinj.load({json.dumps(str(options))}) reads a recording; a Report "
+                            "is what it gives")
         super().__init__("--quiet", *options, *traces)
         self._options, self._traces = options, traces
 

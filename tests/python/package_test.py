@@ -430,6 +430,15 @@ class Reports(unittest.TestCase):
             flopinj.load([])
         with self.assertRaisesRegex(TypeError, "flopinj.formula[(]2"):
             flopinj.formula("my_product")
+        with self.assertRaisesRegex(TypeError, r'flopinj.load[(]"x.pb"[)]'):
+            flopinj.Report("x.pb")
+
+    def test_a_recording_is_no_decorator(self):
+        for decorator in (lambda: flopinj.record, flopinj.record):
+            with self.assertRaisesRegex(TypeError, "with flopinj.record[(][)] as run: train[(][)]"):
+                @decorator()
+                def train():
+                    pass
 
     def test_what_a_report_offers(self):
         offered = dir(self.report)

@@ -33,6 +33,7 @@ struct Options {
   std::optional<unsigned> sim_devices;
   std::string sim_chip;
   std::vector<std::string> program;  // and its arguments
+  std::vector<std::string> typed;    // the options before it, for lines that are suggested
   // Of those for running processes; only metrics takes several.
   std::vector<pid_t> processes;
   bool never_enter = false;  // not a process that the library is not in

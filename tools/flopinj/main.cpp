@@ -1,26 +1,23 @@
 #include <collector/options/options.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <iostream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "commands.h"
+#include "habits.h"
 #include "manual/command_line.h"
 #include "option_help.h"
 #include "printable_text.h"
 #include "reducer.h"
 #include "reducer_commands.h"
 #include "running/live.h"
-#include "shell_word.h"
 #include "simgpu/driver/chip.h"
 
 namespace {
@@ -366,134 +363,6 @@ bool is_no_command(const std::string& word) {
          std::ranges::none_of(kCommands, [&](const Command& one) { return word == one.name; });
 }
 
-// As a shell would find it: a program by its path, or in a folder of PATH.
-bool is_program(const std::string& word) {
-  const auto may_run = [](const std::string& path) {
-    std::error_code error;
-    return std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
-  };
-  if (word.find('/') != std::string::npos) return may_run(word);
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (may_run(folder + "/" + word)) return true;
-  return false;
-}
-
-// What people type who know perf, nsys, ncu, py-spy, memray or git, and the command that they mean.
-constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
-    {"record", "run --"},
-    {"profile", "run --"},
-    {"launch", "run --"},
-    {"exec", "run --"},
-    {"trace", "run --"},
-    {"start", "attach"},
-    {"stop", "detach"},
-    {"ps", "status"},
-    {"list", "status"},
-    {"live", "top"},
-    {"watch", "top"},
-    {"show", "report"},
-    {"stats", "report"},
-    {"stat", "report"},
-    {"analyze", "report"},
-    {"analyse", "report"},
-    {"view", "report"},
-    {"print", "report"},
-    {"summary", "report"},
-    {"open", "report --format html -o report.html"},
-    {"ui", "report --format html -o report.html"},
-    {"gui", "report --format html -o report.html"},
-    {"web", "report --format html -o report.html"},
-    {"serve", "metrics --port 9178"},
-    {"annotate", "report --sections kernels"},
-    {"plot", "report --format html -o report.html"},
-    {"export", "report --format csv -o tables/"},
-    {"table", "report --all"},
-    {"diff", "compare"},
-    {"convert", "import"},
-    {"version", "--version"},
-    {"completion", "--generate bash"},
-    {"completions", "--generate bash"},
-    {"check", "doctor"},
-    {"why", "explain"},
-    {"sql", "query"},
-    {"html", "report --format html -o report.html"},
-    {"json", "report --format json"},
-    {"csv", "report --format csv -o tables/"},
-    {"markdown", "report --format markdown"},
-    {"sqlite", "report --format sqlite -o report.db"},
-    {"flamegraph", "report --format folded"}};
-
-// Options of perf, nsys, ncu, py-spy, memray or torchrun, and where their like is here.
-constexpr const char* kCounters = "flopinj chooses the counters that FLOP and bytes need";
-constexpr const char* kProcessWord = "a process is a word of its own: flopinj attach PID";
-constexpr const char* kChildren = "the program's children are recorded too, each in a trace";
-constexpr const char* kTraced = "kernels, copies and NVTX ranges are always recorded";
-constexpr const char* kReports = "it is an option of flopinj report, when the program has ended";
-constexpr const char* kCompletion = "flopinj --generate bash prints it (or zsh, or fish)";
-constexpr std::pair<const char*, const char*> kOthersOptions[] = {
-    {"--metrics", kCounters},
-    {"--section", kCounters},
-    {"--set", kCounters},
-    {"--gpu-metrics-devices", kCounters},
-    {"-p", kProcessWord},
-    {"--pid", kProcessWord},
-    {"--target-processes", kChildren},
-    {"--subprocesses", kChildren},
-    {"--follow-fork", kChildren},
-    {"--trace-children", kChildren},
-    {"--trace-fork-before-exec", kChildren},
-    {"-t", kTraced},
-    {"--trace", kTraced},
-    {"-f", "here it is --force"},
-    {"--force-overwrite", "here it is --force"},
-    {"--sample", "there is no sampling of the CPU; nothing has to be switched off"},
-    {"--stats", "here it is --report FILE.html, or flopinj report when the program has ended"},
-    {"-y", "here it is --start-after TIME"},
-    {"--delay", "here it is --start-after TIME"},
-    {"-d", "here it is --duration TIME"},
-    {"--for", "here it is --duration TIME"},
-    {"--timeout", "here it is --duration TIME"},
-    {"-w", "flopinj run ends with the program, and needs no option for that"},
-    {"--wait", "flopinj run ends with the program, and needs no option for that"},
-    {"--live", "here it is flopinj top, beside the program"},
-    {"--native", "kernels are counted whatever language launches them"},
-    {"--steps",
-     "here it is --launch-count N, in kernels; flopinj report --skip-steps N leaves steps out"},
-    {"--rank",
-     "it is read from RANK, SLURM_PROCID and their like; -o job-%r.pb names a file by it"},
-    {"--listen", "here it is flopinj metrics --port PORT --address ADDRESS"},
-    {"--peak", kReports},
-    {"--fail-if", kReports},
-    {"--format", kReports},
-    {"--sections", kReports},
-    {"--completion", kCompletion},
-    {"--install-completion", kCompletion},
-    {"--show-completion", kCompletion},
-    {"-V", "here it is --version"},
-    {"-v", "here it is --version, or --log-level debug of flopinj run"}};
-
-// For words that are no command, but that one can see the purpose of. Empty: for others.
-std::string right_spelling(const std::vector<std::string>& words) {
-  const auto with = [&](std::string said, size_t first) {
-    if (first < words.size() && words[first] == "--") ++first;
-    for (size_t i = first; i < words.size(); ++i) said += " " + flopinj::shell_quoted(words[i]);
-    return "flopinj " + said;
-  };
-  std::error_code error;
-  const auto* const habit = std::ranges::find(
-      kHabits, words.front(), &std::pair<std::string_view, std::string_view>::first);
-  const bool runs = words.size() > 1 && words[1] == "--";  // perf stat -- PROGRAM
-  if (habit != std::end(kHabits) && habit->second.starts_with("--"))
-    return "flopinj " + std::string(habit->second);
-  if (habit != std::end(kHabits)) return with(runs ? "run --" : std::string(habit->second), 1);
-  if (is_program(words.front())) return with("run --", 0);
-  if (words.front().ends_with(".py")) return with("run -- python", 0);
-  if (std::filesystem::is_regular_file(words.front(), error)) return with("report", 0);
-  return "";
-}
-
 flopinj::manual::Program about(CommandLine& line) {
   flopinj::manual::Program program{
       .line = line,
@@ -523,9 +392,7 @@ flopinj::manual::Program about(CommandLine& line) {
                 {"lib/flopinj/simgpu",
                  "the simulated GPU's libcuda.so.1, libcudart.so and libcupti.so.13"}},
       .see_also = "flopreduce",
-      .others_options = {}};
-  for (const auto& [option, like] : kOthersOptions)
-    program.others_options.push_back({option, like});
+      .others_options = flopinj::others_options()};
   for (const RecordingOption& setting : flopinj::recording_options())
     program.environment.push_back(
         {std::string(setting.variable),
@@ -540,9 +407,11 @@ flopinj::manual::Program about(CommandLine& line) {
 }
 
 // The program is what run leaves of its words, and what is behind the first "--", untouched.
-int run_program(const CLI::App& run, Options& options, const std::vector<std::string>& behind,
-                bool has_separator) {
+int run_program(const CLI::App& run, Options& options, const std::vector<std::string>& before,
+                const std::vector<std::string>& behind, bool has_separator) {
   options.program = run.remaining();
+  options.typed.assign(before.begin() + 1,
+                       before.end() - static_cast<ptrdiff_t>(options.program.size()));
   if (!options.program.empty() && has_separator) options.program.emplace_back("--");  // its own
   options.program.insert(options.program.end(), behind.begin(), behind.end());
   if (options.program.empty() && !options.print_env)
@@ -589,7 +458,8 @@ int flopinj_main(std::vector<std::string> arguments) {
     return *done ? flopinj::kExitOk : flopinj::kExitUsage;
 
   if (!arguments.empty() && is_no_command(arguments.front()))
-    if (const std::string spelling = right_spelling(arguments); !spelling.empty()) {
+    if (const std::string spelling = flopinj::line_meant_by(arguments, *line.get_subcommand("run"));
+        !spelling.empty()) {
       std::cerr << "flopinj: '" << flopinj::printable(arguments.front()) << "' is no command of "
                 << "flopinj. Did you mean: " << spelling << "\n";
       return flopinj::kExitUsage;
@@ -598,11 +468,12 @@ int flopinj_main(std::vector<std::string> arguments) {
   const bool has_separator = separator != arguments.end();
   const std::vector<std::string> behind(has_separator ? separator + 1 : separator, arguments.end());
   arguments.erase(separator, arguments.end());
+  const std::vector<std::string> before = arguments;
   const auto parsed = flopinj::manual::parse(program, std::move(arguments), flopinj::kExitUsage);
   if (!parsed.error.empty()) std::cerr << "flopinj: " << parsed.error << "\n";
   if (parsed.exit_code) return *parsed.exit_code;
   if (parsed.command->get_name() == "run")
-    return run_program(*parsed.command, options["run"], behind, has_separator);
+    return run_program(*parsed.command, options["run"], before, behind, has_separator);
   if (has_separator) return usage_error("only run takes a program");
   return parsed.command->action();
 }

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "commands.h"
+#include "habits.h"
 #include "output.h"
 #include "parent.h"
 #include "printable_text.h"
@@ -128,6 +129,21 @@ std::string page_problem(const std::string& page, bool force) {
   return output_problem(absolute_output_name(page, fs::current_path()), force);
 }
 
+// What a variable holds is as an option's value. The library would say what is wrong only in a
+// program that starts CUDA.
+void refuse_wrong_values(const Options& options) {
+  for (const RecordingOption& option : recording_options()) {
+    const std::string variable(option.variable);
+    const char* const value = std::getenv(variable.c_str());
+    const bool given = options.given.contains(variable) && !options.given.at(variable).empty();
+    Settings ignored;
+    if (value == nullptr || *value == '\0' || given || option.read(ignored, value)) continue;
+    constexpr size_t kShown = 80;
+    throw std::invalid_argument(variable + "=" + printable(std::string(value).substr(0, kShown)) +
+                                " is not understood: it takes " + std::string(option.takes));
+  }
+}
+
 // A misspelt variable would be as if it were not set; the library says so only in a program that
 // starts CUDA. Afterwards it has nothing more to say of it.
 void refuse_unknown_variables() {
@@ -166,17 +182,15 @@ std::string prepare_recording(const Options& options, const std::string& output,
   return token.socket;
 }
 
-int exec_program(const std::vector<std::string>& program, const std::string& watcher) {
+int exec_program(const std::vector<std::string>& program, const std::vector<std::string>& typed,
+                 const std::string& watcher) {
   execvp(program.front().c_str(), exec_words(program).data());
   const int error = errno;
   if (!watcher.empty()) send_run_notice(watcher, {RunEvent::kRefused, {}});
   std::cerr << "flopinj: cannot run '" << program.front() << "': ";
   if (error == ENOENT) {
     std::cerr << "no such program, or its interpreter is missing"
-              << (program.front().ends_with(".py")
-                      ? ". Did you mean: flopinj run -- python " + shell_quoted(program.front())
-                      : ". Is it in a folder of PATH, or else written with its path?")
-              << "\n";
+              << instead_of_program(program, typed) << "\n";
     return kExitNotFound;
   }
   const fs::path& name = program.front();
@@ -255,7 +269,7 @@ int run_to_the_end(const Options& options, std::vector<Variable> environment) {
   if (options.summary) environment.push_back({std::string(kQuiet), "1"});
   const pid_t program = start_program([&] {
     apply(environment);
-    return exec_program(options.program, name);
+    return exec_program(options.program, options.typed, name);
   });
   if (program < 0)
     throw std::system_error(errno, std::generic_category(), "cannot start a process");
@@ -380,7 +394,7 @@ int doctor_of_simulator(const Options& options) {
   std::vector<std::string> words = {fs::read_symlink("/proc/self/exe").string(), "doctor"};
   if (options.count) words.emplace_back("--count");
   apply(simulator_environment(options));
-  return exec_program(words, {});
+  return exec_program(words, {}, {});
 }
 
 int run(const Options& options) {
@@ -391,13 +405,15 @@ int run(const Options& options) {
   }
   if (const std::string cupti = named_cupti(options); !cupti.empty() && !quiet(options))
     say(cupti + " is preloaded, in place of a CUPTI of the program's own");
+  refuse_wrong_values(options);
   refuse_unknown_variables();
   warn_if_taken(kCudaInjection, install_tree().library);
   warn_if_taken(kNvtxInjection, install_tree().library);
   if ((options.summary || !options.page.empty()) && setting(options, kMode) != "off")
     return run_to_the_end(options, environment);
   apply(environment);
-  return exec_program(options.program, prepare_recording(options, output_name(options), nullptr));
+  return exec_program(options.program, options.typed,
+                      prepare_recording(options, output_name(options), nullptr));
 }
 
 }  // namespace flopinj

@@ -60,9 +60,9 @@ manual::Program about(manual::CommandLine& line) {
       .see_also = "flopinj",
       .others_options = {}};
   const auto like = [&](std::initializer_list<const char*> options, const std::string& here) {
-    for (const char* option : options) program.others_options.push_back({option, here});
+    for (const char* option : options) program.others_options.push_back({option, here, {}});
   };
-  like({"--filter", "--kernel", "--kernel-name", "-k", "--range", "--nvtx"},
+  like({"--filter", "--kernel", "--kernel-name", "--kernel-id", "-k", "--range", "--nvtx"},
        "here it is " + typed("explain NAME TRACE"));
   like({"--limit", "-n"}, "here it is --top N");
   like({"--gate", "--fail-under", "--min-mfu", "--min-hfu", "--max-flop", "--threshold",
@@ -77,6 +77,18 @@ manual::Program about(manual::CommandLine& line) {
   like({"--tokens"}, "here it is --tokens-per-step NUMBER");
   like({"-v", "--verbose"}, "here it is --all");
   like({"-V"}, "here it is --version");
+  like({"-f"}, "here it is --format FORM");
+  like({"--rank"}, "each rank has a trace of its own: " + typed("report RANK7.pb") + "; " +
+                       typed("report --sections ranks TRACE...") + " compares them");
+  like({"--gpu", "--gpus", "--device", "--devices"},
+       "each GPU is a row: " + typed("query 'SELECT * FROM devices' TRACE"));
+  like({"--metric", "--metrics"}, typed("report --fail-if list TRACE") + " lists all figures");
+  like({"--unit", "--units", "--print-units"},
+       "text has the unit that fits; --format csv and json have whole numbers, in the unit that a "
+       "column's name says");
+  like({"--source", "--import-source"}, "lines of source are not recorded; " +
+                                            typed("explain NAME TRACE") +
+                                            " says where a figure comes from");
   for (const ExitCode& exit : kExitCodes)
     program.exit_status.push_back({std::to_string(exit.code), exit.meaning});
   return program;

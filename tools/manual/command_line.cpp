@@ -448,23 +448,63 @@ std::string takes(const CommandLine& line) {
   return line.get_name() + " takes" + (arguments.empty() ? " no such word" : arguments);
 }
 
+// Options without a group are hidden: they are refused.
+bool has_option(const CommandLine& line, const std::string& option) {
+  return std::ranges::any_of(line.get_options(), [&](const CLI::Option* known) {
+    return !known->get_group().empty() && std::ranges::count(names_of(*known), option) > 0;
+  });
+}
+
 // The commands below `line` that have an option, whatever option `line` itself has.
 std::vector<std::string> commands_with(const CommandLine& line, const std::string& option) {
   std::vector<std::string> names;
   for (const CommandLine* command : below(line)) {
-    for (const CLI::Option* known : command->get_options())
-      if (std::ranges::count(names_of(*known), option) > 0) names.push_back(command->get_name());
+    if (has_option(*command, option)) names.push_back(command->get_name());
     for (const std::string& name : commands_with(*command, option))
       names.push_back(command->get_name() + " " + name);
   }
   return names;
 }
 
+// "flopinj run", and "flopreduce" of what it does without a command.
+std::string typed_name(const Program& program, const std::string& command) {
+  return program.line.get_name() + (command == program.usual ? "" : " " + command);
+}
+
+// "--top" of "here it is --top N"; empty: no option is named.
+std::string option_named(const std::string& here) {
+  constexpr std::string_view kHere = "here it is ";
+  if (!here.starts_with(std::string(kHere) + "-")) return "";
+  return here.substr(kHere.size(), here.find_first_of(" ,", kHere.size()) - kHere.size());
+}
+
+// The like of another program's option, empty where none is known. `named`: only what is said of
+// this very command.
+std::string place_of_others(const Program& program, const CommandLine& line,
+                            const std::string& option, bool named) {
+  std::string elsewhere;
+  for (const OthersOption& other : program.others_options) {
+    const bool fits = std::ranges::count(other.commands, line.get_name()) > 0;
+    if (other.option != option || (!fits && (named || !other.commands.empty()))) continue;
+    const std::string like = option_named(other.here);
+    if (like.empty() || has_option(line, like)) return ": " + other.here;
+    const std::vector<std::string> commands = commands_with(program.line, like);
+    if (elsewhere.empty() && !commands.empty())
+      elsewhere = ": it is " + like + " of " + typed_name(program, commands.front());
+  }
+  return elsewhere;
+}
+
 // Where an option is that `line` does not have.
 std::string place_of(const Program& program, const CommandLine& line, const std::string& option,
                      const std::vector<std::string>& options) {
-  for (const Entry& other : program.others_options)
-    if (other.term == option) return ": " + other.text;
+  if (std::string here = place_of_others(program, line, option, true); !here.empty()) return here;
+  const bool has_none =
+      line.operands.empty() && std::ranges::all_of(line.get_options(), [&](const auto* known) {
+        return known == line.get_help_ptr() || known->get_positional();
+      });
+  if (has_none) return ": " + line.get_name() + " has no options: leave it out";
+  if (std::string here = place_of_others(program, line, option, false); !here.empty()) return here;
   for (const CLI::Option* known : line.get_options())  // --html, say, where --format takes it
     if (option.size() > 2 && std::ranges::count(describe(*known).choices, option.substr(2)) > 0)
       return ": did you mean " + names_of(*known).back() + " " + option.substr(2) + "?";
@@ -472,16 +512,11 @@ std::string place_of(const Program& program, const CommandLine& line, const std:
   if (!commands.empty()) {
     const bool before = &line == &program.line;  // of the root
     return ": it is an option of " + joined(commands) +
-           (before ? "; options go behind the command: " + program.line.get_name() + " " +
-                         commands.front() + " " + option
-                   : "");
+           (before ? "; options go behind the command: " : ", as in ") +
+           typed_name(program, commands.front()) + " " + option;
   }
   const std::string near = did_you_mean(option, options);
-  const bool has_none = std::ranges::all_of(line.get_options(), [&](const CLI::Option* known) {
-    return known == line.get_help_ptr() || known->get_positional();
-  });
   if (!near.empty()) return near;
-  if (has_none) return ": " + line.get_name() + " has no options";
   constexpr size_t kShown = 8;
   std::vector<std::string> usual;  // of its first group
   for (const CLI::Option* known : line.get_options())
@@ -564,16 +599,19 @@ bool helped(const Program& program, bool all) {
 
 }  // namespace
 
-// An option of one letter is like every other one.
+// An option of one letter is like every other one, and two slips seldom begin with the first.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
   constexpr size_t kLongest = 60, kShort = 4;
   const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
   const size_t letters = word.size() - dashes;
   if (word.size() > kLongest || letters < 2) return "";
   std::pair<size_t, std::string> best{letters, ""};
-  for (const std::string& name : known)
-    if (name.size() > 2 || dashes == 0)
-      best = std::min(best, std::pair{edit_distance(word, name), name});
+  for (const std::string& name : known) {
+    const size_t distance = edit_distance(word, name);
+    const bool begins_alike = name.size() > dashes && name[dashes] == word[dashes];
+    if ((name.size() > 2 || dashes == 0) && (distance < 2 || begins_alike))
+      best = std::min(best, std::pair{distance, name});
+  }
   return best.second.empty() ||
                  best.first > (letters <= kShort ? 1 : std::max<size_t>(2, letters / 3))
              ? ""

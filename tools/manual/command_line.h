@@ -41,6 +41,13 @@ class CommandLine : public CLI::App {
   std::function<int()> action;  // what it does, after parsing; it returns the exit code
 };
 
+// An option of other programs, and where its like is here: "--limit", "here it is --top N". That is
+// said by commands that have the option --top, and by all where `here` names a whole line instead.
+struct OthersOption {
+  std::string option, here;
+  std::vector<std::string> commands;  // that say it; empty: all that have options
+};
+
 // The root of the tree, with what is said beside its commands.
 struct Program {
   CommandLine& line;
@@ -48,9 +55,8 @@ struct Program {
   std::string version, purpose;  // purpose: one line, as in the list of a manual's pages
   // An exit status is of one command where its text begins with the name and ": ".
   std::vector<Entry> exit_status, environment, files;
-  std::string see_also;  // another program
-  // Options of other programs, and where their like is here: "--kernel", "here it is explain NAME".
-  std::vector<Entry> others_options;
+  std::string see_also;                      // another program
+  std::vector<OthersOption> others_options;  // the first that fits a command is said there
 };
 
 // The word of `known` that is nearest to `word`, as ": did you mean X?"; empty if none is near.

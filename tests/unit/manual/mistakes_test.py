@@ -2,6 +2,7 @@
 these starts CUDA. Use: mistakes_test.py FLOPINJ"""
 
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -19,6 +20,15 @@ TABLE = [
     ("stat -- python train.py", 2, "Did you mean: flopinj run -- python train.py"),
     ("export a.pb", 2, "Did you mean: flopinj report --format csv -o tables/ a.pb"),
     ("open a.pb", 2, "Did you mean: flopinj report --format html -o report.html a.pb"),
+    ("profile --simulate -- true", 2, "Did you mean: flopinj run --simulate -- true\n"),
+    ("profile --simulate true -o x", 2, "Did you mean: flopinj run --simulate -- true -o x\n"),
+    ("profile -t cuda -o x.pb sh x.sh", 2, "Did you mean: flopinj run -o x.pb -- sh x.sh\n"),
+    ("record", 2, "Did you mean: flopinj run -- python train.py\n"),
+    ("record -p 4711", 2, "Did you mean: flopinj attach 4711\n"),
+    ("record sh x.sh -p 4711", 2, "Did you mean: flopinj run -- sh x.sh -p 4711\n"),
+    ("stat --pid=4711", 2, "Did you mean: flopinj attach 4711\n"),
+    ("start -p 4711", 2, "Did you mean: flopinj attach 4711\n"),
+    ("watch -p4711", 2, "Did you mean: flopinj top 4711\n"),
     ("version", 2, "Did you mean: flopinj --version"),
     ("completion bash", 2, "Did you mean: flopinj --generate bash\n"),
     ("dmeo", 2, "did you mean demo?"),
@@ -28,7 +38,19 @@ TABLE = [
     ("run --simulate=foo -- x", 2, "--simulate takes no value: leave '=foo' out"),
     ("run -f true -- x", 2, "unknown option -f: here it is --force"),
     ("run -x -- x", 2, "unknown option -x; the usual ones are --report"),  # -c is no nearer
+    ("run -m hello", 2, "flopinj run -- python -m MODULE"),
+    ("run -n 8 -- x", 2, "flopinj run -o job-%r.pb -- torchrun --nproc-per-node N train.py"),
+    ("run --gpus 2 -- x", 2, "CUDA_VISIBLE_DEVICES=0 flopinj run -- python train.py"),
+    ("run --kernel-id 5 -- x", 2, "unknown option --kernel-id: here it is --kernel-name NAME"),
+    ("run --unit x -- x", 2, "flopinj report says the unit of each number"),
     ("run --pid 1", 2, "flopinj attach PID"),
+    ("top -p 1", 2, "flopinj top PID"),
+    ("top -d 5", 2, "unknown option -d: here it is --every SECONDS"),
+    ("top --delay 5", 2, "unknown option --delay: here it is --every SECONDS"),
+    ("attach --delay 5", 2, "unknown option --delay: it is --start-after of flopinj run"),
+    ("status --watch", 2, "here it is flopinj top PID"),
+    ("doctor --gpu 0", 2, "CUDA_VISIBLE_DEVICES=0 flopinj doctor"),
+    ("import --format torch x.json -o x.pb", 2, "import sees in a file which profiler"),
     ("attach -p 1", 2, "flopinj attach PID"),
     ("attach --for 3s 1", 2, "here it is --duration TIME"),
     ("attach 1 2", 2, "attach takes one PID at a time, and 2 are given"),
@@ -39,8 +61,13 @@ TABLE = [
     ("run --live -- x", 2, "here it is flopinj top"),
     ("run --peak bf16=1T -- x", 2, OF_REPORT),
     ("metrics --listen 1", 2, "here it is flopinj metrics --port PORT"),
-    ("demo --model mlp", 2, "unknown option --model: demo has no options"),
+    ("demo --model mlp", 2, "unknown option --model: demo has no options: leave it out"),
+    ("demo --steps 5", 2, "unknown option --steps: demo has no options: leave it out"),
     ("run -- nowhere-at-all", 127, "Is it in a folder of PATH"),
+    ("run --simulate -- x.py 1", 127, "Did you mean: flopinj run --simulate -- python"),
+    ("run -q -- 'sh x.sh'", 127, "leave the quotes out: flopinj run -q -- sh x.sh\n"),
+    ("run -- A=1 sh x.sh", 127, "Did you mean: flopinj run -- env A=1 sh x.sh\n"),
+    ("run -- cd x '&&' sh x.sh", 127, "Did you mean: flopinj run -- sh -c 'cd x && sh x.sh'\n"),
     ("run -- ./notes.txt", 126, "chmod +x makes a file a program"),
     ("run -- ./folder", 126, "it is a folder; name a program in it"),
     ("run --report x.pdf -- true", 2, "name it NAME.html. Nothing was started"),
@@ -73,12 +100,30 @@ class Mistakes(unittest.TestCase):
         before = sorted(self.folder.rglob("*"))
         for typed, code, words in TABLE:
             with self.subTest(typed):
-                done = run(typed.split(), self.folder)
+                done = run(shlex.split(typed), self.folder)
                 self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
                 self.assertIn(words, done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
                 self.assertRegex(done.stderr, r"\Aflopinj( import)?: ")
         self.assertEqual(sorted(self.folder.rglob("*")), before)
+
+    def test_lines_that_are_suggested_are_understood(self):
+        suggested = set()
+        for typed, _, _ in TABLE:
+            said = run(shlex.split(typed), self.folder).stderr
+            found = re.search("(?:Did you mean: |as in |out: )(flopinj .*?)(?: [(]see .*)?$", said)
+            suggested |= {found[1]} if found else set()
+        self.assertGreater(len(suggested), 12)
+        for line in suggested:
+            command, *words = shlex.split(line)[1:]
+            if command == "run":  # without running it
+                words.insert(0, "--print-env")
+            with self.subTest(line):
+                try:
+                    done = run([command, *words], self.folder)
+                    self.assertNotRegex(done.stderr, "unknown|see flopinj|no program|is required")
+                except subprocess.TimeoutExpired:
+                    self.assertEqual(command, "metrics")
 
     def test_help_may_be_behind_a_command(self):
         for command in ("run", "attach", "demo"):
@@ -88,7 +133,8 @@ class Mistakes(unittest.TestCase):
     def test_a_misspelt_variable_is_named_before_the_program_runs(self):
         for name, words in (("FLOPINJ_OUTPT", "did you mean FLOPINJ_OUTPUT?"),
                             ("FLOPINJ_OUT", "did you mean FLOPINJ_OUTPUT?"),
-                            ("FLOPINJ_SOMETHING_ELSE", "man flopinj has the variables")):
+                            ("FLOPINJ_SOMETHING_ELSE", "man flopinj has the variables"),
+                            ("FLOPINJ_BUILD", "man flopinj has the variables")):
             done = run(["run", "--", "sh", "-c", "env >&2"], self.folder, **{name: "1"})
             self.assertIn(f"unknown variable {name} is ignored: {words}", done.stderr)
             # The library in the program has no more to say of it.
@@ -96,6 +142,21 @@ class Mistakes(unittest.TestCase):
         done = run(["run", "--", "sh", "-c", "env"], self.folder, FLOPINJ_LAKE="lake")
         self.assertNotIn("unknown variable", done.stderr)
         self.assertIn("FLOPINJ_LAKE=lake", done.stdout)
+
+    def test_a_variable_is_checked_as_its_option_is(self):
+        for name, value, takes in (("FLOPINJ_MODE", "fast", "multiplex, full, timing, count or"),
+                                   ("FLOPINJ_BUDGET", "500", "per cent of wall time")):
+            done = run(["run", "--", "echo", "ran"], self.folder, **{name: value})
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"{name}={value} is not understood: it takes {takes}", done.stderr)
+        done = run(["run", "--mode", "off", "--", "echo", "ran"], self.folder, FLOPINJ_MODE="fast")
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
+
+    def test_metrics_of_nothing(self):
+        done = run(["metrics"], self.folder)
+        if not done.stdout:  # else a program is recorded on this machine now
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("start one with flopinj run", done.stderr)
 
     def test_metrics_replace_no_file_of_another_kind(self):
         trace = self.folder / "run.pb"

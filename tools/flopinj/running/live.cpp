@@ -122,13 +122,16 @@ std::vector<manual::Entry> processes_to_attach_to() {
   return processes;
 }
 
+void refuse_none() {
+  throw std::runtime_error(
+      "no process that you may read is recorded, or could be: start one with flopinj run");
+}
+
 pid_t chosen(const Options& options) {
   if (!options.processes.empty()) return options.pid();
   const std::vector<manual::Entry> found = processes_to_look_at();
   if (found.size() == 1) return std::stoi(found.front().term);
-  if (found.empty())
-    throw std::runtime_error(
-        "no process that you may read is recorded, or could be: start one with flopinj run");
+  if (found.empty()) refuse_none();
   ask_which(found);
 }
 

@@ -34,6 +34,8 @@ std::string formatted(const char* format, double value);
 std::vector<manual::Entry> processes_to_look_at();
 // These, and behind them others that have loaded CUDA's driver.
 std::vector<manual::Entry> processes_to_attach_to();
+// Nothing to look at, and what to do about it.
+[[noreturn]] void refuse_none();
 // The process that was named. Else the only one that there is to look at, or an error that names
 // all.
 pid_t chosen(const Options& options);

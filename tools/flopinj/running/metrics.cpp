@@ -254,11 +254,12 @@ volatile sig_atomic_t asked_to_end = 0;
 
 int metrics(const Options& options) {
   const bool all = options.processes.empty();
-  const auto text = [&] {
-    return prometheus_text(all ? listening_processes() : options.processes);
-  };
+  const auto processes = [&] { return all ? listening_processes() : options.processes; };
+  const auto text = [&] { return prometheus_text(processes()); };
   if (options.file.empty() && options.port == 0) {
-    std::cout << text() << std::flush;
+    const std::vector<pid_t> now = processes();
+    if (now.empty()) refuse_none();
+    std::cout << prometheus_text(now) << std::flush;
     return kExitOk;
   }
   refuse_other_file(options.file);

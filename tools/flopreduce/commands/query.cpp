@@ -1,9 +1,12 @@
 // flopreduce query SQL TRACE...: one SELECT on the tables of a report.
 #include <algorithm>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "commands/forms.h"
 #include "sections/sections.h"
+#include "shell_word.h"
 #include "support/program_name.h"
 #include "support/text.h"
 #include "writers/sqlite.h"
@@ -32,16 +35,42 @@ void read_what_is_needed(const std::string& statement, ReduceOptions& reduce) {
   reduce.lost = may_name("lost") || may_name("communication");
 }
 
+// Words that statements begin with. All but the first two SQLite refuses here.
+constexpr std::string_view kVerbs[] = {"select", "with", "insert", "update", "delete", "replace",
+                                       "create", "drop", "alter",  "attach", "pragma", "vacuum"};
+
+bool is_verb(const std::string& word) { return std::ranges::count(kVerbs, lower(word)) > 0; }
+
+bool is_statement(const std::string& word) {
+  constexpr const char* kBlank = " \t\n";
+  const std::string text = word.substr(std::min(word.size(), word.find_first_not_of(kBlank)));
+  const size_t end = text.find_first_of(kBlank);
+  return end != text.npos && is_verb(text.substr(0, end));
+}
+
+// A shell has split it where it was not in quotes: then each of its words is an argument.
+void refuse_split(const QueryArguments& a) {
+  std::vector<std::string> words = {a.sql};
+  words.insert(words.end(), a.input.traces.begin(), a.input.traces.end());
+  const auto begin = std::ranges::find_if(words, is_verb);
+  if (begin == words.end() || begin + 1 == words.end()) return;
+  auto end = words.end();
+  while (is_trace_name(*(end - 1))) --end;
+  std::string traces;
+  for (auto word = words.begin(); word != words.end(); ++word)
+    if (word < begin || word >= end) traces += " " + shell_quoted(printable(*word));
+  throw Failure(
+      "put the statement in quotes: " +
+      typed("query " + shell_quoted(printable(joined(std::span(begin, end), " "))) + traces));
+}
+
 // The statement may be behind the traces, too.
 void put_statement_first(QueryArguments& a) {
-  const auto is_statement = [](const std::string& word) {
-    const std::string text =
-        lower(word.substr(std::min(word.size(), word.find_first_not_of(" \n"))));
-    return text.starts_with("select ") || text.starts_with("with ");
-  };
   for (std::string& trace : a.input.traces)
     if (!is_statement(a.sql) && is_statement(trace)) std::swap(a.sql, trace);
-  if (!is_statement(a.sql) && is_trace_name(a.sql))
+  if (is_statement(a.sql)) return;
+  refuse_split(a);
+  if (is_trace_name(a.sql))
     throw Failure("no statement is given: " +
                   typed("query 'SELECT kernel, flop FROM kernels' " + printable(a.sql)));
 }

@@ -8,6 +8,7 @@
 
 #include "edit_distance.h"
 #include "sections/parts/cells.h"
+#include "support/program_name.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -18,6 +19,18 @@ constexpr std::string_view kFigures = "figures", kTotal = "total";
 constexpr std::string_view kLost = "lost", kShare = "share";
 constexpr std::pair<std::string_view, std::string_view> kAlso[] = {
     {"utilization", "hfu_kernel_time"}};
+
+// Words for figures of other tools, and names here.
+constexpr std::pair<std::string_view, std::string_view> kLikes[] = {
+    {"throughput", "flop_per_s, tokens_per_s"},
+    {"tflops", "flop_per_s"},
+    {"gflops", "flop_per_s"},
+    {"bandwidth", "byte_per_s"},
+    {"memory_bandwidth", "byte_per_s"},
+    {"duration", "step_time, gpu_time_ns"},
+    {"time", "step_time, gpu_time_ns"},
+    {"power", "energy_j"},
+    {"efficiency", "hfu, mfu"}};
 
 const Table* find_table(std::span<const Table> tables, std::string_view key) {
   const auto found = std::ranges::find(tables, key, [](const Table& t) { return t.key; });
@@ -64,8 +77,18 @@ std::vector<std::pair<std::string, const Cell*>> all_figures(std::span<const Tab
   return list;
 }
 
+std::string all_listed(std::span<const Table> tables) {
+  const bool of_two = find_table(tables, "comparison") != nullptr;
+  return "; " + typed(of_two ? "compare --fail-if list A B" : "report --fail-if list TRACE") +
+         " lists all";
+}
+
+// None is near that has another letter in three.
 std::string nearest(std::span<const Table> tables, const std::string& wanted) {
   constexpr size_t kShown = 3, kLongest = 200;
+  for (const auto& [word, names] : kLikes)
+    if (wanted == word && find_table(tables, "comparison") == nullptr)
+      return "; near: " + std::string(names) + all_listed(tables);
   std::vector<std::string> names;
   for (const auto& figure : all_figures(tables)) names.push_back(figure.first);
   for (const Table& table : tables)
@@ -80,14 +103,14 @@ std::string nearest(std::span<const Table> tables, const std::string& wanted) {
     size_t distance = edit_distance(wanted, name);
     for (const std::string_view part : parts_of(name, '.'))  // "mfu" of "total.mfu.ratio"
       distance = std::min(distance, edit_distance(last(wanted), part));
-    order.emplace_back(distance, i);
+    if (distance <= std::max<size_t>(1, last(wanted).size() / 3)) order.emplace_back(distance, i);
   }
   const size_t n = std::min(kShown, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end());
   std::string text;
   for (size_t i = 0; i < n; ++i)
     text += (i > 0 ? ", " : "; near: ") + printable(names[order[i].second]);
-  return text;
+  return text + all_listed(tables);
 }
 
 // "it holds flop, launches, ..."

@@ -89,7 +89,11 @@ class GateParser {
     size_t right = 0;
     if (!operand(left)) return false;
     const auto kind = comparison();
-    if (!kind) return fail("expected a comparison (< <= > >= == !=), as in 'mfu < 30%'");
+    if (!kind)
+      return fail(std::string("expected a comparison (< <= > >= == !=), as in 'mfu < 30%'") +
+                  (at_ == text_.size() ? "; a shell takes < and > for itself where they are not "
+                                         "in quotes"
+                                       : ""));
     if (!operand(right)) return false;
     node = add(*kind, left, right);
     return true;

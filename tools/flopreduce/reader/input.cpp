@@ -21,6 +21,8 @@
 #include "reader/columns.h"
 #include "reader/import_child.h"
 #include "reader/packet_reader.h"
+#include "shell_word.h"
+#include "support/program_name.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -28,6 +30,22 @@ namespace {
 
 InputError error_for(const std::string& path, const std::string& what, int code) {
   return {printable(path) + ": " + what, code == EACCES || code == EPERM};
+}
+
+// Programs that print what a URL names, which goes in the place of "*".
+constexpr std::pair<std::string_view, std::string_view> kFetching[] = {
+    {"s3://", "aws s3 cp * -"},
+    {"gs://", "gcloud storage cat *"},
+    {"http://", "curl -fsSL *"},
+    {"https://", "curl -fsSL *"}};
+
+// "curl -fsSL https://host/run.pb | flopinj report -"; empty where `name` is no URL.
+std::string fetched(const std::string& name) {
+  for (const auto& [begin, program] : kFetching)
+    if (const size_t star = program.find('*'); name.starts_with(begin))
+      return std::string(program.substr(0, star)) + shell_quoted(name) +
+             std::string(program.substr(star + 1)) + " | " + typed("report -");
+  return "";
 }
 
 // What may have been meant by a name that nothing has: the nearest name beside it, else the traces
@@ -60,6 +78,8 @@ std::string instead_of(const std::string& path) {
 }
 
 InputError open_error(const std::string& path, int code) {
+  if (const std::string line = fetched(path); code == ENOENT && !line.empty())
+    return error_for(path, "nothing is fetched: " + printable(line), code);
   if (code == ENOENT) return error_for(path, "no such file" + instead_of(path), code);
   if (code == EACCES || code == EPERM)
     return error_for(path, "permission denied: read it as the user who recorded it", code);

@@ -34,7 +34,7 @@ class Database {
 };
 
 [[noreturn]] void fail(const Database& database, int code) {
-  throw SqlError(code == SQLITE_AUTH ? "only SELECT is allowed"
+  throw SqlError(code == SQLITE_AUTH ? "only SELECT is allowed: a trace is never changed"
                                      : sqlite3_errmsg(database.handle()));
 }
 

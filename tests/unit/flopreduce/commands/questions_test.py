@@ -347,7 +347,7 @@ class Compare(Base):
                    "ratio > 1")
         self.assertEqual(done.returncode, 2)
         self.assertIn("total.flop.ratio", done.stderr)
-        for near in done.stderr.split("near: ")[1].split(", "):
+        for near in done.stderr.split("near: ")[1].split(";")[0].split(", "):
             done = run("compare", self.trace["vectors"], self.trace["vectors"], "--fail-if",
                        f"{near.strip()} >= 0")
             self.assertNotEqual(done.returncode, 2, done.stderr)

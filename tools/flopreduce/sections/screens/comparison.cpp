@@ -580,6 +580,17 @@ void add_sides(std::vector<Line>& lines, const Report& a, const Report& b) {
   if (alike && !of_a.gpus.empty()) lines.emplace_back("   " + of_a.gpus, Tone::kDim);
 }
 
+// By the recordings' own ids, which copies of a file and summaries of it have too.
+bool same_recordings(const Report& a, const Report& b) {
+  const auto ids = [](const Report& report) {
+    std::set<uint64_t> all;
+    for (const TraceReport& trace : report.traces) all.insert(trace.header.session_id());
+    return all;
+  };
+  const std::set<uint64_t> of_a = ids(a);
+  return !of_a.empty() && !of_a.contains(0) && of_a == ids(b);
+}
+
 }  // namespace
 
 bool parse_normalization(const std::string& text, Normalization& out) {
@@ -634,6 +645,8 @@ std::vector<Section> comparison_sections(const Comparison& c, const Report& a, c
     head.above.emplace_back("SIMULATED: at least one side, by simgpu" +
                                 said::simulation_words(c.simulated_clock, c.ptx_counts) + ".",
                             Tone::kWarn);
+  if (same_recordings(a, b))
+    head.above.emplace_back("A and B are the same recording.", Tone::kWarn);
   add_sides(head.above, a, b);
   if (const std::string why = slower::words(a.lost, b.lost, n); !why.empty())
     head.above.emplace_back(why + ".", Tone::kTitle);

@@ -1,0 +1,281 @@
+#include "habits.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "shell_word.h"
+
+namespace flopinj {
+namespace {
+
+using Words = std::vector<std::string>;
+constexpr std::string_view kToRun = "run --", kToAttach = "attach", kToReport = "report";
+
+// --- Commands ------------------------------------------------------------------------------------
+
+// What people type who know perf, nsys, ncu, py-spy, memray or git, and the command that they mean.
+constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
+    {"record", kToRun},
+    {"profile", kToRun},
+    {"launch", kToRun},
+    {"exec", kToRun},
+    {"trace", kToRun},
+    {"start", kToAttach},
+    {"stop", "detach"},
+    {"ps", "status"},
+    {"list", "status"},
+    {"live", "top"},
+    {"watch", "top"},
+    {"show", kToReport},
+    {"stats", kToReport},
+    {"stat", kToReport},
+    {"analyze", kToReport},
+    {"analyse", kToReport},
+    {"view", kToReport},
+    {"print", kToReport},
+    {"summary", kToReport},
+    {"open", "report --format html -o report.html"},
+    {"ui", "report --format html -o report.html"},
+    {"gui", "report --format html -o report.html"},
+    {"web", "report --format html -o report.html"},
+    {"serve", "metrics --port 9178"},
+    {"annotate", "report --sections kernels"},
+    {"plot", "report --format html -o report.html"},
+    {"export", "report --format csv -o tables/"},
+    {"table", "report --all"},
+    {"diff", "compare"},
+    {"convert", "import"},
+    {"version", "--version"},
+    {"completion", "--generate bash"},
+    {"completions", "--generate bash"},
+    {"check", "doctor"},
+    {"why", "explain"},
+    {"sql", "query"},
+    {"html", "report --format html -o report.html"},
+    {"json", "report --format json"},
+    {"csv", "report --format csv -o tables/"},
+    {"markdown", "report --format markdown"},
+    {"sqlite", "report --format sqlite -o report.db"},
+    {"flamegraph", "report --format folded"}};
+
+std::string quoted(const Words& words) {
+  std::string text;
+  for (const std::string& word : words) text += " " + shell_quoted(word);
+  return text;
+}
+
+std::string run_line(const Words& options, const Words& program) {
+  return "flopinj run" + quoted(options) + " --" + quoted(program);
+}
+
+// As a shell would find it: a program by its path, or in a folder of PATH.
+bool is_program(const std::string& word) {
+  const auto may_run = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+  };
+  if (word.find('/') != std::string::npos) return may_run(word);
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (may_run(folder + "/" + word)) return true;
+  return false;
+}
+
+bool is_script(const std::string& word) { return word.ends_with(".py"); }
+
+// A script with the interpreter that there is.
+Words with_interpreter(Words program) {
+  const bool only_3 = !is_program("python") && is_program("python3");
+  if (is_script(program.front())) program.insert(program.begin(), only_3 ? "python3" : "python");
+  return program;
+}
+
+// "4711", of -p 4711, -p4711, --pid 4711 or --pid=4711 before a program; empty: there is none.
+std::string process_in(const Words& words) {
+  const auto is_id = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  };
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "--" || is_program(words[i]) || is_script(words[i])) break;
+    for (const std::string_view option : {"--pid=", "-p", "--pid"}) {
+      if (word == option && i + 1 < words.size() && is_id(words[i + 1])) return words[i + 1];
+      if (word.starts_with(option) && is_id(word.substr(option.size())))
+        return std::string(word.substr(option.size()));
+    }
+  }
+  return "";
+}
+
+// Options go before "--", and the program behind it. Options that run does not have are left out,
+// with what may be their values.
+std::string run_meant_by(const Words& words, const CLI::App& run) {
+  Words options;
+  size_t at = 0;
+  while (at < words.size() && words[at].starts_with("-") && words[at] != "--") {
+    const std::string& word = words[at++];
+    const CLI::Option* const option = run.get_option_no_throw(word.substr(0, word.find('=')));
+    const bool alone = word.find('=') != word.npos || at == words.size();
+    if (option != nullptr) {
+      options.push_back(word);
+      if (!alone && option->get_items_expected_max() > 0) options.push_back(words[at++]);
+    } else if (!alone && !words[at].starts_with("-") && !is_program(words[at]) &&
+               !is_script(words[at])) {
+      ++at;
+    }
+  }
+  if (at < words.size() && words[at] == "--") ++at;
+  const Words program(words.begin() + static_cast<ptrdiff_t>(at), words.end());
+  return run_line(options,
+                  program.empty() ? Words{"python", "train.py"} : with_interpreter(program));
+}
+
+// --- Programs ------------------------------------------------------------------------------------
+
+// Of a shell, which are no programs.
+constexpr std::string_view kOfShells[] = {"cd",    "export", "set",  "ulimit", "umask",
+                                          "alias", "unset",  "eval", ".",      "source"};
+constexpr std::string_view kOperators[] = {"&&", "||", ";", "|", ">", ">>", "<", "2>&1", "&"};
+
+bool is_operator(std::string_view word) { return std::ranges::count(kOperators, word) > 0; }
+
+// "NAME=VALUE"
+bool is_assignment(const std::string& word) {
+  const size_t name =
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+  return name != word.npos && name > 0 && word[name] == '=' && (word[0] < '0' || word[0] > '9');
+}
+
+// As one word, for a shell.
+std::string script_of(const Words& words) {
+  std::string text;
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : " ") + (is_operator(word) ? word : shell_quoted(word));
+  return text;
+}
+
+}  // namespace
+
+std::string line_meant_by(const Words& words, const CLI::App& run) {
+  const Words rest(words.begin() + 1, words.end());
+  const auto* const habit = std::ranges::find(
+      kHabits, words.front(), &std::pair<std::string_view, std::string_view>::first);
+  if (habit != std::end(kHabits)) {
+    const std::string_view command = habit->second;
+    if (command.starts_with("--")) return "flopinj " + std::string(command);
+    if (const std::string process = process_in(rest); !process.empty())
+      return "flopinj " +
+             std::string(command == kToRun || command.starts_with(kToReport) ? kToAttach
+                                                                             : command) +
+             " " + process;
+    // perf stat -- PROGRAM
+    if (command == kToRun || (!rest.empty() && rest.front() == "--"))
+      return run_meant_by(rest, run);
+    return "flopinj " + std::string(command) + quoted(rest);
+  }
+  std::error_code error;
+  if (is_program(words.front()) || is_script(words.front()))
+    return run_line({}, with_interpreter(words));
+  if (std::filesystem::is_regular_file(words.front(), error))
+    return "flopinj report" + quoted(words);
+  return "";
+}
+
+std::string instead_of_program(const Words& program, const Words& typed) {
+  const std::string& name = program.front();
+  const auto meant = [&](const Words& words) {
+    return ". Did you mean: " + run_line(typed, words);
+  };
+  if (name.find(' ') != name.npos) {
+    std::istringstream text(name);
+    Words words;
+    for (std::string word; text >> word;) words.push_back(word);
+    words.insert(words.end(), program.begin() + 1, program.end());
+    if (!words.empty())
+      return ". It is one word; leave the quotes out: " +
+             run_line(typed, with_interpreter(std::move(words)));
+  }
+  if (std::ranges::count(kOfShells, name) > 0 || std::ranges::any_of(program, is_operator))
+    return meant({name == "source" ? "bash" : "sh", "-c", script_of(program)});
+  if (is_assignment(name)) {
+    Words words = program;
+    words.insert(words.begin(), "env");
+    return meant(words);
+  }
+  if (is_script(name)) return meant(with_interpreter(program));
+  return ". Is it in a folder of PATH, or else written with its path?";
+}
+
+// --- Options -------------------------------------------------------------------------------------
+
+std::vector<manual::OthersOption> others_options() {
+  std::vector<manual::OthersOption> all;
+  const auto like = [&](const Words& options, const char* here, const Words& commands = {}) {
+    for (const std::string& option : options) all.push_back({option, here, commands});
+  };
+  like({"--metrics", "--metric", "--section", "--set", "--event", "--gpu-metrics-devices"},
+       "flopinj chooses the counters that FLOP and bytes need");
+  like({"-p", "--pid"}, "a process is a word of its own: flopinj top PID", {"top"});
+  like({"-p", "--pid"}, "a process is a word of its own: flopinj status PID", {"status"});
+  like({"-p", "--pid"}, "a process is a word of its own: flopinj metrics PID", {"metrics"});
+  like({"-p", "--pid"}, "a process is a word of its own: flopinj detach PID", {"detach"});
+  like({"-p", "--pid"}, "a process is a word of its own: flopinj attach PID");
+  like({"--target-processes", "--subprocesses", "--follow-fork", "--trace-children",
+        "--trace-fork-before-exec"},
+       "the program's children are recorded too, each in a trace");
+  like({"-t", "--trace"}, "kernels, copies and NVTX ranges are always recorded");
+  like({"-f", "--force-overwrite"}, "here it is --force");
+  like({"--sample"}, "there is no sampling of the CPU; nothing has to be switched off");
+  like({"--stats"}, "here it is --report FILE.html, or flopinj report when the program has ended",
+       {"run"});
+  like({"-m", "--module"}, "a module is the interpreter's: flopinj run -- python -m MODULE",
+       {"run"});
+  like({"-n", "-np", "--np", "--nproc", "--nproc-per-node", "--nproc_per_node"},
+       "ranks are the launcher's: flopinj run -o job-%r.pb -- torchrun --nproc-per-node N train.py",
+       {"run"});
+  like({"--gpu", "--gpus", "--device", "--devices"},
+       "all GPUs that the program uses are recorded; CUDA_VISIBLE_DEVICES=0 flopinj run -- python "
+       "train.py gives it one",
+       {"run"});
+  like({"--gpu", "--gpus", "--device", "--devices"},
+       "all GPUs are looked at; CUDA_VISIBLE_DEVICES=0 flopinj doctor looks at the first",
+       {"doctor"});
+  like({"-y", "--delay"}, "here it is --start-after TIME", {"run", "attach"});
+  like({"-d", "--for", "--timeout"}, "here it is --duration TIME");
+  like({"-d", "--delay", "-i", "--interval", "--refresh"}, "here it is --every SECONDS");
+  like({"-n", "--iterations"}, "here it is --once", {"top"});
+  like({"--kernel-id", "--kernel-regex", "--filter"}, "here it is --kernel-name NAME");
+  like({"--unit", "--units", "--print-units"}, "flopinj report says the unit of each number");
+  like({"-n", "-w", "--watch", "-f", "--follow", "--live"}, "here it is flopinj top PID",
+       {"status"});
+  like({"-w", "--wait"}, "flopinj run ends with the program, and needs no option for that",
+       {"run"});
+  like({"--live", "--watch"}, "here it is flopinj top, beside the program");
+  like({"--native"}, "kernels are counted whatever language launches them");
+  like({"--steps"},
+       "here it is --launch-count N, in kernels; flopinj report --skip-steps N leaves steps out");
+  like({"--rank"},
+       "it is read from RANK, SLURM_PROCID and their like; -o job-%r.pb names a file by it",
+       {"run"});
+  like({"--listen"}, "here it is flopinj metrics --port PORT --address ADDRESS");
+  like({"--format", "--type", "--from", "--input-format"},
+       "import sees in a file which profiler has written it: leave the option out", {"import"});
+  like({"--peak", "--fail-if", "--format", "--sections"},
+       "it is an option of flopinj report, when the program has ended");
+  like({"--completion", "--install-completion", "--show-completion"},
+       "flopinj --generate bash prints it (or zsh, or fish)");
+  like({"-v"}, "here it is --version, or --log-level debug of flopinj run");
+  like({"-v"}, "here it is --log-level debug", {"run"});
+  like({"-V"}, "here it is --version");
+  like({"-v", "-V"}, "here it is flopinj --version");
+  return all;
+}
+
+}  // namespace flopinj

@@ -1,0 +1,22 @@
+// What people type who know other profilers, launchers and shells, and what they mean by it here.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "manual/command_line.h"
+
+namespace flopinj {
+
+// Options of perf, nsys, ncu, py-spy, memray or torchrun.
+std::vector<manual::OthersOption> others_options();
+
+// The line that is meant by words which begin with no command: "flopinj run -- python train.py" by
+// "record python train.py". `run`: the command, whose options are known by it. Empty: not known.
+std::string line_meant_by(const std::vector<std::string>& words, const CLI::App& run);
+
+// What to do about a program that does not exist, as the end of a sentence. `typed`: options of
+// flopinj run before it.
+std::string instead_of_program(const std::vector<std::string>& program,
+                               const std::vector<std::string>& typed);
+
+}  // namespace flopinj
