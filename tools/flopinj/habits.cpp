@@ -114,27 +114,49 @@ std::string process_in(const Words& words) {
   return "";
 }
 
-// Options go before "--", and the program behind it. Options that run does not have are left out,
-// with what may be their values.
-std::string run_meant_by(const Words& words, const CLI::App& run) {
+// The options from `words[at]` on. Those that the command does not have are left out, with what may
+// be their values: words that are no operand of it.
+Words options_of(const Words& words, size_t& at, const CLI::App& command,
+                 bool (*is_operand)(const std::string&)) {
   Words options;
-  size_t at = 0;
   while (at < words.size() && words[at].starts_with("-") && words[at] != "--") {
     const std::string& word = words[at++];
-    const CLI::Option* const option = run.get_option_no_throw(word.substr(0, word.find('=')));
+    const CLI::Option* const option = command.get_option_no_throw(word.substr(0, word.find('=')));
     const bool alone = word.find('=') != word.npos || at == words.size();
     if (option != nullptr) {
       options.push_back(word);
       if (!alone && option->get_items_expected_max() > 0) options.push_back(words[at++]);
-    } else if (!alone && !words[at].starts_with("-") && !is_program(words[at]) &&
-               !is_script(words[at])) {
+    } else if (!alone && !words[at].starts_with("-") && !is_operand(words[at])) {
       ++at;
     }
   }
+  return options;
+}
+
+// Options go before "--", and the program behind it.
+std::string run_meant_by(const Words& words, const CLI::App& run) {
+  size_t at = 0;
+  const Words options = options_of(
+      words, at, run, [](const std::string& word) { return is_program(word) || is_script(word); });
   if (at < words.size() && words[at] == "--") ++at;
   const Words program(words.begin() + static_cast<ptrdiff_t>(at), words.end());
   return run_line(options,
                   program.empty() ? Words{"python", "train.py"} : with_interpreter(program));
+}
+
+bool is_file(const std::string& word) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(word, error);
+}
+
+std::string command_meant_by(const Words& words, const CLI::App& command) {
+  Words kept;
+  for (size_t at = 0; at < words.size(); ++at) {
+    for (std::string& option : options_of(words, at, command, is_file))
+      kept.push_back(std::move(option));
+    if (at < words.size() && words[at] != "--") kept.push_back(words[at]);
+  }
+  return quoted(kept);
 }
 
 // --- Programs ------------------------------------------------------------------------------------
@@ -163,7 +185,7 @@ std::string script_of(const Words& words) {
 
 }  // namespace
 
-std::string line_meant_by(const Words& words, const CLI::App& run) {
+std::string line_meant_by(const Words& words, const CLI::App& root) {
   const Words rest(words.begin() + 1, words.end());
   const auto* const habit = std::ranges::find(
       kHabits, words.front(), &std::pair<std::string_view, std::string_view>::first);
@@ -177,14 +199,13 @@ std::string line_meant_by(const Words& words, const CLI::App& run) {
              " " + process;
     // perf stat -- PROGRAM
     if (command == kToRun || (!rest.empty() && rest.front() == "--"))
-      return run_meant_by(rest, run);
-    return "flopinj " + std::string(command) + quoted(rest);
+      return run_meant_by(rest, *root.get_subcommand("run"));
+    const std::string name(command.substr(0, command.find(' ')));
+    return "flopinj " + std::string(command) + command_meant_by(rest, *root.get_subcommand(name));
   }
-  std::error_code error;
   if (is_program(words.front()) || is_script(words.front()))
     return run_line({}, with_interpreter(words));
-  if (std::filesystem::is_regular_file(words.front(), error))
-    return "flopinj report" + quoted(words);
+  if (is_file(words.front())) return "flopinj report" + quoted(words);
   return "";
 }
 

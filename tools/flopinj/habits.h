@@ -11,8 +11,9 @@ namespace flopinj {
 std::vector<manual::OthersOption> others_options();
 
 // The line that is meant by words which begin with no command: "flopinj run -- python train.py" by
-// "record python train.py". `run`: the command, whose options are known by it. Empty: not known.
-std::string line_meant_by(const std::vector<std::string>& words, const CLI::App& run);
+// "record python train.py". `root` has the commands, whose options are known by it. Empty: it is
+// not known.
+std::string line_meant_by(const std::vector<std::string>& words, const CLI::App& root);
 
 // What to do about a program that does not exist, as the end of a sentence. `typed`: options of
 // flopinj run before it.

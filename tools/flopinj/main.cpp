@@ -458,8 +458,7 @@ int flopinj_main(std::vector<std::string> arguments) {
     return *done ? flopinj::kExitOk : flopinj::kExitUsage;
 
   if (!arguments.empty() && is_no_command(arguments.front()))
-    if (const std::string spelling = flopinj::line_meant_by(arguments, *line.get_subcommand("run"));
-        !spelling.empty()) {
+    if (const std::string spelling = flopinj::line_meant_by(arguments, line); !spelling.empty()) {
       std::cerr << "flopinj: '" << flopinj::printable(arguments.front()) << "' is no command of "
                 << "flopinj. Did you mean: " << spelling << "\n";
       return flopinj::kExitUsage;

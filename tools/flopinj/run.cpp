@@ -133,6 +133,7 @@ std::string page_problem(const std::string& page, bool force) {
 // program that starts CUDA.
 void refuse_wrong_values(const Options& options) {
   for (const RecordingOption& option : recording_options()) {
+    if (option.option.empty()) continue;  // it is no user's
     const std::string variable(option.variable);
     const char* const value = std::getenv(variable.c_str());
     const bool given = options.given.contains(variable) && !options.given.at(variable).empty();

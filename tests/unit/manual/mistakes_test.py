@@ -29,6 +29,10 @@ TABLE = [
     ("stat --pid=4711", 2, "Did you mean: flopinj attach 4711\n"),
     ("start -p 4711", 2, "Did you mean: flopinj attach 4711\n"),
     ("watch -p4711", 2, "Did you mean: flopinj top 4711\n"),
+    ("watch -n 5 4711", 2, "Did you mean: flopinj top 4711\n"),
+    ("start --duration 3s 4711", 2, "Did you mean: flopinj attach --duration 3s 4711\n"),
+    ("stats --report sum notes.txt", 2, "Did you mean: flopinj report notes.txt\n"),
+    ("view -i notes.txt", 2, "Did you mean: flopinj report notes.txt\n"),
     ("version", 2, "Did you mean: flopinj --version"),
     ("completion bash", 2, "Did you mean: flopinj --generate bash\n"),
     ("dmeo", 2, "did you mean demo?"),
@@ -149,8 +153,10 @@ class Mistakes(unittest.TestCase):
             done = run(["run", "--", "echo", "ran"], self.folder, **{name: value})
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(f"{name}={value} is not understood: it takes {takes}", done.stderr)
-        done = run(["run", "--mode", "off", "--", "echo", "ran"], self.folder, FLOPINJ_MODE="fast")
-        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
+        for words, variables in ((["--mode", "off"], {"FLOPINJ_MODE": "fast"}),
+                                 ([], {"FLOPINJ_RUN": "of another version"})):  # it has no option
+            done = run(["run", *words, "--", "echo", "ran"], self.folder, **variables)
+            self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
 
     def test_metrics_of_nothing(self):
         done = run(["metrics"], self.folder)
