@@ -159,7 +159,8 @@ Action define_explain(manual::CommandLine& app) {
       "such as 'Coverage', or a line of where the peak went, such as 'padding'. Part of a name is "
       "enough if it fits only one. kernel:NAME, layer:NAME, operator:NAME, range:NAME, phase:NAME, "
       "precision:NAME and lost:LINE say which is meant. The backward work of an operator or a "
-      "layer is a part of it.";
+      "layer is a part of it; an operator that only backward calls, such as aten::mm in the "
+      "backward of aten::linear, has its own launches.";
   app.examples = {
       {typed("explain conv2d_forward trace.pb"), "where a kernel's FLOP come from"},
       {typed("explain --format json phase:backward rank*.pb"), "the backward phase, for programs"}};

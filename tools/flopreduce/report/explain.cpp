@@ -33,6 +33,15 @@ std::vector<size_t> ends_of(const std::vector<RangeReport>& ranges) {
   return ends;
 }
 
+// Operators that forward did not call. Their launches belong to those of forward, too.
+std::set<std::string> only_in_backward(const Report& report) {
+  std::set<std::string> operators;
+  for (const RangeReport& range : report.ranges)
+    if (!range.ran.empty()) operators.insert(range.ran);
+  for (const std::string& of_forward : report.work.operators) operators.erase(of_forward);
+  return operators;
+}
+
 // A layer is itself and what is below it.
 bool below(const std::string& path, const std::string& layer) {
   return path.starts_with(layer) && (path.size() == layer.size() || path[layer.size()] == '/');
@@ -74,6 +83,10 @@ void for_each_figure(const Report& report, Visit&& visit) {
   for (size_t i = 0; i < report.work.operators.size(); ++i)
     add(kOperator, report.work.operators[i],
         [i](Row, Home home) { return home.operator_name == i; });
+  for (const std::string& name : only_in_backward(report))
+    add(kOperator, name, [&report, name](Row row, Home) {
+      return row.range != kNoRange && report.ranges[row.range].ran == name;
+    });
   for (size_t i = 0; i < report.kernels.size(); ++i)
     add(
         kKernel, report.kernels[i].name, [i](Row row, Home) { return row.kernel == i; },

@@ -116,6 +116,7 @@ struct RangeReport {
   std::string name;            // of the innermost range
   uint32_t depth = 0;          // 1 for outermost ranges
   uint32_t around = kNoRange;  // the range around it: Report::ranges
+  std::string ran = {};        // the operator that its launches are of; empty: none
 };
 
 struct DamageReport {

@@ -393,6 +393,8 @@ void Builder::add_ranges() {
     const std::string whole = tables_.path_string(path);
     report_.ranges.push_back({whole, path > PathTable::kLost ? tables_.range_label(path) : whole,
                               tables_.paths[path].depth, range_of_[tables_.paths[path].parent]});
+    if (const uint32_t at = from_.operators.operator_of(path); at != kNoIndex)
+      report_.ranges.back().ran = from_.operators.name_of(at)->name;
   }
   tell_apart(path_of);
   for (WorkRow& row : report_.work.rows) row.range = range_of_[row.range];
