@@ -169,7 +169,7 @@ class Fleet(unittest.TestCase):
                                     *good[50:], code=3)
         for path in (corrupt, missing, truncated, text, simulated):
             self.assertIn(f"{path}: ", said)
-        self.assertNotIn("copy.pb", said)
+        self.assertNotIn(f"{copy}: ", said)
         for path in good:
             self.assertNotIn(f"{path}:", said)
         # The others are there as they are without the bad ones.
