@@ -26,10 +26,10 @@ class Trials(harness.TestCase):
         self.assert_balanced(self.report)
         self.windows_ms = self.report["overhead"][0]["windows_ns"] * 1e-6
 
-    def assert_exact(self):
+    def assert_exact(self, *may_be_said):
         self.assert_all_counted(self.report, self.expected.launches)
         self.assertEqual(self.figures["flop"], self.expected.flop)
-        self.assertEqual(harness.codes(self.report), [])
+        self.assertEqual(set(harness.codes(self.report)) - set(may_be_said), set())
 
     def test_what_the_budget_has_no_room_for_is_not_opened(self):
         """A wait of a second is all that it costs; FLOP are bounds, those of tensor cores are
@@ -55,10 +55,13 @@ class Trials(harness.TestCase):
         self.assert_exact()
 
     def test_where_the_planner_may_not_switch_or_close(self):
-        for fault in ("switch_elsewhere", "stop_elsewhere"):
+        """Where the program launches too seldom, the planner tries to close a window, and says
+        that it could not: on a busy machine."""
+        for fault, may_be_said in (("switch_elsewhere", ()),
+                                   ("stop_elsewhere", ("counters.windows",))):
             with self.subTest(fault):
                 self.train(fault)
-                self.assert_exact()
+                self.assert_exact(*may_be_said)
 
 
 if __name__ == "__main__":
