@@ -230,9 +230,10 @@ const RecordingOption kOptions[] = {
 
 std::span<const RecordingOption> recording_options() { return kOptions; }
 
-bool is_recording_variable(std::string_view name) {
-  return std::ranges::find(recording_options(), name, &RecordingOption::variable) !=
-         recording_options().end();
+const RecordingOption* recording_option_of(std::string_view variable) {
+  const auto options = recording_options();
+  const auto known = std::ranges::find(options, variable, &RecordingOption::variable);
+  return known != options.end() ? &*known : nullptr;
 }
 
 std::string unknown_variable(std::string_view name) {

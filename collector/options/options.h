@@ -27,7 +27,8 @@ struct RecordingOption {
 
 std::span<const RecordingOption> recording_options();
 
-bool is_recording_variable(std::string_view name);
+// Null where there is none.
+const RecordingOption* recording_option_of(std::string_view variable);
 // That `name` is none of theirs and changes nothing, and which one it may have meant.
 std::string unknown_variable(std::string_view name);
 

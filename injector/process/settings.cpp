@@ -1,7 +1,6 @@
 #include <collector/options/options.h>
 #include <injector/process/settings.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "doctor_findings.h"
@@ -15,12 +14,6 @@ constexpr std::string_view kPrefix = "FLOPINJ_";
 // Others wrote it, and it goes to a terminal: no novels.
 std::string shown(std::string_view value) { return printable(value.substr(0, 80)); }
 
-const RecordingOption* option_of(std::string_view variable) {
-  const auto options = recording_options();
-  const auto known = std::ranges::find(options, variable, &RecordingOption::variable);
-  return known != options.end() ? &*known : nullptr;
-}
-
 }  // namespace
 
 void apply_setting(Settings& settings, std::string_view entry, std::vector<std::string>& problems) {
@@ -29,7 +22,7 @@ void apply_setting(Settings& settings, std::string_view entry, std::vector<std::
   if (equals == std::string_view::npos) return;
   const std::string_view name = entry.substr(0, equals);
   const std::string_view value = entry.substr(equals + 1);
-  const RecordingOption* const known = option_of(name);
+  const RecordingOption* const known = recording_option_of(name);
   if (known == nullptr)
     problems.push_back(unknown_variable(name));
   else if (value.find('\n') != value.npos)  // one that is asked how far it is says a setting a line
@@ -46,7 +39,7 @@ std::string apply_request(Settings& settings, std::span<const std::string> entri
   std::vector<std::string> problems;
   for (const std::string& entry : entries) {
     const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
-    const RecordingOption* const known = option_of(name);
+    const RecordingOption* const known = recording_option_of(name);
     if (known != nullptr && !known->by_request)
       return std::string(name) + " cannot be set in a program that runs: set it as it starts";
     apply_setting(settings, entry, problems);

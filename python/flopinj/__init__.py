@@ -55,12 +55,10 @@ if not TYPE_CHECKING:  # which knows the names from above, and that there are no
             return version("flopinj")
         home = _HOME_OF.get(name)
         if home is None:
-            import difflib
+            from flopinj._programs import near
 
-            near = difflib.get_close_matches(name, __all__, 3)
             said = (_LIKE[name].replace("NAME --", f"{name} --") if name in _LIKE
-                    else f"near {', '.join(near)}" if near
-                    else f"it has {', '.join(__all__)}")
+                    else near(name, __all__, f"it has {', '.join(__all__)}"))
             raise AttributeError(f"module 'flopinj' has no attribute '{name}': {said}")
         value = getattr(importlib.import_module(f"flopinj.{home}"), name)
         globals()[name] = value

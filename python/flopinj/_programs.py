@@ -9,7 +9,7 @@ from pathlib import Path
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Union
 
     Value = Union[bool, int, float, str, os.PathLike[str]]
@@ -60,6 +60,20 @@ def needed(module: str, instead: str = "") -> Any:
             raise
         raise ModuleNotFoundError(f"{package} is not installed: pip install {package}{instead}",
                                   name=package) from None
+
+
+def near(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Which of the known names may be meant by an unknown one.
+
+    >>> near("kernls", ["kernels", "phases"], "keys() lists all")
+    'near kernels'
+    >>> near("x", ["kernels", "phases"], "keys() lists all")
+    'keys() lists all'
+    """
+    import difflib
+
+    found = difflib.get_close_matches(name, known, 3)
+    return f"near {', '.join(found)}" if found else otherwise
 
 
 def path(name: str) -> str:

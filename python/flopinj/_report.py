@@ -100,11 +100,8 @@ class _Output:
         return self.table(name) if isinstance(value, list) else value
 
     def _no_such(self, name: str) -> str:
-        import difflib
-
-        near = difflib.get_close_matches(name, {*dir(type(self)), *self.keys()}, 3)
-        said = _LIKE.get(name) or (f"near {', '.join(near)}" if near else
-                                   "keys() lists figures and tables")
+        said = _LIKE.get(name) or _programs.near(name, {*dir(type(self)), *self.keys()},
+                                                 "keys() lists figures and tables")
         return f"{self._NAME} has no '{name}': {said}"
 
     def __contains__(self, key: object) -> bool:
@@ -149,11 +146,8 @@ class _Output:
 
     def _all_of(self, name: str) -> str:
         if name not in self.tables:
-            import difflib
-
-            near = difflib.get_close_matches(name, self.tables, 3)
-            raise KeyError(f"there is no table '{name}': " + (
-                f"near {', '.join(near)}" if near else f"there are {', '.join(self.tables)}"))
+            raise KeyError(f"there is no table '{name}': " + _programs.near(
+                name, self.tables, f"there are {', '.join(self.tables)}"))
         return f'SELECT * FROM "{name}"'
 
     # --- for people ---

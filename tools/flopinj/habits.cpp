@@ -237,66 +237,67 @@ std::string instead_of_program(const Words& program, const Words& typed) {
 // --- Options -------------------------------------------------------------------------------------
 
 std::vector<manual::OthersOption> others_options() {
-  std::vector<manual::OthersOption> all;
-  const auto like = [&](const Words& options, const char* here, const Words& commands = {}) {
-    for (const std::string& option : options) all.push_back({option, here, commands});
-  };
-  like({"--metrics", "--metric", "--section", "--set", "--event", "--gpu-metrics-devices"},
-       "flopinj chooses the counters that FLOP and bytes need");
-  like({"-p", "--pid"}, "a process is a word of its own: flopinj top PID", {"top"});
-  like({"-p", "--pid"}, "a process is a word of its own: flopinj status PID", {"status"});
-  like({"-p", "--pid"}, "a process is a word of its own: flopinj metrics PID", {"metrics"});
-  like({"-p", "--pid"}, "a process is a word of its own: flopinj detach PID", {"detach"});
-  like({"-p", "--pid"}, "a process is a word of its own: flopinj attach PID");
-  like({"--target-processes", "--subprocesses", "--follow-fork", "--trace-children",
+  return {
+      {{"--metrics", "--metric", "--section", "--set", "--event", "--gpu-metrics-devices"},
+       "flopinj chooses the counters that FLOP and bytes need"},
+      {{"-p", "--pid"}, "a process is a word of its own: flopinj top PID", {"top"}},
+      {{"-p", "--pid"}, "a process is a word of its own: flopinj status PID", {"status"}},
+      {{"-p", "--pid"}, "a process is a word of its own: flopinj metrics PID", {"metrics"}},
+      {{"-p", "--pid"}, "a process is a word of its own: flopinj detach PID", {"detach"}},
+      {{"-p", "--pid"}, "a process is a word of its own: flopinj attach PID"},
+      {{"--target-processes", "--subprocesses", "--follow-fork", "--trace-children",
         "--trace-fork-before-exec"},
-       "the program's children are recorded too, each in a trace");
-  like({"-t", "--trace"}, "kernels, copies and NVTX ranges are always recorded");
-  like({"-f", "--force-overwrite"}, "here it is --force");
-  like({"--sample"}, "there is no sampling of the CPU; nothing has to be switched off");
-  like({"--stats"}, "here it is --report FILE.html, or flopinj report when the program has ended",
-       {"run"});
-  like({"-m", "--module"}, "a module is the interpreter's: flopinj run -- python -m MODULE",
-       {"run"});
-  like({"-n", "-np", "--np", "--nproc", "--nproc-per-node", "--nproc_per_node"},
+       "the program's children are recorded too, each in a trace"},
+      {{"-t", "--trace"}, "kernels, copies and NVTX ranges are always recorded"},
+      {{"-f", "--force-overwrite"}, "here it is --force"},
+      {{"--sample"}, "there is no sampling of the CPU; nothing has to be switched off"},
+      {{"--stats"},
+       "here it is --report FILE.html, or flopinj report when the program has ended",
+       {"run"}},
+      {{"-m", "--module"},
+       "a module is the interpreter's: flopinj run -- python -m MODULE",
+       {"run"}},
+      {{"-n", "-np", "--np", "--nproc", "--nproc-per-node", "--nproc_per_node"},
        "ranks are the launcher's: flopinj run -o job-%r.pb -- torchrun --nproc-per-node N train.py",
-       {"run"});
-  like({"--gpu", "--gpus", "--device", "--devices"},
+       {"run"}},
+      {{"--gpu", "--gpus", "--device", "--devices"},
        "all GPUs that the program uses are recorded; CUDA_VISIBLE_DEVICES=0 flopinj run -- python "
        "train.py gives it one",
-       {"run"});
-  like({"--gpu", "--gpus", "--device", "--devices"},
+       {"run"}},
+      {{"--gpu", "--gpus", "--device", "--devices"},
        "all GPUs are looked at; CUDA_VISIBLE_DEVICES=0 flopinj doctor looks at the first",
-       {"doctor"});
-  like({"-y", "--delay"}, "here it is --start-after TIME", {"run", "attach"});
-  like({"-d", "--for", "--timeout"}, "here it is --duration TIME");
-  like({"-d", "--delay", "-i", "--interval", "--refresh"}, "here it is --every SECONDS");
-  like({"-n", "--iterations"}, "here it is --once", {"top"});
-  like({"--kernel-id", "--kernel-regex", "--filter"}, "here it is --kernel-name NAME");
-  like({"--unit", "--units", "--print-units"}, "flopinj report says the unit of each number");
-  like({"-n", "-w", "--watch", "-f", "--follow", "--live"}, "here it is flopinj top PID",
-       {"status"});
-  like({"-w", "--wait"}, "flopinj run ends with the program, and needs no option for that",
-       {"run"});
-  like({"--live", "--watch"}, "here it is flopinj top, beside the program");
-  like({"--native"}, "kernels are counted whatever language launches them");
-  like({"--steps"},
-       "here it is --launch-count N, in kernels; flopinj report --skip-steps N leaves steps out");
-  like({"--rank"},
+       {"doctor"}},
+      {{"-y", "--delay"}, "here it is --start-after TIME", {"run", "attach"}},
+      {{"-d", "--for", "--timeout"}, "here it is --duration TIME"},
+      {{"-d", "--delay", "-i", "--interval", "--refresh"}, "here it is --every SECONDS"},
+      {{"-n", "--iterations"}, "here it is --once", {"top"}},
+      {{"--kernel-id", "--kernel-regex", "--filter"}, "here it is --kernel-name NAME"},
+      {{"--unit", "--units", "--print-units"}, "flopinj report says the unit of each number"},
+      {{"-n", "-w", "--watch", "-f", "--follow", "--live"},
+       "here it is flopinj top PID",
+       {"status"}},
+      {{"-w", "--wait"},
+       "flopinj run ends with the program, and needs no option for that",
+       {"run"}},
+      {{"--live", "--watch"}, "here it is flopinj top, beside the program"},
+      {{"--native"}, "kernels are counted whatever language launches them"},
+      {{"--steps"},
+       "here it is --launch-count N, in kernels; flopinj report --skip-steps N leaves steps out"},
+      {{"--rank"},
        "it is read from RANK, SLURM_PROCID and their like; -o job-%r.pb names a file by it",
-       {"run"});
-  like({"--listen"}, "here it is flopinj metrics --port PORT --address ADDRESS");
-  like({"--format", "--type", "--from", "--input-format"},
-       "import sees in a file which profiler has written it: leave the option out", {"import"});
-  like({"--peak", "--fail-if", "--format", "--sections"},
-       "it is an option of flopinj report, when the program has ended");
-  like({"--completion", "--install-completion", "--show-completion"},
-       "flopinj --generate bash prints it (or zsh, or fish)");
-  like({"-v"}, "here it is --version, or --log-level debug of flopinj run");
-  like({"-v"}, "here it is --log-level debug", {"run"});
-  like({"-V"}, "here it is --version");
-  like({"-v", "-V"}, "here it is flopinj --version");
-  return all;
+       {"run"}},
+      {{"--listen"}, "here it is flopinj metrics --port PORT --address ADDRESS"},
+      {{"--format", "--type", "--from", "--input-format"},
+       "import sees in a file which profiler has written it: leave the option out",
+       {"import"}},
+      {{"--peak", "--fail-if", "--format", "--sections"},
+       "it is an option of flopinj report, when the program has ended"},
+      {{"--completion", "--install-completion", "--show-completion"},
+       "flopinj --generate bash prints it (or zsh, or fish)"},
+      {{"-v"}, "here it is --version, or --log-level debug of flopinj run"},
+      {{"-v"}, "here it is --log-level debug", {"run"}},
+      {{"-V"}, "here it is --version"},
+      {{"-v", "-V"}, "here it is flopinj --version"}};
 }
 
 }  // namespace flopinj

@@ -146,13 +146,13 @@ void refuse_wrong_values(const Options& options) {
 }
 
 // A misspelt variable would be as if it were not set; the library says so only in a program that
-// starts CUDA. Afterwards it has nothing more to say of it.
-void refuse_unknown_variables() {
+// starts CUDA. It is dropped, so that the library does not say it again.
+void drop_unknown_variables() {
   std::vector<std::string> unknown;
   for (const char* const* entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view all = *entry;
     const std::string_view name = all.substr(0, all.find('='));
-    if (name.starts_with(kVariablePrefix) && name != kLake && !is_recording_variable(name))
+    if (name.starts_with(kVariablePrefix) && name != kLake && recording_option_of(name) == nullptr)
       unknown.emplace_back(name);
   }
   for (const std::string& name : unknown) {
@@ -407,7 +407,7 @@ int run(const Options& options) {
   if (const std::string cupti = named_cupti(options); !cupti.empty() && !quiet(options))
     say(cupti + " is preloaded, in place of a CUPTI of the program's own");
   refuse_wrong_values(options);
-  refuse_unknown_variables();
+  drop_unknown_variables();
   warn_if_taken(kCudaInjection, install_tree().library);
   warn_if_taken(kNvtxInjection, install_tree().library);
   if ((options.summary || !options.page.empty()) && setting(options, kMode) != "off")

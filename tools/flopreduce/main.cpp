@@ -4,7 +4,6 @@
 #include <csignal>
 #include <exception>
 #include <filesystem>
-#include <initializer_list>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -59,36 +58,35 @@ manual::Program about(manual::CommandLine& line) {
                 {"share/flopinj/*.schema.json", "JSON schemas of the output"}},
       .see_also = "flopinj",
       .others_options = {}};
-  const auto like = [&](std::initializer_list<const char*> options, const std::string& here) {
-    for (const char* option : options) program.others_options.push_back({option, here, {}});
-  };
-  like({"--filter", "--kernel", "--kernel-name", "--kernel-id", "-k", "--range", "--nvtx"},
-       "here it is " + typed("explain NAME TRACE"));
-  like({"--limit", "-n"}, "here it is --top N");
-  like({"--gate", "--fail-under", "--min-mfu", "--min-hfu", "--max-flop", "--threshold",
+  program.others_options = {
+      {{"--filter", "--kernel", "--kernel-name", "--kernel-id", "-k", "--range", "--nvtx"},
+       "here it is " + typed("explain NAME TRACE")},
+      {{"--limit", "-n"}, "here it is --top N"},
+      {{"--gate", "--fail-under", "--min-mfu", "--min-hfu", "--max-flop", "--threshold",
         "--tolerance", "--assert"},
        "here it is --fail-if CONDITION, such as " + typed("report --fail-if 'mfu < 30%'") + " or " +
-           typed("compare --fail-if 'total.mfu.ratio < 0.98'"));
-  like({"-i", "--input", "--import"}, "a trace is a word of its own: " + typed("report TRACE"));
-  like({"--base", "--baseline"}, "the first recording is the base: " + typed("compare A B"));
-  like({"--sql"}, "the statement is a word of its own: " + typed("query 'SELECT ...' TRACE"));
-  like({"--page", "--details"}, "here it is --sections KEY, or --all");
-  like({"--steps"}, "here it is --sections steps, or --skip-steps N");
-  like({"--tokens"}, "here it is --tokens-per-step NUMBER");
-  like({"-v", "--verbose"}, "here it is --all");
-  like({"-V"}, "here it is --version");
-  like({"-f"}, "here it is --format FORM");
-  like({"--rank"}, "each rank has a trace of its own: " + typed("report RANK7.pb") + "; " +
-                       typed("report --sections ranks TRACE...") + " compares them");
-  like({"--gpu", "--gpus", "--device", "--devices"},
-       "each GPU is a row: " + typed("query 'SELECT * FROM devices' TRACE"));
-  like({"--metric", "--metrics"}, typed("report --fail-if list TRACE") + " lists all figures");
-  like({"--unit", "--units", "--print-units"},
+           typed("compare --fail-if 'total.mfu.ratio < 0.98'")},
+      {{"-i", "--input", "--import"}, "a trace is a word of its own: " + typed("report TRACE")},
+      {{"--base", "--baseline"}, "the first recording is the base: " + typed("compare A B")},
+      {{"--sql"}, "the statement is a word of its own: " + typed("query 'SELECT ...' TRACE")},
+      {{"--page", "--details"}, "here it is --sections KEY, or --all"},
+      {{"--steps"}, "here it is --sections steps, or --skip-steps N"},
+      {{"--tokens"}, "here it is --tokens-per-step NUMBER"},
+      {{"-v", "--verbose"}, "here it is --all"},
+      {{"-V"}, "here it is --version"},
+      {{"-f"}, "here it is --format FORM"},
+      {{"--rank"},
+       "each rank has a trace of its own: " + typed("report RANK7.pb") + "; " +
+           typed("report --sections ranks TRACE...") + " compares them"},
+      {{"--gpu", "--gpus", "--device", "--devices"},
+       "each GPU is a row: " + typed("query 'SELECT * FROM devices' TRACE")},
+      {{"--metric", "--metrics"}, typed("report --fail-if list TRACE") + " lists all figures"},
+      {{"--unit", "--units", "--print-units"},
        "text has the unit that fits; --format csv and json have whole numbers, in the unit that a "
-       "column's name says");
-  like({"--source", "--import-source"}, "lines of source are not recorded; " +
-                                            typed("explain NAME TRACE") +
-                                            " says where a figure comes from");
+       "column's name says"},
+      {{"--source", "--import-source"},
+       "lines of source are not recorded; " + typed("explain NAME TRACE") +
+           " says where a figure comes from"}};
   for (const ExitCode& exit : kExitCodes)
     program.exit_status.push_back({std::to_string(exit.code), exit.meaning});
   return program;

@@ -8,6 +8,7 @@
 #include <import/nsight_systems.h>
 #include <import/play.h>
 #include <import/torch_profiler.h>
+#include <own_formats.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -129,22 +130,12 @@ std::string read_nsight_compute(Bytes& bytes, std::deque<Timeline>& processes) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Files that NVIDIA's own programs alone can read.
-struct OwnFormat {
-  std::string_view ending, remedy;
-};
-constexpr auto kOwnFormats = std::to_array<OwnFormat>({
-    {".nsys-rep", "a report of Nsight Systems: nsys export --type sqlite FILE makes one to import"},
-    {".qdrep", "a report of Nsight Systems: nsys export --type sqlite FILE makes one to import"},
-    {".ncu-rep", "a report of Nsight Compute: ncu --import FILE --csv --page raw prints it"},
-});
-
 constexpr const char* kNsightCompute = "Nsight Compute";
 
 std::string read_any(const std::string& file, Bytes& bytes, std::deque<Timeline>& processes,
                      std::string& profiler) {
-  for (const OwnFormat& own : kOwnFormats)
-    if (file.ends_with(own.ending)) return std::string(own.remedy);
+  if (const OwnFormat* const own = own_format(file); own != nullptr)
+    return std::string(own->remedy);
   const std::string_view first = bytes.first();
   struct stat info {};
   if (::stat(file.c_str(), &info) == 0 && S_ISDIR(info.st_mode))

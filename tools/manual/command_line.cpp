@@ -485,7 +485,9 @@ std::string place_of_others(const Program& program, const CommandLine& line,
   std::string elsewhere;
   for (const OthersOption& other : program.others_options) {
     const bool fits = std::ranges::count(other.commands, line.get_name()) > 0;
-    if (other.option != option || (!fits && (named || !other.commands.empty()))) continue;
+    if (std::ranges::count(other.options, option) == 0 ||
+        (!fits && (named || !other.commands.empty())))
+      continue;
     const std::string like = option_named(other.here);
     if (like.empty() || has_option(line, like)) return ": " + other.here;
     const std::vector<std::string> commands = commands_with(program.line, like);

@@ -41,11 +41,12 @@ class CommandLine : public CLI::App {
   std::function<int()> action;  // what it does, after parsing; it returns the exit code
 };
 
-// An option of other programs, and where its like is here: "--limit", "here it is --top N". That is
+// Options of other programs, and where their like is here: "--limit", "here it is --top N". That is
 // said by commands that have the option --top, and by all where `here` names a whole line instead.
 struct OthersOption {
-  std::string option, here;
-  std::vector<std::string> commands;  // that say it; empty: all that have options
+  std::vector<std::string> options;
+  std::string here;
+  std::vector<std::string> commands = {};  // that say it; empty: all that have options
 };
 
 // The root of the tree, with what is said beside its commands.

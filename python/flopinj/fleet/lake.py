@@ -78,6 +78,16 @@ def mark(lake: Place) -> None:
             lake.put(file, layout.MARKER)
 
 
+def _existing(url: str) -> Place:
+    """Raises Error where there is no lake, or a newer flopinj wrote it."""
+    place = Place(url)
+    check(place)
+    if not place.files("jobs"):
+        raise Error(f"{place.url('')} is no lake: no job has been taken in there; "
+                    "flopinj fleet ingest RUNS/ --out LAKE makes one", 2)
+    return place
+
+
 class Lake:
     """A lake, with a connection of DuckDB to it. `since`: only jobs that began then or later."""
 
@@ -86,11 +96,7 @@ class Lake:
             import duckdb
         except ImportError:
             raise Error(f"needs duckdb: {install('fleet')}", 1) from None
-        self._place, self._since = Place(url), since
-        check(self._place)
-        if not self._place.files("jobs"):
-            raise Error(f"{self._place.url('')} is no lake: no job has been taken in there; "
-                        "flopinj fleet ingest RUNS/ --out LAKE makes one", 2)
+        self._place, self._since = _existing(url), since
         self._views: set[str] = set()
         self._connection: duckdb.DuckDBPyConnection = duckdb.connect()
         self._connection.execute("SET TimeZone = 'UTC'; SET python_enable_replacements = false")
@@ -229,11 +235,7 @@ def _files(place: Place, table: str,
 
 def register(session: Any, url: str) -> None:
     """Makes the tables of a lake views of a SparkSession: jobs, rows, step_list and the others."""
-    place = Place(url)
-    check(place)
-    if not place.files("jobs"):
-        raise Error(f"{place.url('')} is no lake: no job has been taken in there; "
-                    "flopinj fleet ingest RUNS/ --out LAKE makes one", 2)
+    place = _existing(url)
 
     def read(name: str) -> str:
         # Spark has names of its own: for Amazon's object store, and for this machine's files.

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "own_formats.h"
 #include "support/text.h"
 
 extern "C" char** environ;
@@ -42,13 +43,10 @@ bool may_be_nsight_compute(std::string_view first) {
 
 }  // namespace
 
+bool has_foreign_name(std::string_view name) { return own_format(name) != nullptr; }
+
 // A trace begins with a line feed too, and behind it may be a bracket: it is the length of a
 // packet. But then bytes follow that no text has.
-bool has_foreign_name(std::string_view name) {
-  constexpr std::string_view kEndings[] = {".nsys-rep", ".qdrep", ".ncu-rep"};
-  return std::ranges::any_of(kEndings, [&](auto ending) { return name.ends_with(ending); });
-}
-
 bool may_be_foreign(std::string_view first) {
   if (first.starts_with("SQLite format 3")) return true;
   constexpr std::string_view kSpace = " \t\r\n";

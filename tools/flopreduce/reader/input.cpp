@@ -137,6 +137,8 @@ std::string first_decompressed(int fd) {
   return {bytes.data(), filled};
 }
 
+bool is_of_text(char c) { return c == '\n' || c == '\t' || c == '\r' || (c >= ' ' && c <= '~'); }
+
 // A stream that may never end is looked at each time that so much of it has been copied.
 constexpr uint64_t kLookAfter = 32U << 20;
 static_assert(kLookAfter >= 4 * uint64_t{kMaxPacketBytes});
@@ -337,10 +339,6 @@ void Input::end_reading() {
   const std::scoped_lock lock(mutex_);
   if (--readers_ > 0) return;
   if (const int fd = fd_.exchange(-1); fd >= 0) ::close(fd);
-}
-
-static bool is_of_text(char c) {
-  return c == '\n' || c == '\t' || c == '\r' || (c >= ' ' && c <= '~');
 }
 
 std::string Input::not_a_trace() {

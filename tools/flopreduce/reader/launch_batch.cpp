@@ -259,7 +259,7 @@ std::span<const LaunchCall> LaunchBatchReader::calls(const PatternCalls& pattern
       [&](std::span<const PatternCalls::Call> whole, uint64_t last, bool graph) {
         for (const PatternCalls::Call& call : whole) {
           last += call.step;
-          *to++ = {call.numbered ? last : 0, call.path, call.launches(), call.calls, graph};
+          *to++ = whole_call(call, last, graph);
         }
         return last;
       });

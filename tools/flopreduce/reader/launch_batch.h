@@ -76,6 +76,11 @@ struct LaunchCall {
   bool graph = false;  // from a graph: the number is that of its capture
 };
 
+// All launches of a pattern's call, which have this sequence number where it has one.
+inline LaunchCall whole_call(const PatternCalls::Call& call, uint64_t sequence, bool graph) {
+  return {call.numbered ? sequence : 0, call.path, call.launches(), call.calls, graph};
+}
+
 class LaunchBatchReader {
  public:
   LaunchBatchReader();

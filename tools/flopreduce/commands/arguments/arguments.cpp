@@ -360,15 +360,6 @@ void OutputArguments::pair_outputs() {
   format = outputs_[0].format.value_or(format);
 }
 
-std::optional<std::string> OutputArguments::form_of(const std::string& name) const {
-  constexpr std::pair<std::string_view, const char*> kEndings[] = {
-      {".html", "html"},   {".htm", "html"},  {".json", "json"},    {".csv", "csv"},
-      {".md", "markdown"}, {".db", "sqlite"}, {".sqlite", "sqlite"}};
-  for (const auto& [ending, form] : kEndings)
-    if (name.ends_with(ending) && std::ranges::find(forms_, form) != forms_.end()) return form;
-  return std::nullopt;
-}
-
 std::vector<OutputArguments> OutputArguments::each() const {
   if (outputs_.empty()) return {*this};
   std::vector<OutputArguments> each;
@@ -445,7 +436,7 @@ Reduced reduce_traces(InputArguments& input) {
   Reduced result{reducer.run(), kExitFine};
   if (const StepsReport& steps = result.report->steps; skip > 0 && steps.skipped == 0)
     throw Failure("--skip-steps " + std::to_string(skip) + ": " + steps.missing);
-  else if (skip > 0 && steps.missing.find("leaves no step") != std::string::npos)
+  else if (skip > 0 && steps.count == 0)
     complain(steps.missing + ": the traces have " + to_grouped(steps.skipped) +
              "; give a lower number");
   for (; said < reducer.errors().size(); ++said) complain(reducer.errors()[said].message);
@@ -460,10 +451,10 @@ Reduced reduce_traces(InputArguments& input) {
   if (!result.report->errors.empty()) {
     result.exit_code = trouble;
   } else if (result.report->partial) {
-    const std::string words = damage_words(*result.report, 4);
-    const bool cut_off = words.find("unfinished packet") != words.npos;
+    const bool cut_off =
+        std::ranges::count(result.report->damage, Damage::kTornTail, &DamageReport::kind) > 0;
     complain(
-        "the report is partial: " + printable(words) +
+        "the report is partial: " + printable(damage_words(*result.report, 4)) +
         (cut_off ? "; cut off: copy the file again, or wait until the program has ended" : ""));
     result.exit_code = kExitPartial;
   }

@@ -12,9 +12,9 @@
 #include <iostream>
 #include <new>
 #include <optional>
-#include <span>
 #include <streambuf>
 #include <string_view>
+#include <utility>
 
 #include "commands/arguments/arguments.h"
 #include "own_user.h"
@@ -89,6 +89,24 @@ class Beside {
   std::filesystem::path place_;
   std::string name_;
 };
+
+// Forms of a report, by the endings of files' names.
+struct NameOfForm {
+  std::string_view ending;
+  const char* form;
+  const char* made;  // what a command says that makes traces, and none of it; null: nothing
+};
+constexpr NameOfForm kNamesOfForms[] = {{".html", "html", "a page"},   {".htm", "html", nullptr},
+                                        {".json", "json", "JSON"},     {".csv", "csv", "tables"},
+                                        {".md", "markdown", "text"},   {".db", "sqlite", nullptr},
+                                        {".sqlite", "sqlite", nullptr}};
+// Forms that no command writes, and what there is instead.
+constexpr std::pair<std::string_view, const char*> kOthersForms[] = {
+    {".pdf", "--format html makes a page, which a browser prints to PDF"},
+    {".png", "--format html makes a page with pictures"},
+    {".svg", "--format html makes a page with pictures"},
+    {".xlsx", "--format csv makes tables for a spreadsheet"},
+    {".parquet", "flopinj fleet ingest makes tables of Parquet"}};
 
 const char* remedy_of(int code) {
   switch (code) {
@@ -218,30 +236,24 @@ int write_output(const OutputArguments& output, const Write& write_plain) {
   return cannot_write(file, errno);
 }
 
+std::optional<std::string> OutputArguments::form_of(const std::string& name) const {
+  for (const NameOfForm& one : kNamesOfForms)
+    if (name.ends_with(one.ending) && std::ranges::count(forms_, one.form) > 0) return one.form;
+  return std::nullopt;
+}
+
 void refuse_other_forms(const OutputArguments& output) {
   const std::string& file = output.file;
-  struct Ending {
-    std::string_view text;
-    const char* instead;
+  const auto refuse = [&](std::string_view ending, const std::string& instead) {
+    if (file.ends_with(ending))
+      throw Failure("-o " + printable(file) + ": no " + std::string(ending.substr(1)) +
+                    " is written here; " + instead);
   };
-  constexpr Ending kOthers[] = {
-      {".pdf", "--format html makes a page, which a browser prints to PDF"},
-      {".png", "--format html makes a page with pictures"},
-      {".svg", "--format html makes a page with pictures"},
-      {".xlsx", "--format csv makes tables for a spreadsheet"},
-      {".parquet", "flopinj fleet ingest makes tables of Parquet"}};
-  constexpr Ending kReports[] = {{".html", "flopinj report --format html makes a page"},
-                                 {".json", "flopinj report --format json makes JSON"},
-                                 {".csv", "flopinj report --format csv makes tables"},
-                                 {".md", "flopinj report --format markdown makes text"}};
-  const auto refuse = [&](std::span<const Ending> endings) {
-    for (const Ending& one : endings)
-      if (file.ends_with(one.text))
-        throw Failure("-o " + printable(file) + ": no " + std::string(one.text.substr(1)) +
-                      " is written here; " + one.instead);
-  };
-  refuse(kOthers);
-  if (output.makes_traces) refuse(kReports);
+  for (const auto& [ending, instead] : kOthersForms) refuse(ending, instead);
+  if (!output.makes_traces) return;
+  for (const NameOfForm& one : kNamesOfForms)
+    if (one.made != nullptr)
+      refuse(one.ending, std::string("flopinj report --format ") + one.form + " makes " + one.made);
 }
 
 void refuse_to_overwrite(const OutputArguments& to) {

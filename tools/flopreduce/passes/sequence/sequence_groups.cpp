@@ -48,14 +48,12 @@ uint64_t SequenceGroups::calls(Places::Lane& lane, std::span<const PatternCalls:
     last += call.step;
     KnownCall* const same = known != nullptr ? known++ : nullptr;
     if (same == nullptr || same->place == Places::kNone || last == 0) {
-      this->call(lane, {call.numbered ? last : 0, call.path, call.launches(), call.calls, graph},
-                 damage);
+      this->call(lane, whole_call(call, last, graph), damage);
       if (same != nullptr && call.numbered && is_in_range(call.path))
         same->place = places_.number(lane, call.path);
       continue;
     }
-    lane.known.last = last;
-    lane.known.without = false;
+    lane.known.numbered(last);
     add(last, same->place, call.launches(), call.calls, &same->made, damage);
   }
   return last;
@@ -75,8 +73,7 @@ inline void SequenceGroups::call(Places::Lane& lane, const LaunchCall& call, Dam
       damage.add(Damage::kTableFull);
     return;
   }
-  lane.known.last = call.sequence;
-  lane.known.without = false;
+  lane.known.numbered(call.sequence);
   add(call.sequence, number, call.launches, call.calls, nullptr, damage);
 }
 

@@ -51,8 +51,12 @@ class SequenceGroups {
     SequenceNumbers::Made made;
   };
   struct OfLane {
-    uint64_t last = 0;  // number
-    bool without = false;
+    uint64_t last = 0;     // number
+    bool without = false;  // something without a number ran behind it
+    void numbered(uint64_t number) {
+      last = number;
+      without = false;
+    }
     std::vector<KnownCall> calls = {};  // by PatternCalls::number(); none if there are many
   };
   using Places = LaunchPlaces<OnPlace, OfLane>;
