@@ -313,46 +313,48 @@ void many_threads(int count) {
   std::printf("%ld\n", usage.ru_maxrss);
 }
 
-// So many threads at once, with so many launches of 40 shapes each. Says when they are about to
-// begin and when all have launched, and waits each time for a line: their memory is looked at from
-// outside.
-void thread_memory(int count, int launches) {
+// So many threads at once, each with so many rounds of so many launches of 40 shapes. Says after each
+// round what it has made, the first alone before there are threads, and waits each time for a line:
+// launches that are not written yet take memory beside, and the memory is looked at from outside.
+void thread_memory(int count, int rounds, int launches) {
   const Gpu gpu(program);
-  const auto work = [&] {
+  const auto round = [&] {
     gpu.use();
     int n = 1;
     float a = 2;
     void* parameters[] = {&n, &a, const_cast<CUdeviceptr*>(&gpu.x),
                           const_cast<CUdeviceptr*>(&gpu.y)};
     const CUfunction axpy = gpu.function("axpy");
-    for (int i = 0; i < launches; ++i) {
+    for (int i = 0; i < launches; ++i)
       check(cuLaunchKernel(axpy, 1 + static_cast<unsigned>(i % 40), 1, 1, 32, 1, 1, 0, nullptr,
                            parameters, nullptr),
             "cuLaunchKernel");
-      if (i % 100 == 99) usleep(10'000);  // launches that are not written yet take memory beside
-    }
     Gpu::synchronize();
   };
-  const auto wait_for_line = [](const char* moment) {
-    std::puts(moment);
+  auto wait_for_line = [made = 0](int more) mutable {
+    std::printf("%d\n", made += more);
     std::fflush(stdout);
     while (std::getchar() != '\n') {
     }
   };
-  work();  // what all threads share is there
-  wait_for_line("before");
+  round();  // what all threads share is there
+  wait_for_line(launches);
   pthread_barrier_t all{};
   pthread_barrier_init(&all, nullptr, static_cast<unsigned>(count) + 1);
   std::vector<std::thread> threads;
   for (int i = 0; i < count; ++i)
     threads.emplace_back([&] {
-      work();
-      pthread_barrier_wait(&all);
-      pthread_barrier_wait(&all);
+      for (int made = 0; made < rounds; ++made) {
+        round();
+        pthread_barrier_wait(&all);
+        pthread_barrier_wait(&all);
+      }
     });
-  pthread_barrier_wait(&all);
-  wait_for_line("after");
-  pthread_barrier_wait(&all);
+  for (int made = 0; made < rounds; ++made) {
+    pthread_barrier_wait(&all);
+    wait_for_line(launches * count);
+    pthread_barrier_wait(&all);
+  }
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -552,8 +554,8 @@ int main(int argc, char** argv) {
     runs_itself(number);
   else if (name == "many_threads")
     many_threads(number);
-  else if (name == "thread_memory" && argc > 3)
-    thread_memory(number, std::atoi(argv[3]));
+  else if (name == "thread_memory" && argc > 4)
+    thread_memory(number, std::atoi(argv[3]), std::atoi(argv[4]));
   else if (name == "no_memory")
     no_memory(number, argc > 3);
   else if (name == "all_keys")
