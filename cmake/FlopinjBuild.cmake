@@ -56,15 +56,22 @@ if(FLOPINJ_FUZZ)  # every target tells the fuzzer what it covers
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# flopinj_compile_together(target): what the target has in a folder, and below it, is compiled as
-# one translation unit: most files take the compiler less time than the headers that they need.
-# Names in the unnamed namespaces of a folder must differ then; a file still includes what it uses.
+# flopinj_compile_together(target [folder...]): what the target has in a folder, and below it, is
+# compiled as one translation unit: most files take the compiler less time than the headers that
+# they need. What is in the named folders is of the unit of files that are in no folder. Names in
+# the unnamed namespaces of a unit must differ; a file still includes what it uses.
 # A file that is to be alone has SKIP_UNITY_BUILD_INCLUSION. Of targets that share sources the one
 # with the most comes last: it says which of them are together in all.
 function(flopinj_compile_together target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
     string(REGEX MATCH "^[^/]+/" folder ${source})
+    string(REPLACE "/" "_" folder "${folder}")
+    foreach(together ${ARGN})
+      if(folder STREQUAL "${together}_")
+        set(folder "")
+      endif()
+    endforeach()
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP "${folder}of_${target}")
   endforeach()
   flopinj_compile_groups(${target})

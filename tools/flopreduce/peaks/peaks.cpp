@@ -21,9 +21,9 @@ constexpr std::string_view kPrinted[] = {"dense", "dense; sparse is twice that",
                                          "sparse; dense is half of that", "dense and sparse"};
 
 // The cells of one line: a text, a number, or "-" for neither.
-class Row {
+class LineOfPeaks {
  public:
-  explicit Row(std::string_view line) : cells_(parts_of(line, '\t')) {}
+  explicit LineOfPeaks(std::string_view line) : cells_(parts_of(line, '\t')) {}
 
   size_t size() const { return cells_.size(); }
   std::string_view text() {
@@ -55,7 +55,7 @@ PeakTable read_peaks(std::string_view text) {
   std::set<std::string_view> names;
   constexpr size_t kColumns = 12 + kPrecisionNames.size();
   for (size_t i = 1; i < lines.size() && !lines[i].empty(); ++i) {
-    Row row(lines[i]);
+    LineOfPeaks row(lines[i]);
     Gpu gpu;
     const auto fail = [&](const std::string& why) {
       return PeakTable{{}, "line " + std::to_string(i + 1) + ": " + why};

@@ -19,11 +19,12 @@ namespace {
   std::abort();
 }
 
-// A call announces itself in `inside`, then looks at `installed`; set_observer changes `installed`,
-// then waits for `inside` to be zero. Sequential consistency makes one of the two see the other.
+// A call announces itself in `calls_inside`, then looks at `installed`; set_observer changes
+// `installed`, then waits for `calls_inside` to be zero. Sequential consistency makes one of the two
+// see the other.
 std::atomic<const Observer*> installed{nullptr};
 std::atomic<uint64_t> generations{0};
-std::atomic<int64_t> inside{0};
+std::atomic<int64_t> calls_inside{0};
 std::mutex install_mutex;
 
 thread_local int64_t depth = 0;  // calls of the observer this thread is inside of
@@ -35,23 +36,23 @@ thread_local uint32_t thread_correlation_id = 0;
 void set_observer(const Observer* observer) {
   // A thread that is inside a call counts as outside while it waits here, or two of them would wait
   // for each other.
-  inside.fetch_sub(depth);
+  calls_inside.fetch_sub(depth);
   {
     const std::lock_guard lock(install_mutex);
     installed.store(nullptr);
-    while (inside.load() != 0) std::this_thread::yield();
+    while (calls_inside.load() != 0) std::this_thread::yield();
     generations.fetch_add(1);
     installed.store(observer);
   }
-  inside.fetch_add(depth);
+  calls_inside.fetch_add(depth);
 }
 
 ObserverGuard::ObserverGuard(bool nested) {
   if ((depth > 0 && !nested) || installed.load(std::memory_order_relaxed) == nullptr) return;
-  inside.fetch_add(1);
+  calls_inside.fetch_add(1);
   observer_ = installed.load();
   if (observer_ == nullptr) {
-    inside.fetch_sub(1);
+    calls_inside.fetch_sub(1);
     return;
   }
   generation_ = generations.load();
@@ -61,7 +62,7 @@ ObserverGuard::ObserverGuard(bool nested) {
 ObserverGuard::~ObserverGuard() {
   if (observer_ == nullptr) return;
   --depth;
-  inside.fetch_sub(1);
+  calls_inside.fetch_sub(1);
 }
 
 ApiScope::ApiScope(uint32_t cbid, const char* name, const void* params, const char* symbol,

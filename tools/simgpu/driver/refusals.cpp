@@ -19,7 +19,7 @@ constexpr const char* kRuntime =
     "kernels), and nvcc's, linked with -cudart shared";
 
 // They outlive static objects: a tool may ask at the very end.
-std::atomic<const char*> why{nullptr};
+std::atomic<const char*> reason{nullptr};
 std::atomic<pid_t> refused{0};  // the process; a fork's child asks for itself
 std::atomic<bool> any{false};
 
@@ -47,7 +47,7 @@ struct LastWords {
 
 void note(const char* text) {
   static const LastWords words;
-  why = text;
+  reason = text;
   refused = getpid();
 }
 
@@ -57,6 +57,6 @@ void machine_code_refused() { note(kMachineCode); }
 void private_table_refused() { note(kRuntime); }
 void module_loaded() { any = true; }
 
-const char* refusal() { return !any && refused == getpid() ? why.load() : nullptr; }
+const char* refusal() { return !any && refused == getpid() ? reason.load() : nullptr; }
 
 }  // namespace simgpu
