@@ -43,16 +43,24 @@ inline constexpr ElementRow kElements[] = {
     {"e5m2", Element::kE5m2, 1, Count::kTensorFp8},
     {"s32", Element::kS32, 4, Count::kTensorInt8},
 };
+static_assert([] {  // in the order of Element, behind kNone
+  size_t number = 0;
+  for (const ElementRow& row : kElements)
+    if (static_cast<size_t>(row.element) != ++number) return false;
+  return true;
+}());
 inline const ElementRow* element_of(std::string_view name) {
   for (const ElementRow& row : kElements)
     if (row.name == name) return &row;
   return nullptr;
 }
-inline const ElementRow& row_of(Element element) {
-  return *std::ranges::find(kElements, element, &ElementRow::element);
+constexpr const ElementRow& row_of(Element element) {
+  return kElements[static_cast<size_t>(element) - 1];
 }
 
-inline double value_of(Element element, uint64_t bits) {
+// These are asked for each element of each matrix: inline, they cost little where the element's type
+// is known as they are compiled.
+[[gnu::always_inline]] inline double value_of(Element element, uint64_t bits) {
   switch (element) {
     case Element::kF16:
       return half_to_float(static_cast<uint32_t>(bits & 0xffff));
@@ -78,7 +86,8 @@ inline double value_of(Element element, uint64_t bits) {
       return 0;
   }
 }
-inline uint64_t bits_of(Element element, double value, bool saturate = false) {
+[[gnu::always_inline]] inline uint64_t bits_of(Element element, double value,
+                                               bool saturate = false) {
   switch (element) {
     case Element::kF16:
       return Half::encode(value);
@@ -95,15 +104,16 @@ inline uint64_t bits_of(Element element, double value, bool saturate = false) {
 }
 
 // Element `i` of a lane's registers, that begin at `places`.
-inline uint64_t element_bits(const Warp& warp, const uint32_t* places, Element element, uint32_t i,
-                             uint32_t lane) {
+[[gnu::always_inline]] inline uint64_t element_bits(const Warp& warp, const uint32_t* places,
+                                                    Element element, uint32_t i, uint32_t lane) {
   const uint32_t bytes = row_of(element).bytes;
   if (bytes == 8) return warp.longs(places[i])[lane];
   const uint32_t each = 4 / bytes;
   return warp.words(places[i / each])[lane] >> (8 * bytes * (i % each));
 }
-inline void put_bits(const Warp& warp, const uint32_t* places, Element element, uint32_t i,
-                     uint32_t lane, uint64_t bits) {
+[[gnu::always_inline]] inline void put_bits(const Warp& warp, const uint32_t* places,
+                                            Element element, uint32_t i, uint32_t lane,
+                                            uint64_t bits) {
   const uint32_t bytes = row_of(element).bytes;
   if (bytes == 8) {
     warp.longs(places[i])[lane] = bits;

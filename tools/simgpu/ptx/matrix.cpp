@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "ptx/elements.h"
 #include "ptx/instructions.h"
@@ -41,21 +42,35 @@ struct Form {
 
 const Form& form_of(const Code& code) { return KeptForms<Form>::at(code.b); }
 
-// Where element i of a lane is in a matrix of mma.
-struct Place {
-  uint32_t row, column;
+// Where elements of lanes are in a matrix that lies in memory row by row: element i of a lane is
+// base + group * of its group + member * of its place there.
+struct Places {
+  uint32_t base, group, member;
 };
-Place place_in_a(const Form& form, uint32_t i, uint32_t lane) {
-  const uint32_t bytes = row_of(form.a).bytes, elements = bytes >= 4 ? 1 : 4 / bytes;
-  const uint32_t r = i / elements, j = i % elements, rows = form.m / 8;
-  return {lane / 4 + 8 * (r % rows), (r / rows) * 4 * elements + lane % 4 * elements + j};
+[[gnu::always_inline]] inline uint32_t in_a_register(Element element) {
+  const uint32_t bytes = row_of(element).bytes;
+  return bytes >= 4 ? 1 : 4 / bytes;
 }
-Place place_in_b(const Form& form, uint32_t i, uint32_t lane) {
-  const uint32_t bytes = row_of(form.b).bytes, elements = bytes >= 4 ? 1 : 4 / bytes;
-  return {i / elements * 4 * elements + lane % 4 * elements + i % elements, lane / 4};
+[[gnu::always_inline]] inline Places places_in_a(const Form& form, Element element, uint32_t i) {
+  const uint32_t elements = in_a_register(element), r = i / elements, rows = form.m / 8;
+  return {8 * (r % rows) * form.k + r / rows * 4 * elements + i % elements, form.k, elements};
 }
-Place place_in_c(const Form&, uint32_t i, uint32_t lane) {
-  return {lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2};
+[[gnu::always_inline]] inline Places places_in_b(const Form& form, Element element, uint32_t i) {
+  const uint32_t elements = in_a_register(element);
+  return {(i / elements * 4 * elements + i % elements) * form.n, 1, elements * form.n};
+}
+[[gnu::always_inline]] inline Places places_in_c(const Form& form, uint32_t i) {
+  return {8 * (i / 2) * form.n + i % 2, form.n, 2};
+}
+// wmma: a lane's elements follow one another.
+[[gnu::always_inline]] inline Places places_in_a_row(uint32_t elements, uint32_t i) {
+  return {i, 4 * elements, elements};
+}
+template <class Use>
+[[gnu::always_inline]] inline void for_lanes(const Places& places, const Use& use) {
+  for (uint32_t group = 0; group < kLanes / 4; ++group)
+    for (uint32_t member = 0; member < 4; ++member)
+      use(4 * group + member, places.base + group * places.group + member * places.member);
 }
 
 template <class T>
@@ -64,13 +79,53 @@ struct Matrices {
 
   // c += a b.
   void multiply(const Form& form) {
-    for (uint32_t m = 0; m < form.m; ++m)
+    if (form.n == 8) return rows_of<8>(form);
+    if (form.n == 16) return rows_of<16>(form);
+    rows_of<32>(form);
+  }
+
+ private:
+  template <uint32_t kColumns>
+  void rows_of(const Form& form) {
+    for (uint32_t m = 0; m < form.m; ++m) {
+      T sums[kColumns];
+      std::copy_n(c + m * kColumns, kColumns, sums);
       for (uint32_t k = 0; k < form.k; ++k) {
         const T left = a[m * form.k + k];
-        for (uint32_t n = 0; n < form.n; ++n) c[m * form.n + n] += left * b[k * form.n + n];
+        for (uint32_t n = 0; n < kColumns; ++n) sums[n] += left * b[k * kColumns + n];
       }
+      std::copy_n(sums, kColumns, c + m * kColumns);
+    }
   }
 };
+
+// Calls `use` with the type of a product's elements, or of its sums, as it is compiled. Sums are
+// worked out as T.
+template <Element element>
+using Known = std::integral_constant<Element, element>;
+template <class T, class Use>
+void with_source(Element element, const Use& use) {
+  using enum Element;
+  if constexpr (std::is_same_v<T, double>) {
+    if (element == kF64) return use(Known<kF64>());
+    if (element == kS8) return use(Known<kS8>());
+    return use(Known<kU8>());
+  } else {
+    if (element == kF16) return use(Known<kF16>());
+    if (element == kBf16) return use(Known<kBf16>());
+    if (element == kTf32) return use(Known<kTf32>());
+    if (element == kE4m3) return use(Known<kE4m3>());
+    return use(Known<kE5m2>());
+  }
+}
+template <class T, class Use>
+void with_sum(Element element, const Use& use) {
+  using enum Element;
+  if constexpr (std::is_same_v<T, double>)
+    return element == kF64 ? use(Known<kF64>()) : use(Known<kS32>());
+  else
+    return element == kF16 ? use(Known<kF16>()) : use(Known<kF32>());
+}
 
 // Of a sparse product the elements that there are count.
 void count(Warp& warp, const Form& form) {
@@ -126,36 +181,40 @@ void multiply_as(Warp& warp, const Code& code, const Form& form) {
   const uint32_t* const c = b + given(form.b, b_count, registers(form.b, b_count, false));
   const uint32_t metadata = form.sparse ? c[registers(form.c, c_count, false)] : 0;
   if (form.sparse) std::fill_n(all.a, form.m * form.k, T{});
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    for (uint32_t i = 0; i < a_count; ++i) {
-      Place at = is_wmma ? Place{(l * a_count + i) / form.k, (l * a_count + i) % form.k}
-                         : place_in_a(form, i, l);
-      if (form.sparse) at.column = column_of(warp, form, metadata, at.row, at.column);
-      all.a[at.row * form.k + at.column] =
-          static_cast<T>(value_of(form.a, element_bits(warp, a, form.a, i, l)));
-    }
-    for (uint32_t i = 0; i < b_count; ++i) {
-      const Place at = is_wmma ? Place{(l * b_count + i) / form.n, (l * b_count + i) % form.n}
-                               : place_in_b(form, i, l);
-      all.b[at.row * form.n + at.column] =
-          static_cast<T>(value_of(form.b, element_bits(warp, b, form.b, i, l)));
-    }
-    for (uint32_t i = 0; i < c_count; ++i) {
-      const Place at = is_wmma ? Place{(l * c_count + i) / form.n, (l * c_count + i) % form.n}
-                               : place_in_c(form, i, l);
-      all.c[at.row * form.n + at.column] =
-          static_cast<T>(value_of(form.c, element_bits(warp, c, form.c, i, l)));
-    }
-  }
+  with_source<T>(form.a, [&](auto type) {
+    for (uint32_t i = 0; i < a_count; ++i)
+      for_lanes(is_wmma ? places_in_a_row(a_count, i) : places_in_a(form, type, i),
+                [&](uint32_t l, uint32_t at) {
+                  if (form.sparse) {
+                    const uint32_t row = at / form.k;
+                    at = row * form.k + column_of(warp, form, metadata, row, at % form.k);
+                  }
+                  all.a[at] = static_cast<T>(value_of(type, element_bits(warp, a, type, i, l)));
+                });
+  });
+  with_source<T>(form.b, [&](auto type) {
+    for (uint32_t i = 0; i < b_count; ++i)
+      for_lanes(is_wmma ? places_in_a_row(b_count, i) : places_in_b(form, type, i),
+                [&](uint32_t l, uint32_t at) {
+                  all.b[at] = static_cast<T>(value_of(type, element_bits(warp, b, type, i, l)));
+                });
+  });
+  const auto sums = [&](uint32_t i) {
+    return is_wmma ? places_in_a_row(c_count, i) : places_in_c(form, i);
+  };
+  with_sum<T>(form.c, [&](auto type) {
+    for (uint32_t i = 0; i < c_count; ++i)
+      for_lanes(sums(i), [&](uint32_t l, uint32_t at) {
+        all.c[at] = static_cast<T>(value_of(type, element_bits(warp, c, type, i, l)));
+      });
+  });
   all.multiply(form);
-  for (uint32_t l = 0; l < kLanes; ++l)
-    for (uint32_t i = 0; i < c_count; ++i) {
-      const Place at = is_wmma ? Place{(l * c_count + i) / form.n, (l * c_count + i) % form.n}
-                               : place_in_c(form, i, l);
-      put_bits(
-          warp, d, form.d, i, l,
-          bits_of(form.d, static_cast<double>(all.c[at.row * form.n + at.column]), form.saturate));
-    }
+  with_sum<T>(form.d, [&](auto type) {
+    for (uint32_t i = 0; i < c_count; ++i)
+      for_lanes(sums(i), [&](uint32_t l, uint32_t at) {
+        put_bits(warp, d, type, i, l, bits_of(type, static_cast<double>(all.c[at]), form.saturate));
+      });
+  });
   count(warp, form);
 }
 
