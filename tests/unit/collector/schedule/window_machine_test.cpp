@@ -5,10 +5,14 @@
 // All of it at once is 5.8 million states, and takes most of a minute (test case "[.whole]", which
 // runs only by its name). Each run visits it in four parts, where a part lacks what is in another.
 #include <algorithm>
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -27,9 +31,22 @@ namespace {
 using World = test::WindowWorld<2, 2>;
 using Bounds = test::WindowBounds;
 
-std::string key_of(const World& w, size_t first, size_t second) {
-  std::string key;
-  const auto add = [&](auto value) { key += static_cast<char>(value); };
+// What tells one state from another.
+struct Key {
+  size_t size = 0;
+  std::array<uint8_t, 64> bytes{};
+  friend auto operator<=>(const Key&, const Key&) = default;
+};
+struct HashOfKey {
+  size_t operator()(const Key& key) const {
+    return std::hash<std::string_view>()(
+        {reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size()});
+  }
+};
+
+Key key_of(const World& w, size_t first, size_t second) {
+  Key key;
+  const auto add = [&](auto value) { key.bytes.at(key.size++) = static_cast<uint8_t>(value); };
   const auto named = [&](uintptr_t owner) {
     return owner == first + 1 ? 1U : owner == second + 1 ? 2U : static_cast<unsigned>(owner);
   };
@@ -51,11 +68,11 @@ std::string key_of(const World& w, size_t first, size_t second) {
 }
 
 // The two launching threads are alike: one of two states that differ in their names is enough.
-std::string key_of(const World& w) { return std::min(key_of(w, 0, 1), key_of(w, 1, 0)); }
+Key key_of(const World& w) { return std::min(key_of(w, 0, 1), key_of(w, 1, 0)); }
 
 std::string explored(std::span<const M::Row> table, Bounds bounds, size_t& states) {
   std::deque<World> queue;
-  std::unordered_set<std::string> seen;
+  std::unordered_set<Key, HashOfKey> seen;
   const auto visit = [&](World&& world) {
     if (seen.insert(key_of(world)).second) queue.push_back(std::move(world));
   };
