@@ -194,7 +194,7 @@ class Report(_Output):
     _NAME = "a report"
     _FIGURES = ("coverage", "hfu", "launches", "mfu", "ratio", "step_time")
 
-    def __init__(self, options: list[str], traces: list[str] | None = None) -> None:
+    def __init__(self, options: Any = "trace.pb", traces: list[str] | None = None) -> None:
         if traces is None:  # Report("trace.pb"), as other libraries have it
             raise TypeError(f"flopinj.load({json.dumps(str(options))}) reads a recording; a Report "
                             "is what it gives")
@@ -282,7 +282,10 @@ class Explanation(_Output):
 
     _NAME = "an explanation"
 
-    def __init__(self, name: str, *arguments: str) -> None:
+    def __init__(self, name: str = "MFU", *arguments: str) -> None:
+        if not arguments:
+            raise TypeError(f"flopinj.load(TRACE).explain({json.dumps(str(name))}) explains a "
+                            "figure; an Explanation is what it gives")
         super().__init__("explain", "--quiet", *arguments)
         self._name = name
 
@@ -294,6 +297,13 @@ class Comparison(_Output):
     """What changed from one recording to another, as `flopinj compare` reports it."""
 
     _NAME = "a comparison"
+
+    def __init__(self, before: Trace = "before.pb", after: Trace = "after.pb",
+                 options: list[str] | None = None) -> None:
+        if options is None:  # Comparison("a.pb", "b.pb")
+            raise TypeError(f"flopinj.compare({json.dumps(str(before))}, {json.dumps(str(after))}) "
+                            "compares two recordings; a Comparison is what it gives")
+        super().__init__("compare", *options, os.fspath(before), os.fspath(after))
 
     def plot(self, what: str = "kernels", ax: Axes | None = None) -> Axes:
         """Both recordings side by side with matplotlib: kernels, phases, ranges or stacks by GPU
@@ -333,7 +343,7 @@ def compare(before: Trace, after: Trace, **options: _programs.Option) -> Compari
     >>> {row["figure"]: row["ratio"] for row in compared["total"]}["flop"]
     1.0
     """
-    return Comparison("compare", *_programs.options(options), os.fspath(before), os.fspath(after))
+    return Comparison(before, after, _programs.options(options))
 
 
 def merge(*traces: Any, out: Trace, **options: _programs.Option) -> Path:

@@ -11,6 +11,7 @@ import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
@@ -63,6 +64,12 @@ class Package(unittest.TestCase):
         self.assertEqual(made.returncode, 0, made.stdout)
         wheel, = (self.folder / "wheels").glob("*.whl")
         self.assertEqual(wheel.name, f"flopinj-{VERSION}-py3-none-linux_{platform.machine()}.whl")
+        # An index shows the description, and has no other page of the sources.
+        with zipfile.ZipFile(wheel) as packed:
+            said = packed.read(f"flopinj-{VERSION}.dist-info/METADATA").decode()
+        self.assertIn("Description-Content-Type: text/markdown", said)
+        self.assertIn("flopinj demo", said)
+        self.assertNotRegex(said, r"\]\((?!https?:)")
         run(sys.executable, "-m", "venv", "--without-pip", self.folder / "venv", check=True)
         python = self.folder / "venv" / "bin" / "python"
         done = run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps",

@@ -432,6 +432,13 @@ class Reports(unittest.TestCase):
             flopinj.formula("my_product")
         with self.assertRaisesRegex(TypeError, r'flopinj.load[(]"x.pb"[)]'):
             flopinj.Report("x.pb")
+        with self.assertRaisesRegex(TypeError, r'flopinj.compare[(]"a.pb", "b.pb"[)]'):
+            flopinj.Comparison("a.pb", "b.pb")
+        with self.assertRaisesRegex(TypeError, r'flopinj.load[(]TRACE[)].explain[(]"HFU"[)]'):
+            flopinj.Explanation("HFU")
+        for one in (flopinj.Report, flopinj.Comparison, flopinj.Explanation):
+            with self.assertRaisesRegex(TypeError, "is what it gives"):
+                one()
 
     def test_a_recording_is_no_decorator(self):
         for decorator in (lambda: flopinj.record, flopinj.record):
