@@ -20,8 +20,8 @@ namespace {
 }
 
 // A call announces itself in `calls_inside`, then looks at `installed`; set_observer changes
-// `installed`, then waits for `calls_inside` to be zero. Sequential consistency makes one of the two
-// see the other.
+// `installed`, then waits for `calls_inside` to be zero. Sequential consistency makes one of the
+// two see the other.
 std::atomic<const Observer*> installed{nullptr};
 std::atomic<uint64_t> generations{0};
 std::atomic<int64_t> calls_inside{0};
