@@ -68,9 +68,10 @@ bool not_empty(Settings& s, std::string_view text) {
   return true;
 }
 
-// Above 0 to 100.
+// Above 0 to 100, with a percent sign or without.
 template <auto Member>
 bool percent(Settings& s, std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !(value > 0) || value > 100)

@@ -184,6 +184,21 @@ class NothingRecorded(RunCase):
         self.assertEqual(len(self.ours(done.stderr)), 1, done.stderr)
         self.assertIn("nothing was recorded: no process of this run started CUDA", done.stderr)
 
+    def test_that_nothing_was_recorded_is_said_as_the_program_ends(self):
+        """Whoever reads a file behind the program finds the line in it."""
+        def wait():
+            said = self.folder / "said.txt"
+            with open(said, "w") as file:
+                subprocess.run([FLOPINJ, "run", "--simulate", "--", "true"], stderr=file,
+                               env=harness.clean_environment(), cwd=self.folder, check=True)
+            ended = time.monotonic()
+            while "nothing was recorded" not in said.read_text():
+                self.assertLess(time.monotonic(), ended + 60)
+                time.sleep(0.001)
+            return time.monotonic() - ended
+
+        self.assertLess(min(wait() for _ in range(5)), 0.08)
+
     def test_a_machine_without_a_driver_is_named_first(self):
         env = harness.clean_environment()
         if subprocess.run([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"],

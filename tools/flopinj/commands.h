@@ -76,6 +76,8 @@ struct CannotRecord : std::runtime_error {
 // The library's variables that the options ask for, a relative path made absolute. Throws
 // std::invalid_argument for an error that the user must mend.
 std::vector<std::pair<std::string, std::string>> recording_variables(const Options&);
+// Names of variables in the environment that look like flopinj's and are none.
+std::vector<std::string> unknown_variables();
 
 // Becomes the program, so that process id, signals and exit code are its own. Returns an exit code
 // of ours if it cannot be started or if only the environment was to be printed. Throws CannotRecord

@@ -28,6 +28,9 @@ constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
     {"trace", kToRun},
     {"start", kToAttach},
     {"stop", "detach"},
+    {"kill", "detach"},
+    {"end", "detach"},
+    {"cancel", "detach"},
     {"ps", "status"},
     {"list", "status"},
     {"live", "top"},
@@ -72,6 +75,22 @@ std::string quoted(const Words& words) {
 
 std::string run_line(const Words& options, const Words& program) {
   return "flopinj run" + quoted(options) + " --" + quoted(program);
+}
+
+// The form that is asked for by --type sqlite, say, or --to=json, which leaves `words`; or empty.
+std::string take_form(Words& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    const std::string option = words[i].substr(0, equals);
+    if (option != "--type" && option != "--format" && option != "--to" && option != "-t") continue;
+    const bool alone = equals == option.npos;
+    if (alone && i + 1 == words.size()) return "";
+    const std::string form = alone ? words[i + 1] : words[i].substr(equals + 1);
+    words.erase(words.begin() + static_cast<ptrdiff_t>(i),
+                words.begin() + static_cast<ptrdiff_t>(i + (alone ? 2 : 1)));
+    return form;
+  }
+  return "";
 }
 
 // As a shell would find it: a program by its path, or in a folder of PATH.
@@ -175,6 +194,12 @@ bool is_assignment(const std::string& word) {
   return name != word.npos && name > 0 && word[name] == '=' && (word[0] < '0' || word[0] > '9');
 }
 
+// Only a shell can do it.
+bool is_of_shell(const Words& words) {
+  return std::ranges::count(kOfShells, words.front()) > 0 ||
+         std::ranges::any_of(words, is_operator);
+}
+
 // As one word, for a shell.
 std::string script_of(const Words& words) {
   std::string text;
@@ -186,9 +211,15 @@ std::string script_of(const Words& words) {
 }  // namespace
 
 std::string line_meant_by(const Words& words, const CLI::App& root) {
-  const Words rest(words.begin() + 1, words.end());
-  const auto* const habit = std::ranges::find(
-      kHabits, words.front(), &std::pair<std::string_view, std::string_view>::first);
+  Words rest(words.begin() + 1, words.end());
+  const auto habit_named = [](std::string_view name) {
+    return std::ranges::find(kHabits, name, &std::pair<std::string_view, std::string_view>::first);
+  };
+  const auto* habit = habit_named(words.front());
+  if (words.front() == "export")
+    if (const auto* const form = habit_named(take_form(rest));
+        form != std::end(kHabits) && form->second.starts_with(kToReport))
+      habit = form;
   if (habit != std::end(kHabits)) {
     const std::string_view command = habit->second;
     if (command.starts_with("--")) return "flopinj " + std::string(command);
@@ -203,7 +234,9 @@ std::string line_meant_by(const Words& words, const CLI::App& root) {
     const std::string name(command.substr(0, command.find(' ')));
     return "flopinj " + std::string(command) + command_meant_by(rest, *root.get_subcommand(name));
   }
-  if (is_program(words.front()) || is_script(words.front()))
+  // A word alone is a command of another tool's, such as login, rather than a program of that name.
+  const bool is_path = words.front().find('/') != std::string::npos;
+  if (is_script(words.front()) || (is_program(words.front()) && (words.size() > 1 || is_path)))
     return run_line({}, with_interpreter(words));
   if (is_file(words.front())) return "flopinj report" + quoted(words);
   return "";
@@ -219,11 +252,13 @@ std::string instead_of_program(const Words& program, const Words& typed) {
     Words words;
     for (std::string word; text >> word;) words.push_back(word);
     words.insert(words.end(), program.begin() + 1, program.end());
-    if (!words.empty())
+    if (!words.empty() && is_assignment(words.front())) words.insert(words.begin(), "env");
+    if (!words.empty() && !is_of_shell(words))
       return ". It is one word; leave the quotes out: " +
              run_line(typed, with_interpreter(std::move(words)));
+    if (!words.empty()) return meant({"sh", "-c", script_of(words)});
   }
-  if (std::ranges::count(kOfShells, name) > 0 || std::ranges::any_of(program, is_operator))
+  if (is_of_shell(program))
     return meant({name == "source" ? "bash" : "sh", "-c", script_of(program)});
   if (is_assignment(name)) {
     Words words = program;
@@ -232,6 +267,49 @@ std::string instead_of_program(const Words& program, const Words& typed) {
   }
   if (is_script(name)) return meant(with_interpreter(program));
   return ". Is it in a folder of PATH, or else written with its path?";
+}
+
+// Programs that start another one where the variables of this one do not come, unless one of
+// `unless` is among their words; and what to type instead, with "*" for the program behind it.
+struct Elsewhere {
+  std::string_view program;
+  std::vector<std::string_view> unless;
+  std::string_view instead;
+};
+const Elsewhere kElsewhere[] = {
+    {"sudo", {"-E", "--preserve-env"}, "sudo clears variables: sudo flopinj run -- *"},
+    {"su",
+     {"-m", "-p", "--preserve-environment"},
+     "su clears variables: su -c 'flopinj run -- ...'"},
+    {"ssh", {}, "ssh takes no variables along: ssh HOST flopinj run -- PROGRAM"},
+    {"docker",
+     {"CUDA_INJECTION64_PATH"},
+     "a container has variables and files of its own: docker run --gpus all IMAGE flopinj run -- "
+     "PROGRAM, where flopinj is in the image"},
+    {"podman",
+     {"CUDA_INJECTION64_PATH"},
+     "a container has variables and files of its own: podman run IMAGE flopinj run -- PROGRAM, "
+     "where flopinj is in the image"},
+    {"kubectl",
+     {"CUDA_INJECTION64_PATH"},
+     "a pod has variables and files of its own: kubectl exec POD -- flopinj run -- PROGRAM, where "
+     "flopinj is in the image"}};
+
+std::string where_it_is_not_seen(const Words& program) {
+  const std::string name = std::filesystem::path(program.front()).filename();
+  const auto* const found = std::ranges::find(kElsewhere, name, &Elsewhere::program);
+  if (found == std::end(kElsewhere)) return "";
+  for (const std::string& word : program)
+    for (const std::string_view other : found->unless)
+      if (word.find(other) != word.npos) return "";
+  size_t at = 1;
+  while (at < program.size() && program[at].starts_with("-")) ++at;
+  const size_t star = found->instead.find('*');
+  std::string text = "what " + name + " starts is not recorded, since ";
+  text += found->instead.substr(0, star);
+  if (star == found->instead.npos) return text;
+  const std::string rest = quoted({program.begin() + static_cast<ptrdiff_t>(at), program.end()});
+  return text + (rest.empty() ? "PROGRAM" : rest.substr(1));
 }
 
 // --- Options -------------------------------------------------------------------------------------
@@ -244,6 +322,9 @@ std::vector<manual::OthersOption> others_options() {
       {{"-p", "--pid"}, "a process is a word of its own: flopinj status PID", {"status"}},
       {{"-p", "--pid"}, "a process is a word of its own: flopinj metrics PID", {"metrics"}},
       {{"-p", "--pid"}, "a process is a word of its own: flopinj detach PID", {"detach"}},
+      {{"-p"},
+       "ranges are chosen by --nvtx-include 'NAME/'; flopinj attach PID records a running process",
+       {"run"}},
       {{"-p", "--pid"}, "a process is a word of its own: flopinj attach PID"},
       {{"--target-processes", "--subprocesses", "--follow-fork", "--trace-children",
         "--trace-fork-before-exec"},
@@ -271,7 +352,14 @@ std::vector<manual::OthersOption> others_options() {
       {{"-d", "--for", "--timeout"}, "here it is --duration TIME"},
       {{"-d", "--delay", "-i", "--interval", "--refresh"}, "here it is --every SECONDS"},
       {{"-n", "--iterations"}, "here it is --once", {"top"}},
-      {{"--kernel-id", "--kernel-regex", "--filter"}, "here it is --kernel-name NAME"},
+      {{"--kernel-regex", "--kernel-name-regex"}, "here it is --kernel-name regex:EXPRESSION"},
+      {{"--profile-from-start"}, "here it is --capture-range cudaProfilerApi"},
+      {{"--capture-range nvtx"}, "a range is chosen by --nvtx-include 'NAME/'"},
+      {{"--project", "--experiment", "--run-name", "--group"},
+       "here it is --label project=NAME, or --job NAME",
+       {"run"}},
+      {{"--tags", "--tag"}, "here it is --label NAME=VALUE", {"run"}},
+      {{"--kernel-id", "--filter"}, "here it is --kernel-name NAME"},
       {{"--unit", "--units", "--print-units"}, "flopinj report says the unit of each number"},
       {{"-n", "-w", "--watch", "-f", "--follow", "--live"},
        "here it is flopinj top PID",

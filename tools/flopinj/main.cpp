@@ -1,4 +1,5 @@
 #include <collector/options/options.h>
+#include <regex.h>
 
 #include <algorithm>
 #include <charconv>
@@ -40,6 +41,18 @@ void add_refusal(CommandLine& attach, const RecordingOption& setting) {
   attach.add_option(std::string(setting.option), refuse)->expected(0, 1)->group("");
 }
 
+// What is wrong with a regular expression, as ": Unmatched ( or \\(": empty where nothing is.
+std::string wrong_in_expression(const std::string& text) {
+  constexpr std::string_view kRegex = "regex:";
+  if (!text.starts_with(kRegex)) return "";
+  regex_t compiled{};
+  const int error = regcomp(&compiled, text.c_str() + kRegex.size(), REG_EXTENDED | REG_NOSUB);
+  char words[100] = {};
+  regerror(error, &compiled, words, sizeof words);
+  regfree(&compiled);
+  return error == 0 ? "" : std::string(" (") + words + ")";
+}
+
 // One option for each setting of the library.
 void add_recording_options(CommandLine& line, Options& options, bool of_running) {
   for (const RecordingOption& setting : flopinj::recording_options()) {
@@ -70,7 +83,8 @@ void add_recording_options(CommandLine& line, Options& options, bool of_running)
       flopinj::Settings settings;
       return setting.read(settings, text)
                  ? std::string()
-                 : "'" + text + "' is not understood: it takes " + std::string(setting.takes);
+                 : "'" + text + "' is not understood" + wrong_in_expression(text) + ": it takes " +
+                       std::string(setting.takes);
     };
     option->check(CLI::Validator(check, std::string(setting.value)));
   }

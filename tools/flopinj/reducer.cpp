@@ -1,5 +1,6 @@
 #include "reducer.h"
 
+#include <collector/options/options.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,8 @@ int become(const std::filesystem::path& program, const std::vector<std::string>&
 }  // namespace
 
 int become_reducer(const std::vector<std::string>& words) {
+  for (const std::string& name : unknown_variables())
+    say(unknown_variable(name) + "; this command has options only, such as --peak");
   return become(install_tree().reducer, words);
 }
 

@@ -148,14 +148,7 @@ void refuse_wrong_values(const Options& options) {
 // A misspelt variable would be as if it were not set; the library says so only in a program that
 // starts CUDA. It is dropped, so that the library does not say it again.
 void drop_unknown_variables() {
-  std::vector<std::string> unknown;
-  for (const char* const* entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view all = *entry;
-    const std::string_view name = all.substr(0, all.find('='));
-    if (name.starts_with(kVariablePrefix) && name != kLake && recording_option_of(name) == nullptr)
-      unknown.emplace_back(name);
-  }
-  for (const std::string& name : unknown) {
+  for (const std::string& name : unknown_variables()) {
     say(unknown_variable(name));
     unsetenv(name.c_str());
   }
@@ -172,6 +165,9 @@ std::string prepare_recording(const Options& options, const std::string& output,
   const bool force = setting(options, kForce) == "1";
   if (const std::string problem = output_problem(output, force); !problem.empty())
     throw CannotRecord(problem + ". Nothing was started");
+  if (const std::string why = where_it_is_not_seen(options.program);
+      !why.empty() && !quiet(options))
+    say(why);
   RunToken token;
   token.id = run_id();
   if (force) token.started_ns = output_clock_ns(output);
@@ -366,6 +362,17 @@ const InstallTree& install_tree() {
         .trainer = root / "lib" / "flopinj" / "trainer" / "trainer"};
   }();
   return tree;
+}
+
+std::vector<std::string> unknown_variables() {
+  std::vector<std::string> unknown;
+  for (const char* const* entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view all = *entry;
+    const std::string_view name = all.substr(0, all.find('='));
+    if (name.starts_with(kVariablePrefix) && name != kLake && recording_option_of(name) == nullptr)
+      unknown.emplace_back(name);
+  }
+  return unknown;
 }
 
 std::vector<std::pair<std::string, std::string>> recording_variables(const Options& options) {

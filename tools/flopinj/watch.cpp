@@ -79,7 +79,8 @@ void RunSocket::receive_to_the_end(pid_t program, int program_fd, RunRecord& rec
     ended = ready[1].revents != 0 || (program_fd < 0 && !process_runs(program));
     receive(record);
   }
-  if (!record.last_words(process_runs).empty()) ::poll(nullptr, 0, kSettleMs);
+  // The line that nothing was recorded comes at once, before whoever reads has turned away.
+  if (record.any() && !record.last_words(process_runs).empty()) ::poll(nullptr, 0, kSettleMs);
   receive(record);
 }
 

@@ -28,6 +28,8 @@ class RunRecord {
   // The lines for the user when the program has ended. `alive`: whether a process still runs.
   // Without `cut` nothing of traces that were not closed, or could not be written to the end.
   std::vector<std::string> last_words(bool (*alive)(pid_t), bool cut = true) const;
+  // Whether a process has said that it records.
+  bool any() const { return !traces_.empty(); }
   // The traces that no process writes any more.
   std::vector<std::string> traces(bool (*alive)(pid_t)) const;
 

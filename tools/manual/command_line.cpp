@@ -497,6 +497,19 @@ std::string place_of_others(const Program& program, const CommandLine& line,
   return elsewhere;
 }
 
+// "--format" of "--output-format", and "--job" of "--job-name": an option that begins or ends so.
+std::string named_by_part(const std::string& option, const std::vector<std::string>& options) {
+  constexpr size_t kDashes = 2;
+  const auto known = [&](const std::string& name) {
+    return name.size() > kDashes + 2 && std::ranges::count(options, name) > 0;
+  };
+  for (size_t at = option.find('-', kDashes); at != option.npos; at = option.find('-', at + 1)) {
+    if (const std::string last = "--" + option.substr(at + 1); known(last)) return last;
+    if (const std::string first = option.substr(0, at); known(first)) return first;
+  }
+  return "";
+}
+
 // Where an option is that `line` does not have.
 std::string place_of(const Program& program, const CommandLine& line, const std::string& option,
                      const std::vector<std::string>& options) {
@@ -519,6 +532,11 @@ std::string place_of(const Program& program, const CommandLine& line, const std:
   }
   const std::string near = did_you_mean(option, options);
   if (!near.empty()) return near;
+  if (const std::string part = named_by_part(option, options); !part.empty())
+    return ": did you mean " + part + "?";
+  if (line.get_prefix_command() && !line.examples.empty())
+    return "; an option of the program goes behind it: " + line.examples.front().term + " " +
+           option;
   constexpr size_t kShown = 8;
   std::vector<std::string> usual;  // of its first group
   for (const CLI::Option* known : line.get_options())
@@ -530,7 +548,33 @@ std::string place_of(const Program& program, const CommandLine& line, const std:
 }
 
 // CLI11's words for a value that an option cannot have, in words that say what it takes.
-std::string words_of_value(const CommandLine& line, const std::string& problem) {
+std::string words_of_value(const Program& program, const CommandLine& line,
+                           const std::string& problem) {
+  // "--sections: 'all' is none of total, phases"
+  constexpr std::string_view kQuote = ": '", kNone = "' is none of ";
+  if (const size_t at = problem.find(kQuote), end = problem.find(kNone);
+      at != problem.npos && end != problem.npos && end > at) {
+    const std::string value = problem.substr(at + kQuote.size(), end - at - kQuote.size());
+    const std::string here =
+        place_of_others(program, line, problem.substr(0, at) + " " + value, false);
+    if (!here.empty()) return problem.substr(0, end + 1) + " is none of its values" + here;
+  }
+  // "--port: Value :9178 not in range 1 to 65535"
+  constexpr std::string_view kValue = ": Value ", kRange = " not in range ";
+  if (const size_t at = problem.find(kValue), end = problem.find(kRange);
+      at != problem.npos && end != problem.npos && end > at) {
+    const std::string name = problem.substr(0, at);
+    const std::string value = problem.substr(at + kValue.size(), end - at - kValue.size());
+    const std::string range = problem.substr(end + kRange.size());
+    constexpr const char* kDigits = "0123456789";
+    const size_t digits = value.find_first_of(kDigits);
+    const std::string only = digits == value.npos ? "" : value.substr(digits);
+    const bool in_words = digits != 0 && value[0] != '-';
+    const bool number = !only.empty() && only.find_first_not_of(kDigits) == only.npos;
+    if (in_words)
+      return name + ": '" + value + "' is no number: it takes " + range +
+             (number ? ", as in " + name + " " + only : "");
+  }
   // "Could not convert: --simulate = foo"
   constexpr std::string_view kConvert = "Could not convert: ", kIs = " = ";
   const size_t is = problem.find(kIs);
@@ -570,9 +614,13 @@ std::string words_of(const Program& program, const CommandLine& line, std::strin
                               otherwise.size() - kEnd.size() - at - kLacks.size()) +
              ", which is missing";
     if (!commands.empty()) return "which command? There are " + joined(commands);
-    if (!left.empty()) return "'" + left.front() + "' is one word too many: " + takes(line);
+    if (!left.empty())
+      return "'" + left.front() + "' is one word too many: " + takes(line) +
+             (line.words_instead.empty()
+                  ? ""
+                  : "; " + CLI::detail::find_and_replace(line.words_instead, "*", left.front()));
     if (otherwise.ends_with(" is required")) return otherwise + ": " + takes(line) + as_in(line);
-    return words_of_value(line, otherwise);
+    return words_of_value(program, line, otherwise);
   }
   const std::string word = unknown->substr(0, unknown->find('='));
   if (word.starts_with("-"))
@@ -658,8 +706,43 @@ std::vector<std::string> help_last(std::vector<std::string> arguments) {
   return arguments;
 }
 
+namespace {
+
+// What an editor or a page has made of "--".
+std::string with_short_dashes(const std::string& word) {
+  for (const std::string_view dash : {"\xE2\x80\x94", "\xE2\x80\x93", "\xE2\x88\x92"})
+    if (word.starts_with(dash)) return "--" + word.substr(dash.size());
+  return "";
+}
+
+// Mistakes that are seen in words before they are parsed; empty: there is none.
+std::string slip_in(const Program& program, const std::vector<std::string>& arguments) {
+  const CommandLine* line = &program.line;
+  for (const CommandLine* command : below(program.line))
+    if (!arguments.empty() && command->get_name() == arguments.front()) line = command;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (const std::string meant = with_short_dashes(word); !meant.empty())
+      return "'" + word + "' begins with a long dash, and options with two short ones: " + meant;
+    // What is behind a program's name is the program's.
+    const bool value = i > 0 && arguments[i - 1].starts_with("-");
+    if (line->get_prefix_command() && i > 0 && !word.starts_with("-") && !value) break;
+    const CLI::Option* const option = value ? line->get_option_no_throw(arguments[i - 1]) : nullptr;
+    if (option != nullptr && option->get_delimiter() == ',' && word.ends_with(',') &&
+        i + 1 < arguments.size())
+      return arguments[i - 1] + " " + word +
+             ": leave out the blank behind the comma: " + arguments[i - 1] + " " + word +
+             arguments[i + 1];
+  }
+  return "";
+}
+
+}  // namespace
+
 Parsed parse(const Program& program, std::vector<std::string> arguments, int usage_code) {
   std::string name, problem;
+  if (const std::string slip = slip_in(program, arguments); !slip.empty())
+    return {usage_code, slip};
   std::ranges::reverse(arguments);  // CLI11 takes them so
   try {
     program.line.parse(std::move(arguments));

@@ -31,8 +31,9 @@ class CommandLine : public CLI::App {
   CommandLine& add_command(const std::string& name, std::string purpose, const std::string& text);
 
   std::string purpose;
-  std::string operands;  // what follows the options, where they do not say it: "[--] PROGRAM"
-  std::string notes;     // a paragraph behind the options
+  std::string operands;       // what follows the options, where they do not say it: "[--] PROGRAM"
+  std::string notes;          // a paragraph behind the options
+  std::string words_instead;  // what a word too many may be meant for; "*" is the word
   std::vector<std::string> groups{"Options"};
   std::vector<List> lists;
   std::vector<Entry> examples;  // a command line and what it does
@@ -43,6 +44,7 @@ class CommandLine : public CLI::App {
 
 // Options of other programs, and where their like is here: "--limit", "here it is --top N". That is
 // said by commands that have the option --top, and by all where `here` names a whole line instead.
+// "--sections all" is a value that an option does not have.
 struct OthersOption {
   std::vector<std::string> options;
   std::string here;

@@ -38,7 +38,7 @@ TEST_CASE("Wrong options are usage errors, told in one line, and nothing runs") 
   check_one_error_line(tree.run({"run", "--level", "some", "--", "echo", "x"}), 2, "--level");
   check_one_error_line(tree.run({"run", "--mode", "fast", "--", "echo", "x"}), 2, "--mode");
   check_one_error_line(tree.run({"run", "--budget", "0", "--", "echo", "x"}), 2, "--budget");
-  check_one_error_line(tree.run({"run", "--budget", "1%", "--", "echo", "x"}), 2, "--budget");
+  check_one_error_line(tree.run({"run", "--budget", "101%", "--", "echo", "x"}), 2, "--budget");
   check_one_error_line(tree.run({"run", "--until-covered", "101", "--", "echo", "x"}), 2,
                        "--until-covered");
   check_one_error_line(tree.run({"run", "--measure-ranks", "5-3", "--", "echo", "x"}), 2,

@@ -41,13 +41,33 @@ TABLE = [
     ("run", 2, "it goes behind --, as in flopinj run -- python train.py"),
     ("run --simulate=foo -- x", 2, "--simulate takes no value: leave '=foo' out"),
     ("run -f true -- x", 2, "unknown option -f: here it is --force"),
-    ("run -x -- x", 2, "unknown option -x; the usual ones are --report"),  # -c is no nearer
+    # -c is no nearer
+    ("run -x -- x", 2, "unknown option -x; an option of the program goes behind it: flopinj run"),
+    ("run --epochs 3 sh x.sh", 2, "behind it: flopinj run -- python train.py --epochs"),
+    ("run --job-name x -- x", 2, "unknown option --job-name: did you mean --job?"),
+    ("run --project x -- x", 2, "here it is --label project=NAME, or --job NAME"),
+    ("run -p train -- x", 2, "ranges are chosen by --nvtx-include 'NAME/'"),
+    ("run --kernel-regex x -- x", 2, "here it is --kernel-name regex:EXPRESSION"),
+    ("run -k 'regex:a(' -- x", 2, "'regex:a(' is not understood (Unmatched ( or"),
+    ("run --capture-range nvtx -- x", 2,
+     "'nvtx' is none of its values: a range is chosen by --nvtx-include"),
+    ("run --profile-from-start off -- x", 2, "here it is --capture-range cudaProfilerApi"),
+    ("run —mode full -- x", 2, "begins with a long dash, and options with two short ones: --mode"),
+    ("metrics --port :9178", 2, "':9178' is no number: it takes 1 to 65535, as in --port 9178"),
+    ("metrics --port x", 2, "'x' is no number: it takes 1 to 65535 (see"),
+    ("kill 4711", 2, "Did you mean: flopinj detach 4711\n"),
+    ("export --type sqlite a.pb", 2,
+     "Did you mean: flopinj report --format sqlite -o report.db a.pb\n"),
+    ("export --to=json a.pb", 2, "Did you mean: flopinj report --format json a.pb\n"),
+    ("sh", 2, "unknown command 'sh'; there are run, demo"),  # as login, a program of that name
     ("run -m hello", 2, "flopinj run -- python -m MODULE"),
     ("run -n 8 -- x", 2, "flopinj run -o job-%r.pb -- torchrun --nproc-per-node N train.py"),
     ("run --gpus 2 -- x", 2, "CUDA_VISIBLE_DEVICES=0 flopinj run -- python train.py"),
     ("run --kernel-id 5 -- x", 2, "unknown option --kernel-id: here it is --kernel-name NAME"),
     ("run --unit x -- x", 2, "flopinj report says the unit of each number"),
     ("run --pid 1", 2, "flopinj attach PID"),
+    ("run -- 'A=1 sh' x.sh", 127, "leave the quotes out: flopinj run -- env A=1 sh x.sh\n"),
+    ("run -- 'cd x && sh x.sh'", 127, "Did you mean: flopinj run -- sh -c 'cd x && sh x.sh'\n"),
     ("top -p 1", 2, "flopinj top PID"),
     ("top -d 5", 2, "unknown option -d: here it is --every SECONDS"),
     ("top --delay 5", 2, "unknown option --delay: here it is --every SECONDS"),
@@ -146,6 +166,36 @@ class Mistakes(unittest.TestCase):
         done = run(["run", "--", "sh", "-c", "env"], self.folder, FLOPINJ_LAKE="lake")
         self.assertNotIn("unknown variable", done.stderr)
         self.assertIn("FLOPINJ_LAKE=lake", done.stdout)
+
+    def test_a_variable_that_only_an_option_could_be_is_named_to_a_report(self):
+        done = run(["tables", "kernels"], self.folder, FLOPINJ_PEAK="989T")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "unknown variable FLOPINJ_PEAK is ignored: .*options only")
+        done = run(["tables", "kernels"], self.folder, FLOPINJ_LAKE="lake", FLOPINJ_MODE="full")
+        self.assertEqual(done.stderr, "")
+
+    def test_a_program_that_hands_no_variables_on_is_named(self):
+        for name, said in (("sudo", "sudo clears variables: sudo flopinj run -- python train.py"),
+                           ("docker", "docker run --gpus all IMAGE flopinj run -- PROGRAM"),
+                           ("ssh", "ssh HOST flopinj run -- PROGRAM")):
+            stand_in = self.folder / name
+            stand_in.write_text('#!/bin/sh\necho "$@"\n')
+            stand_in.chmod(0o755)
+            path = f"{self.folder}:/usr/bin:/bin"
+            for before, heard in (([], True), (["--mode", "off"], False)):
+                done = run(["run", *before, "--", name, "python", "train.py"], self.folder,
+                           PATH=path, FLOPINJ_QUIET="0")
+                self.assertEqual((done.returncode, done.stdout), (0, "python train.py\n"))
+                self.assertEqual(f"what {name} starts is not recorded, since" in done.stderr, heard)
+                self.assertEqual(said in done.stderr, heard, done.stderr)
+        done = run(["run", "--", "sudo", "-E", "python"], self.folder, PATH=path,
+                   FLOPINJ_QUIET="0")
+        self.assertNotIn("is not recorded", done.stderr)
+
+    def test_the_budget_may_have_its_percent_sign(self):
+        for budget in ("5%", "5"):
+            done = run(["run", "--budget", budget, "--", "true"], self.folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_variable_is_checked_as_its_option_is(self):
         for name, value, takes in (("FLOPINJ_MODE", "fast", "multiplex, full, timing, count or"),

@@ -48,8 +48,8 @@ ino_t inode_of(const fs::path& path) {
 
 [[noreturn]] void refuse_reading(pid_t pid) {
   refuse(pid,
-         "may not be asked by this user: the kernel lets its own user read it, with all "
-         "capabilities that it has, and root (in a container: with CAP_SYS_PTRACE)");
+         "may not be asked by this user: be the user who started it, or root; in a container "
+         "root needs docker run --cap-add SYS_PTRACE");
 }
 
 [[noreturn]] void refuse_waiting(pid_t pid) {
@@ -113,7 +113,9 @@ std::string connect_to(Socket& connection, pid_t pid, Clock::time_point give_up)
   throw NotListening(
       process_name(pid) +
       " does not listen: it was not started with flopinj (flopinj run, or flopinj run --dormant), "
-      "has not started CUDA yet, or was told not to listen (--no-control)");
+      "has not started CUDA yet, or was told not to (--no-control); flopinj status lists those "
+      "that "
+      "listen");
 }
 
 bool listens(pid_t pid) {

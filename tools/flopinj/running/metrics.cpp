@@ -281,7 +281,8 @@ int metrics(const Options& options) {
       newest = text();
       if (!options.file.empty())
         if (const int error = file.write(newest); error != 0)
-          throw std::runtime_error("cannot write " + options.file + ": " + errno_text(error));
+          throw std::runtime_error("cannot write " + options.file + ": " + errno_text(error) +
+                                   (error == ENOENT ? "; make the folder first" : ""));
       due = Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(options.every_s));
     }
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(due - Clock::now());
