@@ -59,6 +59,16 @@ manual::Program about(manual::CommandLine& line) {
       .see_also = "flopinj",
       .others_options = {}};
   program.others_options = {
+      {{"--gpu", "--gpus", "--device", "--devices"},
+       "a GPU is a word of its own: " + typed("peaks h100"),
+       {"peaks"}},
+      {{"-f", "--file"},
+       "the statement is a word of its own: " + typed("query \"$(cat FILE)\" TRACE"),
+       {"query"}},
+      {{"--sections all", "--section all"}, "here it is --all"},
+      {{"--also all"}, "each table is named: " + typed("tables") + " lists them"},
+      {{"--by", "--group-by", "--groupby"}, "here it is --sections layers, or kernels or phases"},
+      {{"--compare", "--diff"}, "it is a command: " + typed("compare BEFORE AFTER")},
       {{"--filter", "--kernel", "--kernel-name", "--kernel-id", "-k", "--range", "--nvtx"},
        "here it is " + typed("explain NAME TRACE")},
       {{"--limit", "-n"}, "here it is --top N"},
@@ -70,7 +80,7 @@ manual::Program about(manual::CommandLine& line) {
       {{"--base", "--baseline"}, "the first recording is the base: " + typed("compare A B")},
       {{"--sql"}, "the statement is a word of its own: " + typed("query 'SELECT ...' TRACE")},
       {{"--page", "--details"}, "here it is --sections KEY, or --all"},
-      {{"--steps"}, "here it is --sections steps, or --skip-steps N"},
+      {{"--steps", "--step"}, "here it is --sections steps, or --skip-steps N"},
       {{"--tokens"}, "here it is --tokens-per-step NUMBER"},
       {{"-v", "--verbose"}, "here it is --all"},
       {{"-V"}, "here it is --version"},
@@ -79,7 +89,8 @@ manual::Program about(manual::CommandLine& line) {
        "each rank has a trace of its own: " + typed("report RANK7.pb") + "; " +
            typed("report --sections ranks TRACE...") + " compares them"},
       {{"--gpu", "--gpus", "--device", "--devices"},
-       "each GPU is a row: " + typed("query 'SELECT * FROM devices' TRACE")},
+       "each GPU is a row: " + typed("query 'SELECT * FROM devices' TRACE") +
+           "; the peak of another one is given by --peak, and listed by " + typed("peaks h100")},
       {{"--metric", "--metrics"}, typed("report --fail-if list TRACE") + " lists all figures"},
       {{"--unit", "--units", "--print-units"},
        "text has the unit that fits; --format csv and json have whole numbers, in the unit that a "
@@ -123,6 +134,11 @@ void put_command_first(const CLI::App& line, std::vector<std::string>& arguments
   const file_type type =
       any ? std::filesystem::symlink_status(arguments[at], ignored).type() : file_type::not_found;
   const bool file = type != file_type::not_found && type != file_type::none;
+  constexpr std::string_view kRecorders[] = {"run", "demo",    "attach", "detach", "status",
+                                             "top", "metrics", "doctor", "import", "fleet"};
+  if (any && at == 0 && !file && std::ranges::count(kRecorders, arguments[0]) > 0)
+    throw Failure("'" + arguments[0] + "' is a command of flopinj: flopinj " + arguments[0] +
+                  " --help");
   for (const manual::Entry& form : report_forms())
     if (any && at == 0 && !file && form.term == arguments[0])
       throw Failure("'" + form.term + "' is a form and no command: " +

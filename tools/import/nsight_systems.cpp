@@ -101,6 +101,9 @@ class Report {
       : db_(file), processes_(processes) {}
 
   std::string read() {
+    if (Rows(db_, "figures", {"launches", "flop"}).there())
+      return "it is a report of flopinj's as SQLite: sqlite3 reads it; give the trace that it was "
+             "made of (*.pb)";
     if (!Rows(db_, "StringIds", {"id", "value"}).there())
       return "it is an SQLite database, and none of nsys export --type sqlite REPORT.nsys-rep";
     read_strings();

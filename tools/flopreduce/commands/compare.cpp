@@ -39,8 +39,8 @@ int run_compare(CompareArguments& a) {
   for (const std::string& key : a.also)
     if (std::ranges::find(comparable, key) == comparable.end())
       throw Failure("--also " + printable(cut(key, 100)) +
-                    ": no table whose rows have names and figures; " + typed("tables") +
-                    " lists all");
+                    ": no table whose rows have names and figures" +
+                    manual::did_you_mean(key, comparable) + "; " + typed("tables") + " lists all");
   if (a.gates.any()) {
     const Report nothing;  // whose tables have all columns
     a.gates.check_names(comparison_tables(compare(nothing, nothing, normalization, a.also)));

@@ -12,6 +12,7 @@
 #include "sections/parts/terms.h"
 #include "sections/screens/explanation.h"
 #include "sections/sections.h"
+#include "shell_word.h"
 #include "support/program_name.h"
 #include "support/text.h"
 
@@ -47,15 +48,22 @@ const Term* term_near(std::string_view asked) {
   return found == terms.end() ? nullptr : &*found;
 }
 
+// "NAME" of "kernel:NAME".
+std::string without_kind(const std::string& asked) {
+  const size_t colon = asked.find(':');
+  const bool any = colon != asked.npos && figure_kind(std::string_view(asked).substr(0, colon));
+  return any ? asked.substr(colon + 1) : asked;
+}
+
 // What is asked for in full, or with its kind in front: "kernel:NAME".
 std::vector<NamedFigure> find(const Report& report, const std::string& asked) {
   auto figures = figures_named(report, asked);
   if (const Term* term = term_named(asked); term != nullptr && figures.empty())
     return figures_named(report, std::string(term->figure));
-  const size_t colon = asked.find(':');
-  const auto kind = figure_kind(std::string_view(asked).substr(0, colon));
-  if (!kind || colon == asked.npos) return figures;
-  auto of_kind = figures_named(report, asked.substr(colon + 1), *kind);
+  const auto kind = figure_kind(std::string_view(asked).substr(0, asked.find(':')));
+  const std::string name = without_kind(asked);
+  if (!kind || name == asked) return figures;
+  auto of_kind = figures_named(report, name, *kind);
   return of_kind.empty() ? figures : of_kind;
 }
 
@@ -66,14 +74,38 @@ struct ExplainArguments {
   OutputArguments output;
 };
 
+// "phase:backward" of "phases.backward.flop", which conditions have, and "Per step" of "step_time".
+std::string of_condition(const std::string& asked) {
+  constexpr std::pair<std::string_view, std::string_view> kTables[] = {
+      {"phases", "phase"},       {"kernels", "kernel"}, {"layers", "layer"},
+      {"operators", "operator"}, {"ranges", "range"},   {"precisions", "precision"},
+      {"lost", "lost"}};
+  constexpr std::pair<std::string_view, std::string_view> kFigures[] = {
+      {"step_time", "Per step"}, {"gpu_time", "Kernel time"}, {"gpu_time_ns", "Kernel time"},
+      {"flop", "total"},         {"matrix_ratio", "ratio"},   {"verdict", "ratio"},
+      {"launches", "Coverage"},  {"tokens_per_s", "Per step"}};
+  for (const auto& [figure, name] : kFigures)
+    if (asked == figure) return std::string(name);
+  const size_t first = asked.find('.'), last = asked.rfind('.');
+  for (const auto& [table, kind] : kTables)
+    if (first != asked.npos && std::string_view(asked).substr(0, first) == table)
+      return std::string(kind) + ":" +
+             asked.substr(first + 1, last > first ? last - first - 1 : asked.npos);
+  return asked;
+}
+
 // NAME may be behind the traces, too: where it is one, and something behind it is none.
 void put_name_first(ExplainArguments& a) {
   const auto is_there = [](const std::string& word) {
     std::error_code ignored;
     return word == "-" || std::filesystem::exists(word, ignored);
   };
-  if (term_named(a.asked) != nullptr || !(is_there(a.asked) || is_trace_name(a.asked))) return;
   std::vector<std::string>& traces = a.input.traces;
+  if (figure_kind(a.asked) && traces.size() > 1 && !is_there(traces.front()))
+    throw Failure("a kind and a name are one word: " +
+                  typed("explain " + shell_quoted(printable(a.asked + ":" + traces.front())) + " " +
+                        shell_quoted(printable(traces[1]))));
+  if (term_named(a.asked) != nullptr || !(is_there(a.asked) || is_trace_name(a.asked))) return;
   if (traces.empty() && a.input.lists.empty())
     throw Failure("what is to be explained? " + typed("explain NAME ") + printable(a.asked) +
                   ", such as total or HFU");
@@ -117,7 +149,7 @@ Result explanation_of(const Report& report, const std::string& asked,
                   (meant == nullptr
                        ? "; the nearest:"
                        : ": did you mean " + std::string(meant->key) + "? Else the nearest are:") +
-                  listed(figures_near(report, asked)));
+                  listed(figures_near(report, without_kind(asked))));
   }
   if (figures.size() > 1) throw Failure("'" + printable(asked) + "' may mean:" + listed(figures));
   const Explanation explanation = explain(report, figures[0]);
@@ -127,6 +159,7 @@ Result explanation_of(const Report& report, const std::string& asked,
 
 int run_explain(ExplainArguments& a) {
   put_name_first(a);
+  a.asked = of_condition(a.asked);
   a.input.finish();
   a.output.finish(a.input.files());
   const auto known = keys_of_launch_tables();

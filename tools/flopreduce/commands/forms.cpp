@@ -312,13 +312,13 @@ WrittenLaunches write_launches(Launches& launches, const OutputArguments& output
   if (!any) {
     complain(
         "these traces do not say when kernels ran: record at level launches, in a mode with times");
-    return {kExitUsage};
+    return {kExitUsage, {}};
   }
   WrittenLaunches written;
   written.exit_code = write_each(output, [&](const OutputArguments& one) {
     if (!reads(one, Reads::kLaunches)) return kExitFine;
     return write_output(one, [&](std::ostream& out) {
-      written.count = write_trace_events(
+      written.events = write_trace_events(
           out, launches, {kProgram, fma, one.time_range.begin_ns, one.time_range.end_ns});
     });
   });

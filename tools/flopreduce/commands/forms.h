@@ -47,7 +47,7 @@ bool shows_lost(const OutputArguments& output);
 bool shows_launches(const OutputArguments& output);
 struct WrittenLaunches {
   int exit_code = 0;  // errors were said on standard error
-  uint64_t count = 0;
+  WrittenEvents events;
 };
 WrittenLaunches write_launches(Launches& launches, const OutputArguments& output, int fma);
 

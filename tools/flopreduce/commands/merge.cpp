@@ -1,6 +1,7 @@
 // flopreduce merge: traces and summaries joined into one summary.
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <set>
@@ -8,7 +9,9 @@
 
 #include "commands/arguments/arguments.h"
 #include "passes/summary/condense.h"
+#include "reader/input.h"
 #include "sections/parts/cells.h"
+#include "shell_word.h"
 #include "support/program_name.h"
 #include "support/text.h"
 
@@ -137,6 +140,16 @@ Action define_merge(manual::CommandLine& app) {
                  "Write a table of CSV to FILE: the recordings that each input has")
       ->type_name("FILE");
   return [a] {
+    std::error_code ignored;
+    std::vector<std::string>& traces = a->input.traces;
+    // The last word is the output of other programs.
+    if (a->output.file.empty() && traces.size() > 1 && is_trace_name(traces.back()) &&
+        !std::filesystem::exists(traces.back(), ignored) &&
+        std::filesystem::exists(traces.front(), ignored))
+      throw Failure(printable(traces.back()) + ": no such file; what is written is named by -o: " +
+                    typed("merge -o " + shell_quoted(printable(traces.back())) + " " +
+                          shell_quoted(printable(traces.front())) +
+                          (traces.size() > 2 ? " ..." : "")));
     a->input.finish();
     std::vector<std::string> read = a->input.traces;
     std::optional<std::set<uint64_t>> only;

@@ -1,5 +1,6 @@
 // flopreduce query SQL TRACE...: one SELECT on the tables of a report.
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -48,10 +49,23 @@ bool is_statement(const std::string& word) {
   return end != text.npos && is_verb(text.substr(0, end));
 }
 
+// A shell has put the names of this folder's files in the place of a star: all between two words.
+void take_back_star(std::vector<std::string>& words) {
+  std::error_code ignored;
+  const auto from =
+      std::ranges::find_if(words, [](const std::string& word) { return lower(word) == "from"; });
+  const auto verb = std::ranges::find_if(words, is_verb);
+  if (from == words.end() || verb == words.end() || from - verb < 2) return;
+  if (std::all_of(verb + 1, from,
+                  [&](const std::string& word) { return std::filesystem::exists(word, ignored); }))
+    words.insert(words.erase(verb + 1, from), "*");
+}
+
 // A shell has split it where it was not in quotes: then each of its words is an argument.
 void refuse_split(const QueryArguments& a) {
   std::vector<std::string> words = {a.sql};
   words.insert(words.end(), a.input.traces.begin(), a.input.traces.end());
+  take_back_star(words);
   const auto begin = std::ranges::find_if(words, is_verb);
   if (begin == words.end() || begin + 1 == words.end()) return;
   auto end = words.end();
@@ -75,6 +89,37 @@ void put_statement_first(QueryArguments& a) {
                   typed("query 'SELECT kernel, flop FROM kernels' " + printable(a.sql)));
 }
 
+// What to do about an error of SQLite's, as the end of a sentence.
+std::string remedy_of(const std::string& what, const std::string& sql,
+                      const std::vector<Table>& tables) {
+  const std::string all =
+      typed("tables") + " lists all tables, and " + typed("tables TABLE") + " the columns of one";
+  if (what.find("unrecognized token: \"\"") != what.npos ||
+      what.find("unrecognized token: \"'") != what.npos)
+    return "a quote is not closed; texts are in '...'";
+  if (what.find("incomplete input") != what.npos && sql.find('%') != sql.npos)
+    return "SQL has no per cent: write 0.10 for 10%";
+  if (what.find("no such column") != what.npos) {
+    std::string columns;
+    const std::string asked = " " + lower(sql) + " ";
+    for (const Table& table : tables)
+      for (const char* end : {" ", ",", ";", ")", "\n"})
+        if (columns.empty() && asked.find(" " + std::string(table.key) + end) != asked.npos) {
+          constexpr size_t kShown = 6;
+          columns = std::string(table.key) + " has ";
+          for (size_t i = 0; i < table.columns.size() && i < kShown; ++i)
+            columns += std::string(i > 0 ? ", " : "") + table.columns[i].key;
+          columns += table.columns.size() > kShown ? " and more: " : ": ";
+          return columns + typed("tables " + std::string(table.key));
+        }
+  }
+  return (what.find("syntax error") != what.npos
+              ? "it takes one SELECT of SQLite, such as " +
+                    typed("query 'SELECT kernel, flop FROM kernels'") + "; "
+              : std::string()) +
+         all;
+}
+
 int run_query(QueryArguments& a) {
   put_statement_first(a);
   a.input.finish();
@@ -83,16 +128,12 @@ int run_query(QueryArguments& a) {
   const Reduced reduced = reduce_traces(a.input);
   if (!reduced.report) return reduced.exit_code;
   QueryResult result;
+  const auto tables = report_tables(*reduced.report);
   try {
-    result = query(report_tables(*reduced.report), a.sql);
+    result = query(tables, a.sql);
   } catch (const SqlError& error) {
     const std::string what = error.what();
-    throw Failure(printable(cut(what, 500)) + "; " +
-                  (what.find("syntax error") != what.npos
-                       ? "it takes one SELECT of SQLite, such as " +
-                             typed("query 'SELECT kernel, flop FROM kernels'") + "; "
-                       : std::string()) +
-                  typed("tables") + " lists all, with their columns");
+    throw Failure(printable(cut(what, 500)) + "; " + remedy_of(what, a.sql, tables));
   }
   const int code = write_result({{{"", {}, result.table, {}}}, {}, "FLOP", true}, a.output);
   return code != kExitFine ? code : reduced.exit_code;

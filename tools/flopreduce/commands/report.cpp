@@ -5,6 +5,7 @@
 #include "sections/parts/terms.h"
 #include "sections/sections.h"
 #include "support/program_name.h"
+#include "support/text.h"
 
 namespace flopinj::reduce {
 namespace {
@@ -14,6 +15,18 @@ struct ReportArguments {
   OutputArguments output;
   GateArguments gates;
 };
+
+// Of a time line.
+void say_what_is_not_in_it(const WrittenEvents& written, uint64_t all,
+                           const OutputArguments& output) {
+  if (const uint64_t known = written.launches + written.outside; all > known)
+    complain(to_grouped(all - known) + " launches are not in it: when they ran is not known");
+  const auto seconds = [](uint64_t ns) { return printed("%.6gs", static_cast<double>(ns) / 1e9); };
+  if (written.launches == 0 && written.outside > 0)
+    complain("no launch ran in --time-range " + printable(cut(output.time_range.text, 60)) +
+             ": those of the recording ran in " + seconds(written.begin_ns) + ".." +
+             seconds(written.end_ns));
+}
 
 int run_report(ReportArguments& a) {
   a.input.finish();
@@ -44,9 +57,7 @@ int run_report(ReportArguments& a) {
   if (a.gates.lists()) return GateArguments::check(reduced.report->gates);
   if (written.exit_code == kExitFine) written.exit_code = write_report(*reduced.report, a.output);
   if (written.exit_code != kExitFine) return written.exit_code;
-  if (const uint64_t all = reduced.report->total.launches; launches && all > written.count)
-    complain(to_grouped(all - written.count) +
-             " launches are not in it: when they ran is not known");
+  if (launches) say_what_is_not_in_it(written.events, reduced.report->total.launches, a.output);
   const int failed = GateArguments::check(reduced.report->gates);
   return failed != kExitFine ? failed : reduced.exit_code;
 }

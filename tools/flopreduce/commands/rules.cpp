@@ -16,6 +16,8 @@ Action define_rules(manual::CommandLine& app) {
   const auto a = std::make_shared<Arguments>();
   a->arguments.add_to(app, a->rules);
   a->output.add_file_to(app);
+  app.words_instead =
+      "-o * writes them there, and " + typed("report --rules *") + " TRACE reads them";
   app.examples = {{typed("rules > my.rules"), "a rule file to begin with"}};
   return [a] {
     a->output.finish(a->arguments.files);

@@ -32,6 +32,11 @@ constexpr std::pair<std::string_view, std::string_view> kLikes[] = {
     {"power", "energy_j"},
     {"efficiency", "hfu, mfu"}};
 
+// Why a figure of the whole is not known, where the report says nothing of it.
+constexpr std::pair<std::string_view, std::string_view> kNeeded[] = {
+    {"tokens_per_s", "it needs --tokens-per-step, and steps"},
+    {"flop_per_token", "it needs --tokens-per-step, and steps"}};
+
 const Table* find_table(std::span<const Table> tables, std::string_view key) {
   const auto found = std::ranges::find(tables, key, [](const Table& t) { return t.key; });
   return found == tables.end() ? nullptr : &*found;
@@ -51,6 +56,56 @@ const TableRow* find_row(const Table& table, const std::string& name) {
     found = &row;
   }
   return found;
+}
+
+// "fwd" of "forward".
+bool is_short_for(std::string_view text, std::string_view name) {
+  size_t at = 0;
+  for (const char c : name)
+    if (at < text.size() && text[at] == c) ++at;
+  constexpr size_t kLeast = 3;
+  return text.size() >= kLeast && at == text.size() && text[0] == name[0];
+}
+
+// Whether one may be meant by the other, which has "gpu_time_share" by "share".
+bool is_near(std::string_view text, std::string_view name) {
+  constexpr size_t kLongest = 200;
+  if (text.size() > kLongest || name.size() > kLongest || name.empty()) return false;
+  for (const std::string_view part : parts_of(name, '_'))
+    if (part == text) return true;
+  return is_short_for(text, name) ||
+         edit_distance(text, name) <= std::max<size_t>(1, text.size() / 3);
+}
+
+// As a condition has it.
+std::string row_text(const std::string& row) {
+  const bool word =
+      std::ranges::all_of(row, [](char c) { return is_alnum(c) || c == '_' || c == '-'; });
+  return word ? row : row.find('"') == row.npos ? '"' + row + '"' : "'" + row + "'";
+}
+
+// Where the table of a figure's name is right: rows and columns of that table, and the figure of
+// the whole where there is one; up to three. Empty: none is near.
+std::vector<std::string> near_in_table(std::span<const Table> tables, const FigurePath& path) {
+  constexpr size_t kShown = 3;
+  std::vector<std::string> names;
+  if (const Table* all = find_table(tables, kFigures);
+      all != nullptr && path.size() > 1 && all->place_of(path[0]))
+    names.push_back(path[0]);
+  const Table* table = path.size() == 3 ? find_table(tables, path[0]) : nullptr;
+  if (table == nullptr) return names;
+  if (!table->place_of(path[2])) {
+    for (const Column& column : table->columns)
+      if (column.kind != Kind::kText && is_near(path[2], column.key))
+        names.push_back(path[0] + "." + row_text(path[1]) + "." + column.key);
+  } else {
+    for (const TableRow& row : table->rows)
+      if (const auto* text = row.empty() ? nullptr : std::get_if<std::string>(&row[0].value);
+          text != nullptr && is_near(lower(path[1]), lower(*text)))
+        names.push_back(path[0] + "." + row_text(*text) + "." + path[2]);
+  }
+  if (names.size() > kShown) names.resize(kShown);
+  return names;
 }
 
 std::string text_of(const FigurePath& path) { return printable(cut(joined(path, "."), 300)); }
@@ -84,8 +139,11 @@ std::string all_listed(std::span<const Table> tables) {
 }
 
 // None is near that has another letter in three.
-std::string nearest(std::span<const Table> tables, const std::string& wanted) {
+std::string nearest(std::span<const Table> tables, const FigurePath& path) {
   constexpr size_t kShown = 3, kLongest = 200;
+  if (const auto near = near_in_table(tables, path); !near.empty())
+    return "; near: " + joined(near, ", ", printable) + all_listed(tables);
+  const std::string wanted = lower(text_of(path));
   for (const auto& [word, names] : kLikes)
     if (wanted == word && find_table(tables, "comparison") == nullptr)
       return "; near: " + std::string(names) + all_listed(tables);
@@ -133,7 +191,7 @@ Place place_of(std::span<const Table> tables, const FigurePath& path) {
   FigurePath parts = path;
   const auto none = [](std::string why) { return Place{.wrong = std::move(why)}; };
   const auto no_such = [&] {
-    return none("no figure '" + text_of(path) + "'" + nearest(tables, text_of(path)));
+    return none("no figure '" + text_of(path) + "'" + nearest(tables, path));
   };
   if (parts.size() == 2 && parts[0] == kTotal) parts.erase(parts.begin());
   const bool is_short = parts.size() == 1;
@@ -156,6 +214,13 @@ Place place_of(std::span<const Table> tables, const FigurePath& path) {
   if (column.kind == Kind::kText && column.names.empty())
     return none(text_of(path) + " is no number");
   return place;
+}
+
+// In `total`, which a comparison has, the row says which figure A and B are of.
+const Unit* unit_of(const Column& column, std::string_view row) {
+  const std::string_view key = column.key;
+  if (column.kind == Kind::kShare || column.kind == Kind::kCount) return nullptr;
+  return unit_of_key(!row.empty() && (key == "a" || key == "b") ? row : key);
 }
 
 }  // namespace
@@ -198,17 +263,23 @@ FoundFigure find_figure(std::span<const Table> tables, const FigurePath& path) {
     if (const Table* whole = find_table(tables, path[0]); whole != nullptr && path.size() < 3)
       return none(text_of(path) + " is no figure; rows of " + whole->key + " hold " +
                   members(*whole));
-    return none("no figure '" + text_of(path) + "'" + nearest(tables, text_of(path)));
+    return none("no figure '" + text_of(path) + "'" + nearest(tables, path));
   }
   const Column& column = table.columns[*place.column];
   const Cell& cell = (*row)[*place.column];
-  FoundFigure found{.share = column.kind == Kind::kShare, .names = column.names};
+  const bool named_by_row = table.key == kTotal && place.row;
+  FoundFigure found{.share = column.kind == Kind::kShare,
+                    .unit = unit_of(column, named_by_row ? *place.row : ""),
+                    .names = column.names};
   if (const auto* name = std::get_if<std::string>(&cell.value); name == nullptr)
     found.figure = figure_of(cell);
   else if (const auto which = place_among(column.names, {*name}))
     found.figure = Figure::exact(*which);
   else
     found.wrong = "it is a text";
+  if (!found.figure.known() && found.figure.why().empty())
+    for (const auto& [name, needs] : kNeeded)
+      if (name == column.key) found.figure = Figure::unknown(std::string(needs));
   return found;
 }
 

@@ -1,6 +1,7 @@
 #include "gates/gate.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "support/si_number.h"
@@ -19,7 +20,9 @@ class GateParser {
     if (!any_of(root, 0)) return false;
     skip_space();
     if (at_ == text_.size()) return true;
-    return fail("expected 'and', 'or' or the end" + (number_before_ ? kNoUnit : std::string()));
+    if (number_before_ && text_[at_] == ',')
+      return fail("a number has a point for its fraction, and no comma: 0.5");
+    return fail("expected 'and', 'or' or the end" + (number_before_ ? kUnits : std::string()));
   }
   std::string error() const {
     constexpr size_t kAround = 60;  // of a long text, what is near the place
@@ -33,8 +36,8 @@ class GateParser {
  private:
   static constexpr size_t kMaxLength = 4096;
   static constexpr int kMaxDepth = 100;
-  static inline const std::string kNoUnit =
-      "; numbers have no unit, only k, M, G, T or %: 1.5T of FLOP, 3M of ns for 3 ms";
+  static inline const std::string kUnits =
+      "; a number may have %, k, M, G, T, or the unit of its figure: 30%, 1.5TFLOP, 3ms, 5GB";
 
   bool fail(std::string message) {
     message_ = std::move(message);
@@ -121,34 +124,50 @@ class GateParser {
     index = gate_.operands_.size() - 1;
     return true;
   }
-  static bool begins_with_digits(std::string_view text) {
-    const size_t end = text.find_first_not_of("0123456789.-");
-    return end != text.npos && end > 0 && text[end] != '.' && text[end - 1] != '-';
+  // How many characters of `text` are digits, a point and an exponent.
+  static size_t digits_of(std::string_view text) {
+    double ignored = 0;
+    return static_cast<size_t>(
+        std::from_chars(text.data(), text.data() + text.size(), ignored).ptr - text.data());
+  }
+  // Takes the word that is next where it is a unit, with `prefix` before it or else its own.
+  const Unit* unit(std::string& prefix) {
+    const WrittenUnit found = unit_at(text_.substr(at_));
+    if (found.unit == nullptr) return nullptr;
+    if (!prefix.empty() && (!found.prefix.empty() || !found.unit->prefixes)) return nullptr;
+    at_ += found.length;
+    prefix += found.prefix;
+    return found.unit;
   }
   bool number(Gate::Operand& out) {
     const size_t start = at_;
     const bool negative = text_[at_] == '-';
     if (negative) ++at_;
-    std::string_view rest = text_.substr(at_);
-    const auto value = take_si(rest);
-    if (!value) {
-      at_ = start;
-      return fail("expected a number such as 2.1, 1e12 or 350G" +
-                  (begins_with_digits(text_.substr(at_)) ? kNoUnit : std::string()));
-    }
-    const size_t first = at_;
-    at_ = text_.size() - rest.size();
-    const double number = negative ? -*value : *value;
-    const auto whole = negative ? std::nullopt : parse_whole(text_.substr(first, at_ - first));
-    const size_t behind = at_;
-    skip_space();
-    if (at_ < text_.size() && text_[at_] == '%') {
-      ++at_;
-      out.number = Figure::exact(number / 100);
+    std::string_view behind = text_.substr(at_);
+    std::string prefix, digits(behind.substr(0, digits_of(behind)));
+    if (take_si(behind)) {
+      const std::string_view all = text_.substr(at_, text_.size() - at_ - behind.size());
+      prefix = all.substr(digits.size());
+      at_ += all.size();
+      const size_t end = at_;
+      skip_space();
+      out.unit = unit(prefix);
+      if (out.unit == nullptr && !take("%") && !take("percent"))
+        at_ = end;
+      else
+        out.percent = out.unit == nullptr;
     } else {
-      at_ = behind;
-      out.number = whole ? Figure::exact(*whole) : Figure::exact(number);
+      at_ += digits.size();
+      out.unit = digits.empty() ? nullptr : unit(prefix);
+      if (out.unit == nullptr) at_ = start;
     }
+    const auto value = parse_si(digits + prefix);
+    if (at_ == start || !value)
+      return fail("expected a number such as 2.1, 1e12 or 350G" +
+                  (digits.empty() || digits.back() == '.' ? std::string() : kUnits));
+    const double number = (negative ? -*value : *value) / (out.percent ? 100 : 1);
+    const auto whole = negative || out.percent ? std::nullopt : parse_whole(digits + prefix);
+    out.number = whole ? Figure::exact(*whole) : Figure::exact(number);
     return true;
   }
   bool figure(Gate::Operand& out) {
@@ -217,6 +236,8 @@ class GateEvaluation {
       const bool equality = node.kind == Gate::Kind::kEqual || node.kind == Gate::Kind::kNotEqual;
       take_name(node.left, node.right, equality);
       take_name(node.right, node.left, equality);
+      take_unit(node.left, node.right);
+      take_unit(node.right, node.left);
     }
   }
 
@@ -257,6 +278,32 @@ class GateEvaluation {
     is_name_.insert(other);
   }
 
+  // A number with a unit, in that of the figure beside it.
+  void take_unit(size_t number, size_t figure) {
+    const Gate::Operand &given = gate_.operands_[number], &beside = gate_.operands_[figure];
+    if (given.unit == nullptr || !figures_[figure].wrong.empty()) return;
+    const Unit* const own = figures_[figure].unit;
+    const std::string name = printable(beside.text);
+    if (own == nullptr)
+      figures_[number].wrong =
+          beside.figure.empty()    ? "a number with a unit goes beside a figure: " + given.text
+          : figures_[figure].share ? name + " is a share: write it in %"
+                                   : name + " has no unit: write the number alone";
+    else if (std::string_view(own->of) != given.unit->of)
+      figures_[number].wrong = name + " is in " + own->name + ": a number beside it has no unit, " +
+                               "or is in " + units_like(*own);
+    else
+      figures_[number].figure = in_unit(given.number, *given.unit, *own);
+  }
+  static Figure in_unit(const Figure& number, const Unit& given, const Unit& own) {
+    u128 product = 0;
+    const auto* const whole = std::get_if<u128>(&number.value());
+    if (own.size == 1 && whole != nullptr &&
+        !__builtin_mul_overflow(*whole, static_cast<u128>(given.size), &product))
+      return Figure::exact(product);
+    return Figure::exact(number.number().value_or(0) * given.size / own.size);
+  }
+
   static Verdict verdict_of(Truth truth) {
     if (truth == Truth::kOpen) return Verdict::kNotKnown;
     return truth == Truth::kTrue ? Verdict::kFailed : Verdict::kPassed;
@@ -289,7 +336,7 @@ class GateEvaluation {
     const Gate::Operand& number = gate_.operands_[limit];
     const double limited = number.number.number().value_or(0);
     if (!figures_[share].share || !number.figure.empty() || limited < kLeast || limited > kMost ||
-        number.text.ends_with('%'))
+        number.percent)
       return "";
     return printable(gate_.operands_[share].text) + " is a share, and 1 of it is 100 %: write " +
            number.text + "%";

@@ -4,7 +4,8 @@
 //     and        = term { ("and" | "&&") term }
 //     term       = "(" gate ")" | operand ("<" | "<=" | ">" | ">=" | "==" | "!=") operand
 //     operand    = number | figure | name
-//     number     = decimal, with an exponent or an SI prefix, or per cent: 2.1, 1e12, 350G, 30%
+//     number     = decimal, with an exponent or an SI prefix, per cent, or with the unit of the
+//                  figure beside it: 2.1, 1e12, 350G, 30%, 3ms, 5 GB, 200TFLOP/s
 //     figure     = part { "." part }      part = word | "quoted" | 'quoted'
 //     name       = word, of a figure that is one of several names: verdict == outside
 //
@@ -22,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gates/units.h"
 #include "report/figure.h"
 #include "report/report.h"
 
@@ -32,8 +34,9 @@ using FigurePath = std::vector<std::string>;
 // What a name stands for in a report.
 struct FoundFigure {
   Figure figure = {};
-  std::string wrong = {};  // there is no such name, or it is no number: what to do. Else empty
-  bool share = false;      // 1 is 100 %
+  std::string wrong = {};      // there is no such name, or it is no number: what to do. Else empty
+  bool share = false;          // 1 is 100 %
+  const Unit* unit = nullptr;  // of its number; null: none
   // It is one of these names, and `figure` its place among them.
   std::span<const std::string_view> names = {};
 
@@ -79,6 +82,8 @@ class Gate {
     Figure number;      // an integer of at least 0 to its last digit
     FigurePath figure;  // empty for a number
     std::string text;
+    const Unit* unit = nullptr;  // that a number has; null: none
+    bool percent = false;        // its number is 30 / 100
   };
   struct Node {
     Kind kind{};

@@ -48,17 +48,70 @@ std::string fetched(const std::string& name) {
   return "";
 }
 
+// A file that is no trace, by the bytes with which it begins, or has at `at`.
+struct OtherFile {
+  size_t at;
+  std::string_view bytes, what;
+};
+constexpr OtherFile kOtherFiles[] = {
+    {257, "ustar", "it is an archive: unpack it (tar xf), and give the traces in it"},
+    {0, "PK\3\4",
+     "it is a zip file (torch.save writes one, too): unzip it, and give the traces in it"},
+    {0, "version https://git-lfs", "it is a pointer of Git LFS: git lfs pull fetches the trace"},
+    {0, "\x80\2", "it is a pickle of Python's; a trace is what flopinj run writes (flop-PID.pb)"},
+    {0, "\x80\3", "it is a pickle of Python's; a trace is what flopinj run writes (flop-PID.pb)"},
+    {0, "\x80\4", "it is a pickle of Python's; a trace is what flopinj run writes (flop-PID.pb)"},
+    {0, "\x80\5", "it is a pickle of Python's; a trace is what flopinj run writes (flop-PID.pb)"},
+    {0,
+     "\x7f"
+     "ELF",
+     "it is a program; flopinj run records it: flopinj run -- ./PROGRAM"},
+    {0, "\x93NUMPY", "it is an array of NumPy's; a trace is what flopinj run writes (flop-PID.pb)"},
+    {0, "\x89HDF", "it is an HDF5 file; a trace is what flopinj run writes (flop-PID.pb)"},
+    {0, "PAR1", "it is a table of Parquet; one of flopinj fleet's is asked by flopinj fleet sql"},
+    {0, "%PDF", "it is a PDF; a trace is what flopinj run writes (flop-PID.pb)"},
+    {0, "\x89PNG", "it is a picture; a trace is what flopinj run writes (flop-PID.pb)"}};
+
+// Empty: it may be a trace.
+std::string_view other_file(std::string_view first) {
+  for (const auto& [at, bytes, what] : kOtherFiles)
+    if (first.size() > at && first.substr(at).starts_with(bytes)) return what;
+  return {};
+}
+
+// JSON that this program has written.
+bool is_own_json(std::string_view first) {
+  constexpr size_t kLooked = 200;
+  const std::string_view head = first.substr(0, kLooked);
+  return first.starts_with('{') &&
+         (head.find("\"producer\":\"flopinj") != head.npos ||
+          (head.find("\"schema_version\":") != head.npos && head.find("\"screen\":") != head.npos));
+}
+
 // What may have been meant by a name that nothing has: the nearest name beside it, else the traces
 // there are. Of many missing files only the first ones are looked for, as lists can be long.
 std::string instead_of(const std::string& path) {
   namespace fs = std::filesystem;
-  constexpr size_t kMostLooked = 10'000, kLongest = 100, kShown = 3;
+  constexpr size_t kMostLooked = 10'000, kLongest = 100, kShown = 3, kMostPath = 4096;
   static std::atomic<int> left = 3;
   const std::string name = fs::path(path).filename().string();
-  if (name.find('*') != name.npos) return ": no name fits the pattern";
-  if (name.size() > kLongest || left-- <= 0) return "";
-  const fs::path folder = fs::path(path).parent_path();
   std::error_code error;
+  if (name.find('*') != name.npos) return ": no name fits the pattern";
+  if (path.size() > kMostPath || left-- <= 0) return "";
+  for (const char between : {' ', ','})
+    if (const auto parts = parts_of(path, between);
+        std::ranges::all_of(parts, [&](auto part) { return fs::exists(std::string(part), error); }))
+      return ": " + std::to_string(parts.size()) + " names are one word here: " +
+             typed("report " + joined(parts, " ", [](auto part) {
+                     return shell_quoted(printable(std::string(part)));
+                   }));
+  if (path.starts_with("~/"))
+    return ": a shell expands ~ where it is not in quotes: leave the quotes out";
+  if (const size_t colon = path.find(":/");
+      colon != path.npos && colon > 0 && path.find('/') == colon + 1)
+    return ": nothing is fetched: scp " + printable(path) + " . copies it";
+  if (name.size() > kLongest) return "";
+  const fs::path folder = fs::path(path).parent_path();
   if (!fs::is_directory(folder.empty() ? "." : folder, error))
     return ": there is no folder " + printable(folder.string());
   std::vector<std::string> traces;
@@ -230,6 +283,11 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   struct stat info {};
   if (::fstat(input->fd_, &info) != 0) return open_error(input->name_, errno);
   if (S_ISDIR(info.st_mode)) {
+    if (std::error_code no; std::filesystem::exists(path + "/flopinj-lake.json", no))
+      return error_for(
+          path,
+          "is a lake of flopinj fleet: flopinj fleet jobs --lake " + shell_quoted(printable(path)),
+          EISDIR);
     std::string others = folders_with_traces(path);
     if (others.empty()) others = "; flopinj run -o " + printable(path) + "/NAME.pb records into it";
     return error_for(path, "is a directory with no trace in it (*.pb, *.sum)" + others, EISDIR);
@@ -238,8 +296,13 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   if (S_ISREG(info.st_mode)) first = first_bytes(input->fd_);
   input->compressed_ = is_compressed(reinterpret_cast<const uint8_t*>(first.data()), first.size());
   const bool file = S_ISREG(info.st_mode) && !standard_input;
-  if (file && (has_foreign_name(path) ||
-               may_be_foreign(input->compressed_ ? first_decompressed(input->fd_) : first)))
+  if (input->compressed_ && file) first = first_decompressed(input->fd_);
+  if (const std::string_view other = other_file(first); !other.empty())
+    return error_for(input->name_, std::string("is no trace: ").append(other), 0);
+  if (file && is_own_json(first))
+    return error_for(
+        path, "is a report of flopinj's as JSON; give the trace that it was made of (*.pb)", 0);
+  if (file && (has_foreign_name(path) || may_be_foreign(first)))
     return import(std::move(input), path, counters);
   if (!counters.empty())
     return error_for(input->name_,
@@ -351,7 +414,8 @@ std::string Input::not_a_trace() {
   if (is_compressed(head.data(), size)) return "is compressed twice: decompress it once";
   std::string_view text(reinterpret_cast<const char*>(head.data()), size);
   const std::string start = lower(std::string(text.substr(at, 5)));
-  std::string what = "no packet with a right check sum in it";
+  std::string what =
+      "no packet with a right check sum is in it; traces are what flopinj run writes (flop-PID.pb)";
   if (start == "<!doc" || start == "<html")
     what = "it is a page for a browser; give the trace that it was made of (*.pb)";
   else if (std::ranges::all_of(text, is_of_text))

@@ -49,6 +49,19 @@ std::optional<double> parse_si(std::string_view text) {
   return text.empty() ? value : std::nullopt;
 }
 
+std::optional<double> parse_count(std::string_view text) {
+  if (!text.ends_with('B')) return parse_si(text);
+  std::string giga(text);
+  giga.back() = 'G';
+  return parse_si(giga);
+}
+
+std::optional<double> parse_share(std::string_view text) {
+  if (!text.ends_with('%')) return parse_si(text);
+  const auto percent = parse_si(text.substr(0, text.size() - 1));
+  return percent ? std::optional(*percent / 100) : std::nullopt;
+}
+
 std::optional<double> parse_seconds(std::string_view text) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"min", 60},  {"m", 60},    {"h", 3600},  {"d", 86400},

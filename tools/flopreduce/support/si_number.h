@@ -12,6 +12,12 @@ namespace flopinj::reduce {
 // E, Z, Y (K is k). Nothing for anything else, "1e12T" too.
 std::optional<double> parse_si(std::string_view text);
 
+// As parse_si(), or with B, which people write for 10^9 of parameters and tokens: "7B".
+std::optional<double> parse_count(std::string_view text);
+
+// "0.4", or in per cent: "40%".
+std::optional<double> parse_share(std::string_view text);
+
 // Seconds of "1.5", "12s", "5ms", "3us", "7ns", "2m", "30min", "84h" and "3.5d".
 std::optional<double> parse_seconds(std::string_view text);
 

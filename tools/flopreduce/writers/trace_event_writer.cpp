@@ -127,7 +127,7 @@ class Writer {
         first_begin_ = std::min(first_begin_, begin);
   }
 
-  uint64_t write() {
+  WrittenEvents write() {
     head();
     launches_.for_each([&](const TimedLaunch& launch) {
       if (!in_time_range(launch)) return true;
@@ -226,10 +226,16 @@ class Writer {
     return track;
   }
 
-  bool in_time_range(const TimedLaunch& launch) const {
-    return time_of(launch.device, launch.start_ns) < static_cast<i128>(options_.end_ns) &&
-           time_of(launch.device, launch.start_ns + launch.duration_ns) >=
-               static_cast<i128>(options_.begin_ns);
+  bool in_time_range(const TimedLaunch& launch) {
+    const i128 begin = time_of(launch.device, launch.start_ns);
+    const i128 end = time_of(launch.device, launch.start_ns + launch.duration_ns);
+    const auto from = static_cast<uint64_t>(std::max<i128>(begin, 0));
+    written_.begin_ns = std::min(written_.begin_ns, from);
+    written_.end_ns = std::max(written_.end_ns, static_cast<uint64_t>(std::max<i128>(end, 0)));
+    const bool inside =
+        begin < static_cast<i128>(options_.end_ns) && end >= static_cast<i128>(options_.begin_ns);
+    written_.outside += inside ? 0 : 1;
+    return inside;
   }
 
   void name_device(uint32_t index) {
@@ -350,7 +356,7 @@ class Writer {
     if (flop == nullptr || launches_.at_least(launch)) unmeasured_.insert(device);
     arguments(launch, flop);
     out_ << "}}";
-    ++written_;
+    ++written_.launches;
     if (flop == nullptr || flop->total == 0) return;
     const uint64_t end_ns = launch.start_ns + launch.duration_ns;
     flop_[device].add(launch.start_ns, end_ns,
@@ -435,7 +441,7 @@ class Writer {
   const TraceEventOptions options_;
   const TraceTables& tables_;
   uint64_t first_begin_ = UINT64_MAX;
-  uint64_t written_ = 0;
+  WrittenEvents written_;
   uint64_t any_ = 0;
   std::priority_queue<TimedLaunch, std::vector<TimedLaunch>, Later> pending_;  // of one trace
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Lane>> lanes_;  // by (device, stream)
@@ -452,8 +458,8 @@ class Writer {
 
 }  // namespace
 
-uint64_t write_trace_events(std::ostream& out, Launches& launches,
-                            const TraceEventOptions& options) {
+WrittenEvents write_trace_events(std::ostream& out, Launches& launches,
+                                 const TraceEventOptions& options) {
   return Writer(out, launches, options).write();
 }
 

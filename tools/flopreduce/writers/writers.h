@@ -114,7 +114,11 @@ struct TraceEventOptions {
   // Launches that ran in this time, since the first recording began.
   uint64_t begin_ns = 0, end_ns = UINT64_MAX;
 };
-uint64_t write_trace_events(std::ostream& out, Launches& launches,
-                            const TraceEventOptions& options);
+struct WrittenEvents {
+  uint64_t launches = 0, outside = 0;          // that are written, and that ran at other times
+  uint64_t begin_ns = UINT64_MAX, end_ns = 0;  // from the first launch to the last one, of all
+};
+WrittenEvents write_trace_events(std::ostream& out, Launches& launches,
+                                 const TraceEventOptions& options);
 
 }  // namespace flopinj::reduce

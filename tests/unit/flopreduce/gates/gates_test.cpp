@@ -38,6 +38,11 @@ const std::vector<Table>& report_tables() {
                {text("line"), number("ns", Kind::kNanoseconds), number("share", Kind::kShare)},
                {{"idle", Figure::exact(50), Figure::exact(0.25)},
                 {"recompute", Cell::none("no peak known"), Cell::none("no peak known")}}),
+      table_of(
+          "timed",
+          {number("step_time", Kind::kRatio), number("dram_bytes", Kind::kBytes),
+           number("flop_per_s", Kind::kRate)},
+          {{Figure::exact(0.002424), Figure::exact(u128{5'000'000'000}), Figure::exact(1.5e12)}}),
       table_of("step_summary", {number("count")}, {{Figure::exact(20)}})};
   return kTables;
 }
@@ -320,6 +325,44 @@ TEST_CASE("a share is not compared with a number that is meant in per cent") {
   CHECK_FALSE(fails("hfu_kernel_time > 1.5"));
   CHECK_FALSE(fails("hfu_kernel_time > 300%"));
   CHECK(fails("launches > 95"));
+}
+
+TEST_CASE("a number may have the unit of its figure") {
+  // 50 ns of idle time; 16 bytes a second and so on would be no time.
+  CHECK(fails("lost.idle.ns >= 50ns"));
+  CHECK(fails("lost.idle.ns == 0.05 us"));
+  CHECK_FALSE(fails("lost.idle.ns > 3ms"));
+  CHECK_FALSE(fails("lost.idle.ns > 1min or 2 h < lost.idle.ns"));
+  CHECK(fails("timed.step_time > 2ms and timed.step_time < 3 ms"));
+  CHECK(fails("timed.step_time == 2424us"));
+  CHECK(fails("timed.step_time < 0.003"));
+  CHECK(fails("timed.dram_bytes == 5GB and timed.dram_bytes == 5e9"));
+  CHECK(fails("timed.flop_per_s >= 1.5TFLOPS"));
+  CHECK(fails("timed.flop_per_s >= 1.5 TFLOP/s"));
+  CHECK(fails("flop > 18EFLOP"));
+  CHECK(unit_of_key("gpu_time_a_ns")->of == std::string("time"));
+  CHECK(unit_of_key("gpu_time_a") == nullptr);
+  CHECK(unit_of_key("flop_b")->of == std::string("FLOP"));
+  CHECK(unit_of_key("tokens_per_s") == nullptr);
+  CHECK(unit_of_key("regions") == nullptr);
+  CHECK(fails("hfu_kernel_time < 30 percent"));
+  const auto wrong = [](const char* text, const std::string& words) {
+    INFO(text);
+    const auto result = decide(text);
+    CHECK(result.verdict == Verdict::kInvalid);
+    CHECK(result.message == words);
+  };
+  wrong("timed.step_time > 3GB",
+        "timed.step_time is in s: a number beside it has no unit, or is in ns, us, ms, s, min, h");
+  wrong("flop > 1.5TB", "flop is in FLOP: a number beside it has no unit, or is in FLOP");
+  wrong("launches > 3ms", "launches has no unit: write the number alone");
+  wrong("hfu_kernel_time < 3ms", "hfu_kernel_time is a share: write it in %");
+  wrong("1 < 2ms", "a number with a unit goes beside a figure: 2ms");
+  for (const char* text : {"flop > 3 kms", "flop > 1.5kTFLOP", "flop > 3xyz", "flop > 3 xyz"})
+    CHECK(parse_error(text).find("the unit of its figure: 30%, 1.5TFLOP, 3ms, 5GB") !=
+          std::string::npos);
+  CHECK(parse_error("hfu_kernel_time < 0,5").find("has a point for its fraction") !=
+        std::string::npos);
 }
 
 TEST_CASE("errors say what was expected, and where") {

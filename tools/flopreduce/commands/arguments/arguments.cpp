@@ -1,6 +1,8 @@
 #include "commands/arguments/arguments.h"
 
+#include <glob.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +44,19 @@ std::vector<std::string> traces_in(const std::string& folder) {
   if (found.empty()) return {folder};
   std::sort(found.begin(), found.end());
   return found;
+}
+
+// The files that fit a pattern in quotes, which no shell has expanded; else the name itself.
+std::vector<std::string> expanded(const std::string& name) {
+  std::error_code ignored;
+  if (name.find_first_of("*?[") == name.npos || std::filesystem::exists(name, ignored))
+    return {name};
+  glob_t found{};
+  std::vector<std::string> names;
+  if (::glob(name.c_str(), 0, nullptr, &found) == 0)
+    names.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return names.empty() ? std::vector<std::string>{name} : names;
 }
 
 // A file's bytes; of one that is larger than `most`, a byte more than that.
@@ -91,9 +106,15 @@ void add_number(manual::CommandLine& app, const char* name, std::optional<double
   app.add_option_function<std::string>(
          name,
          [name, &value, may_be_zero](const std::string& text) {
-           value = parse_si(text);
+           const bool share = std::string_view(name) == "--utilization";
+           value = share ? parse_share(text) : parse_count(text);
            const std::string given = std::string(name) + " " + printable(cut(text, 60));
-           if (!value) throw CLI::ValidationError(given + ": must be a number such as 1.2M or 3e8");
+           if (!value && text.starts_with('-') && parse_count(std::string_view(text).substr(1)))
+             throw CLI::ValidationError(given + ": must be above 0");
+           if (!value && share)
+             throw CLI::ValidationError(given + ": must be a share such as 0.4 or 40%");
+           if (!value)
+             throw CLI::ValidationError(given + ": must be a number such as 1.2M, 7B or 3e8");
            if (*value == 0 && !may_be_zero) throw CLI::ValidationError(given + ": must be above 0");
          },
          help)
@@ -201,7 +222,10 @@ void InputArguments::take_newest_run() {
   if (traces.empty())
     throw Failure("TRACE is required: no trace (*.pb, *.sum) is in this folder" +
                   folders_with_traces(".") + " (see --help)");
-  complain("the newest run in this folder: " + first_few(traces, 3, printable));
+  struct stat input {};
+  const bool piped = ::fstat(STDIN_FILENO, &input) == 0 && S_ISFIFO(input.st_mode);
+  complain("the newest run in this folder: " + first_few(traces, 3, printable) +
+           (piped ? " (what comes through a pipe is read by the name -)" : ""));
 }
 
 void InputArguments::finish() {
@@ -219,11 +243,12 @@ void InputArguments::finish() {
   if (traces.empty() && asks_for_traces) take_newest_run();
   std::vector<std::string> all;
   std::error_code ignored;
-  for (const std::string& trace : traces)
-    if (std::filesystem::is_directory(trace, ignored))
-      std::ranges::copy(traces_in(trace), std::back_inserter(all));
-    else
-      all.push_back(trace);
+  for (const std::string& given : traces)
+    for (const std::string& trace : expanded(given))
+      if (std::filesystem::is_directory(trace, ignored))
+        std::ranges::copy(traces_in(trace), std::back_inserter(all));
+      else
+        all.push_back(trace);
   traces = std::move(all);
 }
 

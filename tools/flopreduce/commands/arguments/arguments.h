@@ -82,7 +82,8 @@ std::vector<std::string> lines_of(const std::string& list, const char* option);
 
 // An option that may be given several times, and takes one value each time.
 CLI::Option& several(CLI::Option* option, const char* type);
-// An option whose value is a number with an SI prefix, above 0 or 0: --examples 1.2M.
+// An option whose value is a number with an SI prefix, above 0 or 0: --examples 1.2M. That of
+// --utilization is a share: 0.4, or 40%.
 void add_number(manual::CommandLine& app, const char* name, std::optional<double>& value,
                 const char* help, bool may_be_zero = false);
 

@@ -23,7 +23,8 @@ void GateArguments::add_to(manual::CommandLine& app, const char* example) {
   several(app.add_option_function<std::vector<std::string>>(
               "--fail-if", read,
               "Exit with 1 when CONDITION holds, such as '" + std::string(example) +
-                  "'; may be given several times. 'list' prints the names of figures"),
+                  "'; a number may have a unit (3ms, 5GB, 30%). It may be given several times. "
+                  "'list' prints the names of figures"),
           "CONDITION");
 }
 
