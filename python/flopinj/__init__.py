@@ -41,9 +41,20 @@ _LIKE = {
     **dict.fromkeys(("explain", "plot", "tables"), "it is a part of flopinj.load(TRACE)"),
     **dict.fromkeys(("annotate", "mark", "push_range", "range_push"),
                     "with flopinj.range(NAME): names a part of the program"),
+    **dict.fromkeys(("lightning", "pytorch_lightning", "callbacks"),
+                    "import flopinj.callbacks has callbacks; docs/frameworks.md has Lightning"),
     **dict.fromkeys(("run", "demo", "attach", "detach", "doctor", "top"),
                     "it is a command for a shell: flopinj NAME --help"),
 }
+
+
+def _is_imported() -> bool:
+    """Whether the program's line that asks for a name is `from flopinj import NAME`."""
+    import dis
+    import sys
+
+    frame = sys._getframe(2)
+    return frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
 
 
 if not TYPE_CHECKING:  # which knows the names from above, and that there are no others
@@ -59,6 +70,8 @@ if not TYPE_CHECKING:  # which knows the names from above, and that there are no
 
             said = (_LIKE[name].replace("NAME --", f"{name} --") if name in _LIKE
                     else near(name, __all__, f"it has {', '.join(__all__)}"))
+            if _is_imported():  # Python would leave the words out
+                raise ImportError(f"cannot import name '{name}' from 'flopinj': {said}")
             raise AttributeError(f"module 'flopinj' has no attribute '{name}': {said}")
         value = getattr(importlib.import_module(f"flopinj.{home}"), name)
         globals()[name] = value

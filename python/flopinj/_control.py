@@ -9,7 +9,7 @@ import ctypes
 import json
 import os
 
-from flopinj._programs import Error, say
+from flopinj._programs import Error, say, warn
 
 _MOST_ANSWER_BYTES = 65536
 _NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
@@ -79,6 +79,17 @@ def end() -> str | None:
     return answer.get("output") if answer else None
 
 
+def _hear(what: str, remedy: str) -> None:
+    """Warns where nothing is here that could do it: once for a place, as warnings are. A program
+    whose recording was switched off is left in peace."""
+    if (injected() is not None or os.environ.get("FLOPINJ_MODE") == "off"
+            or os.environ.get("FLOPINJ_QUIET") == "1"):
+        return
+    if os.environ.get("CUDA_INJECTION64_PATH"):
+        remedy = "CUDA, which brings it, has not begun; call it behind the first use of the GPU"
+    warn(f"flopinj.{what}() does nothing, as no profiler is in this process: {remedy}")
+
+
 def start(output: str | None = None, **settings: object) -> str | None:
     """Begins a recording of this process, which was started by `flopinj run --dormant`. Keywords
     are options of `flopinj attach`. Returns the trace's name, or None where nothing was injected
@@ -87,6 +98,7 @@ def start(output: str | None = None, **settings: object) -> str | None:
     >>> start("now.pb", duration="30s", level="tally") is None  # nothing is injected here
     True
     """
+    _hear("start", "begin the program by flopinj run --dormant, or use with flopinj.record():")
     try:
         return begin(output, settings)
     except Error as error:
@@ -97,6 +109,7 @@ def start(output: str | None = None, **settings: object) -> str | None:
 def stop() -> str | None:
     """Ends the recording, unless it has ended itself. Returns the trace's name; None where nothing
     was recorded."""
+    _hear("stop", "flopinj.start() begins a recording, in a program begun by flopinj run --dormant")
     try:
         return end()
     except Error as error:

@@ -131,14 +131,24 @@ def formula(flop: int, name: str = "own") -> Range:
     return Range("formula::" + name, flop=flop)
 
 
-def step(**numbers: int) -> Range:
-    """One step of the training loop.
+@overload
+def step(**numbers: int) -> Range: ...
+@overload
+def step(function: Function) -> Function: ...
+def step(function: Any = None, **numbers: int) -> Any:
+    """One step of the training loop, for `with`, or as a decorator of the function that makes one.
 
     >>> for batch in ([1, 2], [3]):
     ...     with step(tokens=len(batch)):
     ...         pass
+    >>> @step
+    ... def train_one():
+    ...     return 3
+    >>> train_one()
+    3
     """
-    return Range("step", **numbers)
+    one = Range("step", **numbers)
+    return one if function is None else one(function)
 
 
 def phase(name: str, **numbers: int) -> Range:

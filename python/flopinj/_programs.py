@@ -37,6 +37,16 @@ def say(text: str) -> None:
         pass
 
 
+def warn(text: str) -> None:
+    """A warning at the line of the program that called this package."""
+    import warnings
+
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back and str(frame.f_globals.get("__name__")).startswith("flopinj"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, RuntimeWarning, stacklevel=level)
+
+
 def install(*extras: str) -> str:
     """How this package is installed. Its name is nobody's at PyPI, where anybody may take it.
 
@@ -118,16 +128,46 @@ def call(name: str, *arguments: str,
 
 
 def run(name: str, *arguments: str, fine: tuple[int, ...] = (0,),
-        patience: float | None = None) -> str:
+        patience: float | None = None, partial: list[str] | None = None) -> str:
     """What the program prints. Raises Error with its own sentence where its exit code is not fine,
-    or where it printed nothing, and subprocess.TimeoutExpired after so many seconds."""
+    or where it printed nothing, and subprocess.TimeoutExpired after so many seconds. What it says
+    of a partial answer goes to `partial`."""
     done = call(name, *arguments, patience=patience)
-    if done.returncode in fine and (done.returncode == 0 or done.stdout):
-        return done.stdout.decode(errors="replace")
     said = done.stderr.decode(errors="replace").strip()
     ours = "flopinj: "
-    said = said[len(ours) :] if said.startswith(ours) else said
-    raise Error(said or f"{name} ended with {done.returncode}", done.returncode)
+    if done.returncode in fine and (done.returncode == 0 or done.stdout):
+        if done.returncode != 0 and partial is not None:
+            partial += [line.removeprefix(ours) for line in said.splitlines()]
+        return done.stdout.decode(errors="replace")
+    raise Error(_in_python(said.removeprefix(ours)) or f"{name} ended with {done.returncode}",
+                done.returncode)
+
+
+#: Keywords that people give, and those that they mean.
+_KEYWORDS = {"peaks": "peak={\"tensor_bf16\": \"989T\"}", "skip": "skip_steps=5",
+             "steps": "skip_steps=5", "params": "parameters=7e9", "tokens": "tokens_per_step=4e6",
+             **dict.fromkeys(("out", "file", "path", "filename"), "output=\"run.pb\""),
+             "name": "label=\"name=VALUE\""}
+
+
+def _in_python(said: str) -> str:
+    """A complaint of an option, in the words of a keyword.
+
+    >>> _in_python("unknown option --skip; the usual ones are --format (see x --help)")
+    'there is no keyword skip: did you mean skip_steps=5?'
+    """
+    import re
+
+    unknown = re.match(r"unknown option --([\w-]+)(.*?)(?: \(see (flopinj \w+) --help\))?$", said)
+    if not unknown:
+        return said
+    name = unknown[1].replace("-", "_")
+    if name in _KEYWORDS:
+        return f"there is no keyword {name}: did you mean {_KEYWORDS[name]}?"
+    meant = re.match(r": did you mean --([\w-]+)\?", unknown[2])
+    said = (f": did you mean {meant[1].replace('-', '_')}?" if meant
+            else f"; keywords are options of {unknown[3] or 'the command'}, with _ for -")
+    return f"there is no keyword {name}{said}"
 
 
 def environment(**given: Option) -> dict[str, str]:

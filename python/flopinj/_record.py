@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from flopinj import _control, _marks
-from flopinj._programs import LIBRARY, TREE, Error, environment, say
+from flopinj._programs import LIBRARY, TREE, Error, environment, say, warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +54,17 @@ class Recording:
 
     def __call__(self, function: object) -> NoReturn:
         _refuse_decorator(function)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        said = ("what is recorded goes inside of it: with flopinj.record() as run:"
+                if name in ("start", "stop", "begin", "end", "enter")
+                else "it has traces and report")
+        raise AttributeError(f"a recording has no '{name}': {said}")
+
+    def __del__(self) -> None:
+        if self.__dict__.get("_process", 0) is None:
+            warn("flopinj.record() alone records nothing: what is recorded goes inside of it: "
+                 "with flopinj.record() as run:")
 
     def __enter__(self) -> Recording:
         if self._process is not None:

@@ -37,6 +37,9 @@ _LIKE = {
     **dict.fromkeys(("key_averages", "summary", "print", "events"),
                     "text() is the report, and .kernels its table of kernels"),
     **dict.fromkeys(("query", "execute"), "sql(SELECT) asks the tables"),
+    **dict.fromkeys(("fail_if", "check", "gate", "assert_"),
+                    "a limit is an assertion, as in assert report.mfu > 0.3; conditions are for "
+                    "flopinj report --fail-if"),
 }
 _FINE = (0, 3)  # 3: something is missing, and the report says what
 _BESIDE = re.compile("(_at_least|_at_most)?(_exact)?$|_(why|estimated)$")  # a figure
@@ -50,9 +53,10 @@ def _traces(given: tuple[Any, ...]) -> Iterator[str]:
             name = os.fspath(one)
             yield from sorted(glob.glob(name)) or [name]
             continue
-        if not hasattr(one, "__iter__"):
+        if not hasattr(one, "__iter__") or hasattr(one, "read"):
+            name = getattr(one, "name", None)
             raise TypeError(f"a trace is a name, a path, or a list of them, and not {one!r}: "
-                            "flopinj.load(\"trace.pb\")")
+                            f"flopinj.load(\"{name if isinstance(name, str) else 'trace.pb'}\")")
         if not (several := tuple(one)):  # else it would be the newest run of the folder
             raise ValueError("there is no trace in the list: does the pattern fit a file?")
         yield from _traces(several)
@@ -77,6 +81,7 @@ class _Output:
 
     def __init__(self, *arguments: str) -> None:
         self._arguments = arguments
+        self._partial: list[str] = []
         with tempfile.TemporaryDirectory(prefix="flopinj-") as folder:
             database, page = Path(folder) / "output.db", Path(folder) / "output.html"
             self._json = json.loads(self._run(
@@ -86,7 +91,12 @@ class _Output:
             self._database = _in_memory(database)
 
     def _run(self, *options: str) -> str:
-        return _programs.run("flopreduce", *self._arguments, *options, fine=_FINE)
+        said: list[str] = []
+        answer = _programs.run("flopreduce", *self._arguments, *options, fine=_FINE, partial=said)
+        if said and not self._partial:
+            self._partial = said
+            _programs.warn("; ".join(said))
+        return answer
 
     def __getitem__(self, key: str) -> Any:
         if key not in self._json:
@@ -129,9 +139,24 @@ class _Output:
 
     def sql(self, query: str) -> pandas.DataFrame:
         """The answer of an SQL query (SQLite's) over the tables."""
+        import sqlite3
+
         from flopinj import _frames
 
-        return _frames.pandas_frame(self._database.execute(query))
+        try:
+            answer = self._database.execute(query)
+        except sqlite3.OperationalError as error:
+            raise type(error)(f"{error}{self._columns_of(query)}") from None
+        return _frames.pandas_frame(answer)
+
+    def _columns_of(self, query: str) -> str:
+        """What the first table that is named in it has; else which tables there are."""
+        words = re.findall(r"\w+", query)
+        named = next((name for name in self.tables if name in words), None)
+        if named is None:
+            return f": .tables are {', '.join(self.tables)}"
+        rows = self._database.execute(f'PRAGMA table_info("{named}")')
+        return f": {named} has {', '.join(row[1] for row in rows)}"
 
     def table(self, name: str) -> pandas.DataFrame:
         """A table with its columns of marks: `flop_mark` says how `flop` is to be read, such as
@@ -156,8 +181,10 @@ class _Output:
         """As a terminal has it."""
         return self._run(f"--color={color}")
 
-    def html(self) -> str:
+    def html(self, *file: Trace) -> str:
         """One page that zooms and sorts, for any browser."""
+        if file:
+            raise TypeError(f"html() is the page as a text: save({os.fspath(file[0])!r}) writes it")
         return self._page
 
     def show(self) -> None:
@@ -166,9 +193,12 @@ class _Output:
 
         _show.show(self)
 
-    def save(self, file: Trace) -> Path:
+    def save(self, file: Trace | None = None, **others: object) -> Path:
         """Writes a file whose form its name says: .html, .json, .db (SQLite), .md (Markdown), .txt;
         a folder gets each table as CSV. A file that exists is overwritten. Returns its name."""
+        if file is None or others:
+            raise TypeError("save() takes the name of a file, which says the form: "
+                            f"save(\"report.{others.get('format', 'html')}\")")
         to = Path(file)
         form = "csv" if to.is_dir() or os.fspath(file).endswith("/") else _FORMS.get(to.suffix)
         if form is None:
@@ -245,7 +275,7 @@ class Report(_Output):
     @property
     def notices(self) -> list[str]:
         """What to know before any figure, and what to do about it."""
-        return [row["notice"] for row in self["notices"]]
+        return [*self._partial, *(row["notice"] for row in self["notices"])]
 
     # --- for people ---
 

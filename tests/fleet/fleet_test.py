@@ -1380,7 +1380,10 @@ class CommandLine(Folder):
 
     def test_wrong_input_gets_one_line(self):
         for words, said in (
-            (["ingest", "nowhere", "--out", "lake"], "nowhere: no traces: nothing is there"),
+            (["ingest", "nowhere", "--out", "lake"], "nowhere: no traces: there is no such folder"),
+            (["sql", "select", "kernel", "from", "jobs", "--lake", "lake"],
+             "put the statement in quotes: flopinj fleet sql 'SELECT * FROM jobs' --lake LAKE"),
+            (["expire", "--lake", "lake"], "flopinj fleet expire --before 2026-05-01 --lake LAKE"),
             (["ingest", HERE.parent / "documents", "--out", "lake"],
              "no name there ends in .pb or .sum"),
             (["ingest", self.runs, "--out", "lake", "--job-from", "x"], "{job} in the place"),

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import unittest
 import unittest.mock
+import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
@@ -107,7 +108,7 @@ class Examples(unittest.TestCase):
     def test_errors_are_the_programs_own_sentence(self):
         from flopinj import _programs
 
-        command = ["run", "--print-env", "--bugdet=3", "--", "true"]
+        command = ["run", "--print-env", "--budget=many", "--", "true"]
         said = subprocess.run([harness.FLOPINJ, *command], stderr=subprocess.PIPE, text=True)
         with self.assertRaises(flopinj.Error) as caught:
             _programs.run("flopinj", *command)
@@ -238,7 +239,7 @@ class Reports(unittest.TestCase):
         self.assertIn(str(caught.exception), said.stderr)
         self.assertIn("missing.pb", str(caught.exception))
         self.assertEqual(caught.exception.exit_code, said.returncode)
-        with self.assertRaisesRegex(flopinj.Error, "batch-size"):
+        with self.assertRaisesRegex(flopinj.Error, "no keyword batch_sise: .*mean batch_size"):
             flopinj.reduce(self.trace, batch_sise=32)
         with self.assertRaisesRegex(KeyError, "kernels"):
             self.report.table("kernel")
@@ -421,6 +422,54 @@ class Reports(unittest.TestCase):
                 getattr(self.report, name)
         with self.assertRaisesRegex(KeyError, "no table 'kernls': near kernels"):
             self.report.table("kernls")
+
+        for name, like in (("fail_if", "assert report.mfu"), ("gate", "--fail-if")):
+            with self.assertRaisesRegex(AttributeError, f"'{name}': .*{like}"):
+                getattr(self.report, name)
+        with self.assertRaisesRegex(AttributeError, "'profile': annotate"):
+            importlib.import_module("flopinj.torch").profile  # noqa: B018
+        with self.assertRaisesRegex(ImportError, "'Profiler' from 'flopinj': with flopinj.record"):
+            exec("from flopinj import Profiler")
+
+    def test_keywords_of_others_are_answered_with_ours(self):
+        for wrong, right in (("peaks", "peak="), ("skip", "skip_steps=5"),
+                             ("zzz", "report, with _")):
+            with self.assertRaisesRegex(flopinj.Error, f"no keyword {wrong}[:;] .*{right}"):
+                flopinj.load(self.trace, **{wrong: 5})
+        with self.assertRaisesRegex(TypeError, 'save[(]"report.html"[)]'):
+            self.report.save(format="html")
+        with self.assertRaisesRegex(TypeError, "save[(]'x.html'[)]"):
+            self.report.html("x.html")
+        with self.assertRaisesRegex(sqlite3.OperationalError, "such column.*kernels has kernel,"):
+            self.report.sql("SELECT colour FROM kernels")
+        with self.assertRaisesRegex(TypeError, "flopinj.load[(]\"/"), \
+                open(self.trace, "rb") as file:
+            flopinj.load(file)
+
+    def test_a_partial_report_is_heard(self):
+        part = self.folder / "part.pb"
+        part.write_bytes(Path(self.trace).read_bytes()[:-100])
+        with self.assertWarnsRegex(RuntimeWarning, "the report is partial: .*part.pb") as heard:
+            report = flopinj.load(part)
+        self.assertEqual(heard.filename, __file__)
+        self.assertIn("the report is partial", report.notices[0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            flopinj.load(self.trace)
+
+    def test_what_does_nothing_is_heard(self):
+        for call, words in ((flopinj.start, "flopinj run --dormant"),
+                            (flopinj.stop, "flopinj.start[(][)] begins"),
+                            (flopinj.record, "with flopinj.record[(][)] as run:")):
+            with self.assertWarnsRegex(RuntimeWarning, words):
+                self.assertIsNone(call() if call != flopinj.record else call() and None)
+        with warnings.catch_warnings(), unittest.mock.patch.dict(os.environ, FLOPINJ_MODE="off"):
+            warnings.simplefilter("error")
+            self.assertIsNone(flopinj.start())
+            self.assertIsNone(flopinj.stop())
+        with self.assertRaisesRegex(AttributeError, "no 'start': .*with flopinj.record"), \
+                flopinj.record() as run:
+            run.start()
 
     def test_what_is_no_trace(self):
         for wrong in (5, None, [5]):
@@ -1067,7 +1116,9 @@ def test_without(): work()
                 ("early", "no trace before its `with` has ended", {}),
                 ("error", "the program's own", {}),
                 ("again", "has begun before: flopinj.record[(][)] begins another", {}),
-                ("never", "unknown option --bugdet: did you mean --budget", {"bugdet": 3}),
+                ("never", "there is no keyword bugdet: did you mean budget", {"bugdet": 3}),
+                ("never", "there is no keyword interval; keywords are options of flopinj run",
+                 {"interval": 1}),
                 ("never", "--cupti: /none is neither a file nor a folder", {"cupti": "/none"}),
                 ("never", "torch: only `flopinj run` can", {"torch": True})):
             with self.subTest(cuda_begins=when, options=options):
@@ -1161,7 +1212,7 @@ print(run.report.flop)
         self.assertRegex(shown, r"^Out.*: <flopinj.Report: 4,000 FLOP in 20 launches, simulated>$")
         self.assertIn("ZeroDivisionError", failed)
         self.assertNotIn("Report", failed)
-        self.assertIn("UsageError: unknown option --bugdet: did you mean --budget", wrong)
+        self.assertIn("UsageError: there is no keyword bugdet: did you mean budget", wrong)
         self.assertRegex(named, "^Out.*: 1$")
 
     def test_variables_for_another_program(self):

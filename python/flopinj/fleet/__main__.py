@@ -50,10 +50,14 @@ def _remedy(message: str) -> str:
     if message.startswith("unrecognized arguments: -"):
         return ("; any condition can be asked for: flopinj fleet sql 'SELECT * FROM jobs WHERE "
                 "...' --lake LAKE")
+    if message.startswith("unrecognized arguments:") and re.search(r"\b(from|FROM)\b", message):
+        return ": put the statement in quotes: flopinj fleet sql 'SELECT * FROM jobs' --lake LAKE"
     if message.startswith("unrecognized arguments:"):
         return "; all else is an option, and ingest takes one folder with all traces below it"
     if message.endswith("required: --lake"):
         return f", as in flopinj fleet jobs --lake LAKE; or set {_LAKE}"
+    if message.endswith("required: --before"):
+        return ", as in flopinj fleet expire --before 2026-05-01 --lake LAKE"
     if message.endswith("required: --out"):
         return f", as in flopinj fleet ingest RUNS/ --out LAKE; or set {_LAKE}"
     return ""

@@ -136,7 +136,10 @@ def _traces(source: str, lake: Place, named: _Names, since: datetime | None,
     traces = [file for file in found if named.is_trace(file.name) and not (
         since and file.modified and file.modified < since)]
     if not traces and not outcome.problems:
-        how = named.hint(len(found)) if found else "nothing is there"
+        how = named.hint(len(found)) if found else (
+            "nothing is there" if "://" in source
+            else "no file is in it; traces are *.pb and *.sum" if os.path.isdir(source)
+            else "there is no such folder")
         if os.path.isfile(source):
             how = "it is a file; SOURCE is the folder that it is in"
         if since and any(named.is_trace(file.name) for file in found):

@@ -55,6 +55,13 @@ _WITH_SETTINGS = re.compile(r"\w*(Conv|Pool)\w*\(")
 _MOST_LOOKS = 20
 
 
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        raise AttributeError(f"module 'flopinj.torch' has no attribute '{name}': annotate(MODEL) "
+                             "names layers and operators; with flopinj.record() as run: records")
+
+
 class _Open(threading.local):
     """Modules of this thread whose ranges are open, the innermost last, and how many each has."""
 
