@@ -47,9 +47,10 @@ namespace {
 using namespace std::chrono_literals;
 
 std::atomic<int> g_signals{0};
-std::atomic<bool> g_ends{false}, g_leaves_handler{false}, g_lets_load{false}, g_loads{false};
+std::atomic<bool> g_ends{false}, g_leaves_handler{false}, g_loads{false};
 std::atomic<const char*> g_wrong{nullptr};
 int g_wake[2];  // a pipe: a byte ends the waits on it
+int g_load[2];  // and one lets libraries be loaded
 std::mutex g_mutex;
 std::condition_variable g_condition;
 sem_t g_semaphore;
@@ -324,7 +325,8 @@ void loader() {
       pthread_sigmask(SIG_SETMASK, &all, nullptr);
       const auto wait = [](dl_phdr_info*, size_t, void*) {
         g_loads = true;
-        while (!g_lets_load) sched_yield();
+        char byte = 0;  // to read is no wait in which a thread is entered
+        expect(read(g_load[0], &byte, 1) == 1, "the pipe is closed");
         return 1;
       };
       dl_iterate_phdr(wait, nullptr);
@@ -484,17 +486,20 @@ const std::map<std::string, void (*)()> kCases{
     {"sleep", [] { sleep_once(); }},
 };
 
+void let_load() { expect(write(g_load[1], "x", 1) == 1, "the pipe is closed"); }
+
 void read_lines() {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   for (std::string line; std::getline(std::cin, line);) {
     if (line == "go on") g_leaves_handler = true;
-    if (line == "load") g_lets_load = true;
+    if (line == "load") let_load();
     std::printf("%d\n", g_signals.load());
     std::fflush(stdout);
   }
-  g_lets_load = g_leaves_handler = true;
+  g_leaves_handler = true;
+  let_load();
   {
     const std::lock_guard lock(g_mutex);
     g_ends = true;
@@ -514,7 +519,9 @@ int main(int argc, char** argv) {
     return 0;
   }
   const auto found = kCases.find(argc > 1 ? argv[1] : "");
-  if (found == kCases.end() || pipe(g_wake) != 0 || sem_init(&g_semaphore, 0, 0) != 0) return 2;
+  if (found == kCases.end() || pipe(g_wake) != 0 || pipe(g_load) != 0 ||
+      sem_init(&g_semaphore, 0, 0) != 0)
+    return 2;
   handle_all_signals();
   sigset_t blocked, now;
   sigemptyset(&blocked);

@@ -58,8 +58,7 @@ constexpr const ElementRow& row_of(Element element) {
   return kElements[static_cast<size_t>(element) - 1];
 }
 
-// These are asked for each element of each matrix: inline, they cost little where the element's type
-// is known as they are compiled.
+// Of each element of each matrix: inline, this costs little where the type is a constant.
 [[gnu::always_inline]] inline double value_of(Element element, uint64_t bits) {
   switch (element) {
     case Element::kF16:
