@@ -49,8 +49,8 @@ using namespace std::chrono_literals;
 std::atomic<int> g_signals{0};
 std::atomic<bool> g_ends{false}, g_leaves_handler{false}, g_loads{false};
 std::atomic<const char*> g_wrong{nullptr};
-int g_wake[2];  // a pipe: a byte ends the waits on it
-int g_load[2];  // and one lets libraries be loaded
+int g_wake[2];              // a pipe: a byte ends the waits on it
+int g_load[2], g_leave[2];  // and one lets libraries be loaded, and places be left
 std::mutex g_mutex;
 std::condition_variable g_condition;
 sem_t g_semaphore;
@@ -85,6 +85,11 @@ void sleep_once(std::chrono::nanoseconds time = 2ms) {
     const timespec wanted{0, static_cast<long>(time.count())};
     return nanosleep(&wanted, nullptr) == 0;
   });
+}
+
+// To read is no wait in which a thread is entered.
+void wait_to_leave() {
+  for (char byte = 0; !g_leaves_handler;) (void)!read(g_leave[0], &byte, 1);
 }
 
 bool is_woken(short events) { return (events & POLLIN) != 0; }
@@ -279,7 +284,7 @@ void small_thread() {
     return made;
   }();
   (void)thread;
-  while (!g_leaves_handler) sched_yield();
+  wait_to_leave();
   expect(stack.is_alone(), "bytes around a thread's stack have changed");
   sleep_once();
 }
@@ -306,7 +311,7 @@ void filtered_thread() {
     return true;
   }();
   (void)once;
-  while (!g_leaves_handler) sched_yield();
+  wait_to_leave();
   sleep_once();
 }
 
@@ -325,7 +330,7 @@ void loader() {
       pthread_sigmask(SIG_SETMASK, &all, nullptr);
       const auto wait = [](dl_phdr_info*, size_t, void*) {
         g_loads = true;
-        char byte = 0;  // to read is no wait in which a thread is entered
+        char byte = 0;
         expect(read(g_load[0], &byte, 1) == 1, "the pipe is closed");
         return 1;
       };
@@ -358,7 +363,7 @@ void deep_thread() {
     return made;
   }();
   (void)thread;
-  while (!g_leaves_handler) sched_yield();
+  wait_to_leave();
   sleep_once();
 }
 
@@ -486,6 +491,10 @@ const std::map<std::string, void (*)()> kCases{
     {"sleep", [] { sleep_once(); }},
 };
 
+void let_leave() {
+  g_leaves_handler = true;
+  expect(write(g_leave[1], "x", 1) == 1, "the pipe is closed");
+}
 void let_load() { expect(write(g_load[1], "x", 1) == 1, "the pipe is closed"); }
 
 void read_lines() {
@@ -493,12 +502,12 @@ void read_lines() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   for (std::string line; std::getline(std::cin, line);) {
-    if (line == "go on") g_leaves_handler = true;
+    if (line == "go on") let_leave();
     if (line == "load") let_load();
     std::printf("%d\n", g_signals.load());
     std::fflush(stdout);
   }
-  g_leaves_handler = true;
+  let_leave();
   let_load();
   {
     const std::lock_guard lock(g_mutex);
@@ -519,7 +528,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   const auto found = kCases.find(argc > 1 ? argv[1] : "");
-  if (found == kCases.end() || pipe(g_wake) != 0 || pipe(g_load) != 0 ||
+  if (found == kCases.end() || pipe(g_wake) != 0 || pipe(g_load) != 0 || pipe(g_leave) != 0 ||
       sem_init(&g_semaphore, 0, 0) != 0)
     return 2;
   handle_all_signals();
