@@ -1,9 +1,13 @@
 #include <collector/trace/sink/output_name.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 namespace flopinj {
 namespace {
+
+constexpr std::string_view kKnown = "%p, %h, %r, %q{ENV}, and %% for a percent sign";
 
 OutputName wrong(std::string_view pattern, size_t position, const std::string& what) {
   OutputName result;
@@ -12,12 +16,39 @@ OutputName wrong(std::string_view pattern, size_t position, const std::string& w
   return result;
 }
 
+// "rank" where "{rank}" is at `at`, as other programs have it; nothing where it is no such word.
+std::string_view braced_word(std::string_view pattern, size_t at) {
+  const size_t close = pattern.find('}', at);
+  if (close == pattern.npos) return {};
+  const std::string_view word = pattern.substr(at + 1, close - at - 1);
+  const bool is_word = std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  });
+  return is_word ? word : std::string_view();
+}
+
+std::string instead_of(std::string_view word) {
+  constexpr std::pair<std::string_view, const char*> kOurs[] = {
+      {"rank", "%r"},     {"RANK", "%r"}, {"global_rank", "%r"}, {"pid", "%p"}, {"PID", "%p"},
+      {"hostname", "%h"}, {"host", "%h"}, {"HOSTNAME", "%h"},    {"node", "%h"}};
+  for (const auto& [theirs, ours] : kOurs)
+    if (theirs == word) return std::string("write ") + ours;
+  const bool variable =
+      std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  return variable ? "write %q{" + std::string(word) + "}" : "known are " + std::string(kKnown);
+}
+
 }  // namespace
 
 OutputName expand_output_name(std::string_view pattern, const OutputNameContext& context) {
   OutputName out;
   if (pattern.empty()) return wrong(pattern, 0, "empty; give a file name");
+  const size_t file = pattern.rfind('/') + 1;  // a folder may be called as it likes
   for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '{' && i >= file)
+      if (const std::string_view word = braced_word(pattern, i); !word.empty())
+        return wrong(pattern, i,
+                     "{" + std::string(word) + "} is filled in by nothing; " + instead_of(word));
     if (pattern[i] != '%') {
       out.name += pattern[i];
       continue;
@@ -61,8 +92,7 @@ OutputName expand_output_name(std::string_view pattern, const OutputNameContext&
         return wrong(pattern, start, "nothing after '%'; write %% for a percent sign");
       default:
         return wrong(pattern, start,
-                     std::string("unknown %") + letter +
-                         "; known are %p, %h, %r, %q{ENV}, and %% for a percent sign");
+                     std::string("unknown %") + letter + "; known are " + std::string(kKnown));
     }
   }
   if (out.name.empty()) return wrong(pattern, 0, "the name is empty once filled in");

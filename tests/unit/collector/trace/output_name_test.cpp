@@ -38,6 +38,17 @@ TEST_CASE("output names are filled in") {
   CHECK(expand_output_name("%r", {1, "h", -1, nullptr}).name == "0");
 }
 
+TEST_CASE("placeholders of other programs are answered with ours") {
+  CHECK(says(error("{rank}.pb"), "character 1: {rank} is filled in by nothing; write %r"));
+  CHECK(says(error("a-{pid}.pb"), "write %p"));
+  CHECK(says(error("/x/{hostname}"), "write %h"));
+  CHECK(says(error("${SLURM_JOB_ID}.pb"), "write %q{SLURM_JOB_ID}"));
+  CHECK(says(error("{name}.pb"), "known are %p, %h, %r, %q{ENV}"));
+  CHECK(says(error("a%d.pb"), "unknown %d"));
+  CHECK(name("/a/{rank}/x.pb") == "/a/{rank}/x.pb");
+  CHECK(name("a{}{1}{.pb") == "a{}{1}{.pb");
+}
+
 TEST_CASE("a part is put before the end of a file's name") {
   CHECK(flopinj::extended_output_name("/a.b/flop-17.pb", "2") == "/a.b/flop-17.2.pb");
   CHECK(flopinj::extended_output_name("/a.b/flop-17", "12") == "/a.b/flop-17.12");
