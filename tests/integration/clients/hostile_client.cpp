@@ -313,9 +313,10 @@ void many_threads(int count) {
   std::printf("%ld\n", usage.ru_maxrss);
 }
 
-// So many threads at once, each with so many rounds of so many launches of 40 shapes. Says after each
-// round what it has made, the first alone before there are threads, and waits each time for a line:
-// launches that are not written yet take memory beside, and the memory is looked at from outside.
+// So many threads at once, each with so many rounds of so many launches of 40 shapes. Says after
+// each round what it has made, the first alone before there are threads, and waits each time for a
+// line: launches that are not written yet take memory beside, and the memory is looked at from
+// outside.
 void thread_memory(int count, int rounds, int launches) {
   const Gpu gpu(program);
   const auto round = [&] {

@@ -175,7 +175,7 @@ std::string ratio_missing(const Report& report) {
   text += forward.unmeasured + backward.unmeasured > 0 ? " have no FLOP count"
                                                        : " were not screened for tensor work";
   if (report.ratio.ratio_partial)
-    text += " (of the measured launches: " + fixed(*report.ratio.ratio_partial, 4) + ")";
+    text += " (of the measured launches: " + ratio_text(*report.ratio.ratio_partial) + ")";
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "support/text.h"
 
@@ -78,6 +79,14 @@ std::string to_human_time(u128 nanoseconds) {
   if (ns < 999.95e3) return four_digits(ns / 1e3) + " us";
   if (ns < 999.95e6) return four_digits(ns / 1e6) + " ms";
   return four_digits(ns / 1e9) + " s";
+}
+
+std::string ratio_text(double value) {
+  if (value < 0) return "-" + ratio_text(-value);
+  if (value >= 999.95) return to_grouped(static_cast<u128>(std::fmin(value, 3e38) + 0.5));
+  if (value >= 0.1) return four_digits(value);
+  if (!(value > 0)) return "0";
+  return printed("%.*f", std::min(6, 2 - static_cast<int>(std::floor(std::log10(value)))), value);
 }
 
 }  // namespace flopinj::reduce

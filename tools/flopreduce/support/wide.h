@@ -38,6 +38,8 @@ std::string to_decimal(u128 value);
 std::string to_human(u128 value, std::string_view unit);
 // "1.234 ms" from nanoseconds.
 std::string to_human_time(u128 nanoseconds);
+// "1.986", "0.467", "34.43", "1,755" of a number without a unit.
+std::string ratio_text(double value);
 // "12,345,678"
 std::string to_grouped(u128 value);
 

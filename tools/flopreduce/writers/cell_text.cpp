@@ -20,7 +20,7 @@ std::string human_number(u128 value, Kind kind) {
 }
 
 std::string human_number(double value, Kind kind) {
-  if (kind == Kind::kRatio || kind == Kind::kText) return fixed(value, 4);
+  if (kind == Kind::kRatio || kind == Kind::kText) return ratio_text(value);
   if (kind == Kind::kShare) return percent_text(value);
   return (value <= -0.5 ? "-" : "") + human_number(whole(std::fabs(value)), kind);
 }

@@ -327,7 +327,7 @@ TEST_CASE("why backward / forward is not known") {
   // 100 FLOP forward, 200 of the measured launches in backward.
   CHECK(missing({L{1, 100, 1}, L{3, 100, 1}, L{1, 100, 2}, L{1, 100, 2}, L{3, 100, 2}}) ==
         "not known: 1 of 2 forward launches and 1 of 3 backward launches have no FLOP count (of "
-        "the measured launches: 2.0000)");
+        "the measured launches: 2.000)");
 }
 
 TEST_CASE("an estimated ratio is judged by its interval") {

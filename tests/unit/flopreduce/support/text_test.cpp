@@ -184,6 +184,17 @@ TEST_CASE("texts are cut where they do not differ") {
   for (const auto& text : wide) CHECK(display_width(text) <= 30);
 }
 
+TEST_CASE("numbers without a unit have the digits that amounts have") {
+  CHECK(ratio_text(0) == "0");
+  CHECK(ratio_text(1.9855) == "1.986");
+  CHECK(ratio_text(34.4254) == "34.43");
+  CHECK(ratio_text(0.4667) == "0.467");
+  CHECK(ratio_text(0.04667) == "0.0467");
+  CHECK(ratio_text(0.000000001) == "0.000000");
+  CHECK(ratio_text(1755) == "1,755");
+  CHECK(ratio_text(-2359296.4) == "-2,359,296");
+}
+
 TEST_CASE("shares have two significant digits, and are never all or nothing for what is not") {
   CHECK(percent_text(0) == "0 %");
   CHECK(percent_text(1) == "100.0 %");

@@ -194,6 +194,7 @@ class Page(unittest.TestCase):
         }
 
     def unfold(self, card):
+        self.browser.run("document.querySelector('.contents-more').open = true")
         self.browser.click(f".contents a[href='#{card}']")
 
     def text(self, selector):
@@ -251,7 +252,7 @@ class Page(unittest.TestCase):
             self.browser.point(mark)
             tip = self.text("#roofline .tip")
             self.assertEqual(tip.splitlines()[0], name)
-            self.assertIn(f"FLOP/B {flop / size:.4f}", tip)
+            self.assertIn(f"FLOP/B {flop / size:.3f}", tip)
             self.assertIn(f"of roof {size / 5e12 / (ns / 1e9):.1%}".replace("%", " %"), tip)
             self.browser.click(mark)
             self.assertEqual(chosen(), [name])

@@ -278,7 +278,7 @@ class Use(unittest.TestCase):
         for number, wall, wall_ns in ((1, "350.0 us", 350e3), (2, "1.000 ms", 1e6)):
             self.browser.press("ArrowRight")
             said = self.text(tip).splitlines()
-            self.assertEqual(said[:2], [f"step {number}: {wall}", "10.00 GFLOP"])
+            self.assertEqual(said[:2], [f"step {number}: device time {wall}", "10.00 GFLOP"])
             self.assertEqual(said[2], f"HFU {100 * 5 * least_ns / wall_ns:.1f} %")
             self.assertEqual("no kernel runs 650.0 us" in "\n".join(said), number > 1)
         self.browser.press("Escape")
@@ -315,6 +315,7 @@ class Use(unittest.TestCase):
         self.browser.press("Tab")
         self.assertEqual(self.text("#meaning"), meaning)
         # The same words are in the list at the end.
+        self.browser.click(".contents-more summary")
         self.browser.click(".contents a[href='#terms']")
         self.assertIn(meaning, self.text("#terms .terms"))
 
@@ -375,6 +376,11 @@ class Use(unittest.TestCase):
         self.open("training")
         is_open = "document.getElementById('ledger').open"
         self.assertFalse(self.browser.run(is_open))
+        # It is further down, and folded in the list until it is asked for.
+        shown = "document.querySelector('.contents a[href=\"#ledger\"]').checkVisibility()"
+        self.assertFalse(self.browser.run(shown))
+        self.browser.click(".contents-more summary")
+        self.assertTrue(self.browser.run(shown))
         self.browser.click(".contents a[href='#ledger']")
         self.assertTrue(self.browser.run(is_open))
         top = self.browser.run("document.getElementById('ledger').getBoundingClientRect().top")

@@ -59,7 +59,7 @@ enum class Kind : uint8_t {
   kBytes,        // B
   kRate,         // FLOP/s
   kBandwidth,    // B/s
-  kRatio,        // 1; people see four decimals
+  kRatio,        // 1; people see "1.986"
   kShare,        // 1; people see "37.1 %"
   kFlag,         // 0 or 1; people see "yes" and "no"
 };

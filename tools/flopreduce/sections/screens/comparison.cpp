@@ -521,7 +521,7 @@ std::string verdict(const Comparison& c) {
     return text + "; GPU time cannot be compared";
   text += *longer == 1 ? " in the same GPU time"
                        : " in " + change_text(*longer, " more GPU time", " less GPU time");
-  if (more) text += ": " + fixed(*more / *longer, 4) + " times the FLOP/s";
+  if (more) text += ": " + ratio_text(*more / *longer) + " times the FLOP/s";
   return text;
 }
 
@@ -530,7 +530,7 @@ std::string side_text(const RunFigure& of, const Figure& figure) {
   if (!number) return "not known";
   const auto text = [&]() -> std::string {
     if (of.kind == Kind::kShare) return percent_text(*number);
-    if (of.kind == Kind::kRatio) return fixed(*number, 3);
+    if (of.kind == Kind::kRatio) return ratio_text(*number);
     if (of.kind == Kind::kFlop) return to_human(std::get<u128>(figure.value()), "FLOP");
     if (const auto* ns = std::get_if<u128>(&figure.value())) return to_human_time(*ns);
     return to_human_time(static_cast<u128>(*number * 1e9 + 0.5));
@@ -556,11 +556,12 @@ std::vector<ShownFigure> comparison_figures(const Comparison& c) {
     const Compared figure = run_figure(c, key);
     if (!figure.a.known() && !figure.b.known()) continue;
     const auto ratio = figure.ratio.number();
-    figures.push_back({of.shown,
-                       side_text(of, figure.a) + verdict_text(c, of, "verdict_a") + " -> " +
-                           side_text(of, figure.b) + verdict_text(c, of, "verdict_b"),
-                       "B/A " + (ratio ? marked_text(figure.ratio.marks(), fixed(*ratio, 4)) : "-"),
-                       ratio ? Tone::kTitle : Tone::kDim});
+    figures.push_back(
+        {of.shown,
+         side_text(of, figure.a) + verdict_text(c, of, "verdict_a") + " -> " +
+             side_text(of, figure.b) + verdict_text(c, of, "verdict_b"),
+         "B/A " + (ratio ? marked_text(figure.ratio.marks(), ratio_text(*ratio)) : "-"),
+         ratio ? Tone::kTitle : Tone::kDim});
     widest = std::max(widest, figures.back().value.size());
   }
   for (ShownFigure& figure : figures) figure.value.resize(widest, ' ');

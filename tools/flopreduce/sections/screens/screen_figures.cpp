@@ -114,10 +114,10 @@ ShownFigure ratio_figure(const Report& report) {
   if (notice_of_no_counts(report)) return {"Backward/fwd", "-", "FLOP not measured", Tone::kDim};
   if (!r.ratio.known()) return {"Backward/fwd", "-", ratio_missing(report), Tone::kDim};
   std::string note;
-  if (const auto matrix = r.matrix_ratio.number()) note = "matrix work " + fixed(*matrix, 3);
+  if (const auto matrix = r.matrix_ratio.number()) note = "matrix work " + ratio_text(*matrix);
   if (r.verdict != RatioVerdict::kNone) note += ", " + verdict_words(r);
   if (const std::string names = names_text(report); !names.empty()) note += ", of " + names;
-  return {"Backward/fwd", marked_text(r.ratio.marks(), fixed(*r.ratio.number(), 3)), note,
+  return {"Backward/fwd", marked_text(r.ratio.marks(), ratio_text(*r.ratio.number())), note,
           r.verdict == RatioVerdict::kOutside ? Tone::kWarn : Tone::kTitle};
 }
 
@@ -138,12 +138,13 @@ constexpr double kBurstSeconds = 200;
 ShownFigure cost_figure(const Report& report) {
   const TimeReport& time = report.time;
   if (!time.own_ns) return {"Profiler cost", "-", "not recorded", Tone::kDim};
-  const std::string value = to_human_time(*time.own_ns) + (report.simulated_clock ? " real" : "");
+  const std::string value = to_human_time(*time.own_ns);
   std::string note;
   if (time.own_wall_ns && *time.own_wall_ns > 0)
     note =
         percent_text(static_cast<double>(*time.own_ns) / static_cast<double>(*time.own_wall_ns)) +
-        " of wall; ";
+        (report.simulated_clock ? " of the " + to_human_time(*time.own_wall_ns) + " of simulating"
+                                : " of wall");
   double measuring = 0, allowed = 0;
   bool limited = true, any = false;
   for (const TraceReport& t : report.traces) {
@@ -154,9 +155,10 @@ ShownFigure cost_figure(const Report& report) {
     const double wall_s = static_cast<double>(t.real_wall_ns().value_or(0)) / 1e9;
     allowed += t.header.budget_percent() / 100 * std::max(wall_s, kBurstSeconds) * 1e9;
   }
+  if (report.simulated_clock && any && measuring == 0)  // reading takes no simulated time
+    return {"Profiler cost", value, note};
+  if (!note.empty()) note += "; ";
   if (!any) return {"Profiler cost", value, note + "no counters were read"};
-  if (report.simulated_clock && measuring == 0)
-    return {"Profiler cost", value, note + "reading counters takes no simulated time"};
   const auto text = [](double ns) { return to_human_time(static_cast<u128>(ns)); };
   return {"Profiler cost", value,
           note + text(measuring) + " reading counters" +

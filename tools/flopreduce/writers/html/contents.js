@@ -50,12 +50,18 @@ class Card {
   }
 }
 
-// On a narrow page the list is folded.
+// On a narrow page the list is folded. Cards that are folded at first are folded in the list, too,
+// where they are many.
+const kFewFolded = 3;
 function contentsList(cards) {
   const all = (open) => () => cards.forEach((card) => card.open(open));
-  const items = cards.map((card) => el("li", {}, card.link));
+  const linksTo = (some) => el("ol", {}, ...some.map((card) => el("li", {}, card.link)));
+  const rest = cards.filter((card) => !card.usuallyOpen);
+  const apart = rest.length > kFewFolded;
+  const more = apart ? [el("details", { className: "contents-more" },
+    el("summary", {}, `${rest.length} more`), linksTo(rest))] : [];
   const list = el("details", { className: "contents-list" }, el("summary", {}, "Contents"),
-    el("ol", {}, ...items),
+    linksTo(apart ? cards.filter((card) => card.usuallyOpen) : cards), ...more,
     el("div", { className: "folding" }, button("Open all", all(true)),
       button("Fold all", all(false))));
   list.open = matchMedia("(min-width: 1180px)").matches;

@@ -53,6 +53,14 @@ function shareText(percent) {
   return `${fixed(percent, digits)} %`;
 }
 
+// As ratio_text() in support/wide.cpp.
+function ratioText(value) {
+  if (value < 0) return `-${ratioText(-value)}`;
+  if (value >= 999.95) return grouped(Math.floor(value + 0.5));
+  if (value >= 0.1) return fourDigits(value);
+  return value > 0 ? fixed(value, Math.min(6, 2 - Math.floor(Math.log10(value)))) : "0";
+}
+
 const kHuman = {
   flop: (v) => withPrefix(Number(v), "FLOP"),
   op: (v) => withPrefix(Number(v), "OP"),
@@ -60,7 +68,7 @@ const kHuman = {
   rate: (v) => withPrefix(Number(v), "FLOP/s"),
   bandwidth: (v) => withPrefix(Number(v), "B/s"),
   ns: (v) => time(Number(v)),
-  ratio: (v) => fixed(Number(v), 4),
+  ratio: (v) => ratioText(Number(v)),
   share: (v) => shareText(Number(v) * 100),
 };
 

@@ -17,7 +17,8 @@ class StepStrip extends Plot {
     const known = this.known = rows[0][3].length > 1;
     const shares = (from) =>
       rows.map(([, , , ns], i) => (this.times[i] > 0 ? sum(ns, from) / this.times[i] : 0));
-    this.bands = [{ label: "time", text: time, layers: this.timeLayers(known) }];
+    this.bands = [{ label: known ? "device time" : "wall time", text: time,
+                    layers: this.timeLayers(known) }];
     if (rows.some(([, , flop]) => flop !== null))
       this.bands.push({ label: "FLOP", text: (flop) => tickText(flop, "FLOP"),
                         layers: [["var(--mixed)", rows.map(([, , flop]) => flop ?? 0)]] });
@@ -115,7 +116,7 @@ class StepStrip extends Plot {
     const number = steps > 1 ? `steps from ${first}, mean of ${steps}` : `step ${first}`;
     const lost = ns.flatMap((of, line) => (ns.length > 1 && of > 0 && line < kWork
       ? [`${this.words.get(kLostKeys[line]) ?? kLostKeys[line]} ${time(of)}`] : []));
-    this.showTip(middle, y, `${number}: ${time(this.times[at])}`,
+    this.showTip(middle, y, `${number}: ${this.bands[0].label} ${time(this.times[at])}`,
       ...(flop === null ? [] : [human(flop, "flop")]),
       ...(this.hfu ? [`HFU ${human(this.hfu[at], "share")}`] : []),
       ...(this.mfu ? [`MFU ${human(this.mfu[at], "share")}`] : []), ...lost);
