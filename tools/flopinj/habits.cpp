@@ -43,6 +43,10 @@ constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
     {"view", kToReport},
     {"print", kToReport},
     {"summary", kToReport},
+    {"info", kToReport},
+    {"cat", kToReport},
+    {"less", kToReport},
+    {"head", kToReport},
     {"open", "report --format html -o report.html"},
     {"ui", "report --format html -o report.html"},
     {"gui", "report --format html -o report.html"},
@@ -66,6 +70,11 @@ constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
     {"markdown", "report --format markdown"},
     {"sqlite", "report --format sqlite -o report.db"},
     {"flamegraph", "report --format folded"}};
+
+// Programs of every machine that work on files and processes: nobody profiles them.
+constexpr std::string_view kOfFiles[] = {"rm",    "mv",      "cp",    "ls",    "find",
+                                         "chmod", "chown",   "touch", "mkdir", "which",
+                                         "pkill", "killall", "grep"};
 
 std::string quoted(const Words& words) {
   std::string text;
@@ -234,6 +243,7 @@ std::string line_meant_by(const Words& words, const CLI::App& root) {
     const std::string name(command.substr(0, command.find(' ')));
     return "flopinj " + std::string(command) + command_meant_by(rest, *root.get_subcommand(name));
   }
+  if (std::ranges::count(kOfFiles, words.front()) > 0) return "";
   // A word alone is a command of another tool's, such as login, rather than a program of that name.
   const bool is_path = words.front().find('/') != std::string::npos;
   if (is_script(words.front()) || (is_program(words.front()) && (words.size() > 1 || is_path)))
@@ -266,6 +276,9 @@ std::string instead_of_program(const Words& program, const Words& typed) {
     return meant(words);
   }
   if (is_script(name)) return meant(with_interpreter(program));
+  for (const std::string_view unit : {"s", "sec", "seconds", "m", "min", "minutes", "h", "hours"})
+    if (name == unit && !typed.empty())
+      return ". A time and its unit are one word: " + typed.back() + std::string(1, name[0]);
   return ". Is it in a folder of PATH, or else written with its path?";
 }
 
@@ -329,7 +342,19 @@ std::vector<manual::OthersOption> others_options() {
       {{"--target-processes", "--subprocesses", "--follow-fork", "--trace-children",
         "--trace-fork-before-exec"},
        "the program's children are recorded too, each in a trace"},
-      {{"-t", "--trace"}, "kernels, copies and NVTX ranges are always recorded"},
+      {{"--html", "--page"}, "here it is --report FILE.html"},
+      {{"--csv", "--json", "--sqlite", "--export", "--markdown"},
+       "it is for flopinj report, when the program has ended: flopinj report --format csv -o "
+       "tables/",
+       {"run", "attach"}},
+      {{"--warmup", "--warm-up", "--skip", "--skip-steps"},
+       "flopinj report --skip-steps N leaves the first steps out; here there is --start-after TIME",
+       {"run"}},
+      {{"--sampling-rate", "--sampling-frequency", "--frequency", "--rate", "--overhead"},
+       "here it is --budget PERCENT"},
+      {{"--all"}, "without a PID all processes are listed", {"status", "top"}},
+      {{"--nvtx", "--kernels", "--cuda", "-t", "--trace"},
+       "kernels, copies and NVTX ranges are always recorded"},
       {{"-f", "--force-overwrite"}, "here it is --force"},
       {{"--sample"}, "there is no sampling of the CPU; nothing has to be switched off"},
       {{"--stats"},

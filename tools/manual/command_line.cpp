@@ -497,7 +497,8 @@ std::string place_of_others(const Program& program, const CommandLine& line,
   return elsewhere;
 }
 
-// "--format" of "--output-format", and "--job" of "--job-name": an option that begins or ends so.
+// "--format" of "--output-format", and "--job" of "--job-name": an option that begins or ends so;
+// and "--batch-size" of "--batch", which it begins with.
 std::string named_by_part(const std::string& option, const std::vector<std::string>& options) {
   constexpr size_t kDashes = 2;
   const auto known = [&](const std::string& name) {
@@ -507,6 +508,8 @@ std::string named_by_part(const std::string& option, const std::vector<std::stri
     if (const std::string last = "--" + option.substr(at + 1); known(last)) return last;
     if (const std::string first = option.substr(0, at); known(first)) return first;
   }
+  for (const std::string& name : options)
+    if (known(option.size() > kDashes + 2 ? name : "") && name.starts_with(option)) return name;
   return "";
 }
 
@@ -608,11 +611,14 @@ std::string words_of(const Program& program, const CommandLine& line, std::strin
   if (unknown == left.end()) {
     // "--report: 1 required FILE missing"
     constexpr std::string_view kLacks = ": 1 required ", kEnd = " missing";
-    if (const size_t at = otherwise.find(kLacks); at != otherwise.npos && otherwise.ends_with(kEnd))
-      return otherwise.substr(0, at) + " takes a " +
-             otherwise.substr(at + kLacks.size(),
-                              otherwise.size() - kEnd.size() - at - kLacks.size()) +
-             ", which is missing";
+    if (const size_t at = otherwise.find(kLacks);
+        at != otherwise.npos && otherwise.ends_with(kEnd)) {
+      std::string kind =
+          otherwise.substr(at + kLacks.size(), otherwise.size() - kEnd.size() - at - kLacks.size());
+      constexpr std::string_view kText = "TEXT:";  // CLI11's own kind, before ours
+      if (kind.starts_with(kText)) kind.erase(0, kText.size());
+      return otherwise.substr(0, at) + " takes a " + kind + ", which is missing";
+    }
     if (!commands.empty()) return "which command? There are " + joined(commands);
     if (!left.empty())
       return "'" + left.front() + "' is one word too many: " + takes(line) +

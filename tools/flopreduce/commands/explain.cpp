@@ -82,8 +82,8 @@ std::string of_condition(const std::string& asked) {
       {"lost", "lost"}};
   constexpr std::pair<std::string_view, std::string_view> kFigures[] = {
       {"step_time", "Per step"}, {"gpu_time", "Kernel time"}, {"gpu_time_ns", "Kernel time"},
-      {"flop", "total"},         {"matrix_ratio", "ratio"},   {"verdict", "ratio"},
-      {"launches", "Coverage"},  {"tokens_per_s", "Per step"}};
+      {"flop", "total"},         {"flops", "total"},          {"matrix_ratio", "ratio"},
+      {"verdict", "ratio"},      {"launches", "Coverage"},    {"tokens_per_s", "Per step"}};
   for (const auto& [figure, name] : kFigures)
     if (asked == figure) return std::string(name);
   const size_t first = asked.find('.'), last = asked.rfind('.');

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "commands/forms.h"
+#include "reader/input.h"
 #include "sections/sections.h"
 #include "support/program_name.h"
 #include "support/text.h"
@@ -97,8 +98,9 @@ Action define_tables(manual::CommandLine& app) {
     for (const std::string& key : a->keys)
       if (std::ranges::none_of(tables, [&](const auto* table) { return key == table->key(); }))
         throw Failure("no table '" + printable(cut(key, 100)) + "'" +
-                      manual::did_you_mean(key, table_keys()) + "; " + typed("tables") +
-                      " lists all");
+                      manual::did_you_mean(key, table_keys()) +
+                      (is_trace_name(key) ? ": it takes names of tables, and no trace" : "") +
+                      "; " + typed("tables") + " lists all");
     std::vector<Section> sections;
     if (a->keys.empty())
       sections = {list_of(tables)};

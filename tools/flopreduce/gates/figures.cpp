@@ -29,6 +29,9 @@ constexpr std::pair<std::string_view, std::string_view> kLikes[] = {
     {"memory_bandwidth", "byte_per_s"},
     {"duration", "step_time, gpu_time_ns"},
     {"time", "step_time, gpu_time_ns"},
+    {"kernel_time", "gpu_time_ns"},
+    {"gpu_time", "gpu_time_ns"},
+    {"wall_time", "step_time, wall_device_ns"},
     {"power", "energy_j"},
     {"efficiency", "hfu, mfu"}};
 

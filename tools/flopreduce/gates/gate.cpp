@@ -67,7 +67,7 @@ class GateParser {
 
   bool any_of(size_t& node, int depth) {
     if (!all_of(node, depth)) return false;
-    while (take("or") || take("||")) {
+    while (take("or") || take("OR") || take("||")) {
       size_t right = 0;
       if (!all_of(right, depth)) return false;
       node = add(Gate::Kind::kOr, node, right);
@@ -76,7 +76,7 @@ class GateParser {
   }
   bool all_of(size_t& node, int depth) {
     if (!term(node, depth)) return false;
-    while (take("and") || take("&&")) {
+    while (take("and") || take("AND") || take("&&")) {
       size_t right = 0;
       if (!term(right, depth)) return false;
       node = add(Gate::Kind::kAnd, node, right);
@@ -92,6 +92,9 @@ class GateParser {
     size_t right = 0;
     if (!operand(left)) return false;
     const auto kind = comparison();
+    if (!kind && at_ < text_.size() && text_[at_] == '=')
+      return fail("a comparison is one of < <= > >= == !=, and no " +
+                  std::string(text_.substr(at_, text_.substr(at_).starts_with("=>") ? 2 : 1)));
     if (!kind)
       return fail(std::string("expected a comparison (< <= > >= == !=), as in 'mfu < 30%'") +
                   (at_ == text_.size() ? "; a shell takes < and > for itself where they are not "

@@ -1,7 +1,7 @@
 // Gates: conditions on a report's figures that a CI job fails by.
 //
-//     gate       = and { ("or" | "||") and }
-//     and        = term { ("and" | "&&") term }
+//     gate       = and { ("or" | "OR" | "||") and }
+//     and        = term { ("and" | "AND" | "&&") term }
 //     term       = "(" gate ")" | operand ("<" | "<=" | ">" | ">=" | "==" | "!=") operand
 //     operand    = number | figure | name
 //     number     = decimal, with an exponent or an SI prefix, per cent, or with the unit of the
