@@ -148,6 +148,8 @@ def step(function: Any = None, **numbers: int) -> Any:
     3
     """
     one = Range("step", **numbers)
+    if function is not None and not callable(function):
+        raise TypeError("a step has no name; its numbers have: flopinj.step(tokens=4096)")
     return one if function is None else one(function)
 
 

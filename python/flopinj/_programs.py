@@ -82,7 +82,10 @@ def near(name: str, known: Iterable[str], otherwise: str) -> str:
     """
     import difflib
 
-    found = difflib.get_close_matches(name, known, 3)
+    known = [one for one in known if not one.startswith("_")]
+    if name.lower() in known:
+        return f"near {name.lower()}"
+    found = difflib.get_close_matches(name.lower(), known, 3)
     return f"near {', '.join(found)}" if found else otherwise
 
 

@@ -1383,6 +1383,7 @@ class CommandLine(Folder):
             (["ingest", "nowhere", "--out", "lake"], "nowhere: no traces: there is no such folder"),
             (["sql", "select", "kernel", "from", "jobs", "--lake", "lake"],
              "put the statement in quotes: flopinj fleet sql 'SELECT * FROM jobs' --lake LAKE"),
+            (["jobs", "-o", "x.csv", "--lake", "lake"], "jobs --format csv > jobs.csv"),
             (["expire", "--lake", "lake"], "flopinj fleet expire --before 2026-05-01 --lake LAKE"),
             (["ingest", HERE.parent / "documents", "--out", "lake"],
              "no name there ends in .pb or .sum"),

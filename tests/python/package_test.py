@@ -422,7 +422,13 @@ class Reports(unittest.TestCase):
                 getattr(self.report, name)
         with self.assertRaisesRegex(KeyError, "no table 'kernls': near kernels"):
             self.report.table("kernls")
-
+        for name, like in (("HFU", "near hfu"), ("total_flops", "flop is"),
+                           ("to_dict", "report[[]"), ("__dct__", "keys[(]"),
+                           ("compare", "flopinj.compare[(]BEFORE")):
+            with self.assertRaisesRegex(KeyError, f"'{name}': .*{like}"):
+                self.report[name]
+        with self.assertRaisesRegex(TypeError, "flopinj.step[(]tokens=4096[)]"):
+            flopinj.step("name")
         for name, like in (("fail_if", "assert report.mfu"), ("gate", "--fail-if")):
             with self.assertRaisesRegex(AttributeError, f"'{name}': .*{like}"):
                 getattr(self.report, name)

@@ -32,7 +32,8 @@ class _Parser(argparse.ArgumentParser):
 
 #: What people type who know other tools, and the command that they mean.
 _HABITS = {"query": "sql", "select": "sql", "add": "ingest", "import": "ingest", "load": "ingest",
-           "report": "jobs", "list": "jobs", "show": "jobs", "top": "kernels", "worst": "wasted",
+           "report": "jobs", "compare": "jobs", "diff": "jobs", "list": "jobs", "show": "jobs",
+           "top": "kernels", "worst": "wasted",
            "delete": "forget", "remove": "forget", "slow": "stragglers"}
 
 
@@ -47,6 +48,8 @@ def _remedy(message: str) -> str:
         if near:
             return f": did you mean {near[0]}?"
         return ": LAKE goes behind the command, as in flopinj fleet jobs --lake LAKE"
+    if re.match("unrecognized arguments: (-o|--out)", message):
+        return ": the answer goes to standard output: flopinj fleet jobs --format csv > jobs.csv"
     if message.startswith("unrecognized arguments: -"):
         return ("; any condition can be asked for: flopinj fleet sql 'SELECT * FROM jobs WHERE "
                 "...' --lake LAKE")
