@@ -56,14 +56,14 @@ class Recording:
         _refuse_decorator(function)
 
     def __getattr__(self, name: str) -> NoReturn:
-        said = ("what is recorded goes inside of it: with flopinj.record() as run:"
+        said = ("the work to record goes inside of it: with flopinj.record() as run:"
                 if name in ("start", "stop", "begin", "end", "enter")
                 else "it has traces and report")
         raise AttributeError(f"a recording has no '{name}': {said}")
 
     def __del__(self) -> None:
         if self.__dict__.get("_process", 0) is None:
-            warn("flopinj.record() alone records nothing: what is recorded goes inside of it: "
+            warn("flopinj.record() alone records nothing: the work to record goes inside of it: "
                  "with flopinj.record() as run:")
 
     def __enter__(self) -> Recording:

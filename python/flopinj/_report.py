@@ -230,8 +230,8 @@ class Report(_Output):
 
     def __init__(self, options: Any = "trace.pb", traces: list[str] | None = None) -> None:
         if traces is None:  # Report("trace.pb"), as other libraries have it
-            raise TypeError(f"flopinj.load({json.dumps(str(options))}) reads a recording; a Report "
-                            "is what it gives")
+            raise TypeError(f"flopinj.load({json.dumps(str(options))}) reads a recording, and "
+                            "returns a Report")
         super().__init__("--quiet", *options, *traces)
         self._options, self._traces = options, traces
 
@@ -319,7 +319,7 @@ class Explanation(_Output):
     def __init__(self, name: str = "MFU", *arguments: str) -> None:
         if not arguments:
             raise TypeError(f"flopinj.load(TRACE).explain({json.dumps(str(name))}) explains a "
-                            "figure; an Explanation is what it gives")
+                            "figure, and returns an Explanation")
         super().__init__("explain", "--quiet", *arguments)
         self._name = name
 
@@ -336,7 +336,7 @@ class Comparison(_Output):
                  options: list[str] | None = None) -> None:
         if options is None:  # Comparison("a.pb", "b.pb")
             raise TypeError(f"flopinj.compare({json.dumps(str(before))}, {json.dumps(str(after))}) "
-                            "compares two recordings; a Comparison is what it gives")
+                            "compares two recordings, and returns a Comparison")
         super().__init__("compare", *options, os.fspath(before), os.fspath(after))
 
     def plot(self, what: str = "kernels", ax: Axes | None = None) -> Axes:

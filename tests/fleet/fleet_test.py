@@ -445,7 +445,7 @@ class Damage(Folder):
 
     def test_no_trace(self):
         self.expect(lambda job: (job / "rank3.pb").write_bytes(b"text\n" * 99), "rank3.pb",
-                    "is not a trace", processes=SIZE - 1)
+                    "is no trace", processes=SIZE - 1)
 
     def test_truncated(self):
         def cut(job):
@@ -1071,7 +1071,7 @@ class Hostile(Small):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertTrue(done.stderr[:-1].isprintable(), done.stderr)
-        self.assertIn("is not a trace", done.stderr)
+        self.assertIn("is no trace", done.stderr)
         self.assertEqual(self.rows("SELECT job, processes FROM jobs ORDER BY job", self.other),
                          [{"job": "a\\nb", "processes": 4}, {"job": "job", "processes": 4}])
 
@@ -1401,7 +1401,7 @@ class CommandLine(Folder):
             (["--lake", "lake"], "LAKE goes behind the command"),
             (["jobs", "--lake", self.lake, "--where", "x"], "SELECT * FROM jobs WHERE"),
             (["sql", "SELECT 1 FROM job", "--lake", self.lake], "'SHOW TABLES'"),
-            (["forget", "nobody", "--lake", self.lake], "flopinj fleet jobs lists those"),
+            (["forget", "nobody", "--lake", self.lake], "flopinj fleet jobs lists its jobs"),
             (["jobs", "--lake", self.lake, "--top", "0"], "a count from 1 on"),
             (["sql", "SELECT nothing FROM jobs", "--lake", self.lake], "nothing"),
             (["sql", "--lake", self.lake], "SELECT"), ([], "COMMAND"),

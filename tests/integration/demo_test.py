@@ -116,6 +116,7 @@ class ReducersCommands(Case):
                       ("report", "--help"), ("merge",), ("--complete", "merge", "--")):
             with self.subTest(words):
                 here, there = (subprocess.run(["flopinj", *words], executable=program,
+                                              env=harness.clean_environment(),
                                               capture_output=True, check=False)
                                for program in (harness.FLOPINJ, harness.FLOPREDUCE))
                 self.assertEqual((here.returncode, here.stdout, here.stderr),
@@ -125,7 +126,8 @@ class ReducersCommands(Case):
         for program, words, report in ((harness.FLOPINJ, ["compare", TRACE], "flopinj report"),
                                        (harness.FLOPREDUCE, ["compare", TRACE], "flopreduce")):
             name = program.name
-            done = subprocess.run([program, *words], capture_output=True, check=False, text=True)
+            done = subprocess.run([program, *words], env=harness.clean_environment(),
+                                  capture_output=True, check=False, text=True)
             self.assertTrue(done.stderr.startswith(f"{name}: B is required"), done.stderr)
             self.assertIn(f"(see {name} compare --help)", done.stderr)
             shown = subprocess.run([program, "report", "--help"], capture_output=True, check=True,

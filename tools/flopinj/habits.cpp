@@ -318,7 +318,7 @@ std::string where_it_is_not_seen(const Words& program) {
   size_t at = 1;
   while (at < program.size() && program[at].starts_with("-")) ++at;
   const size_t star = found->instead.find('*');
-  std::string text = "what " + name + " starts is not recorded, since ";
+  std::string text = "no program that " + name + " starts is recorded: ";
   text += found->instead.substr(0, star);
   if (star == found->instead.npos) return text;
   const std::string rest = quoted({program.begin() + static_cast<ptrdiff_t>(at), program.end()});

@@ -1,6 +1,5 @@
 #include "reducer.h"
 
-#include <collector/options/options.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <filesystem>
 
 #include "commands.h"
+#include "printable_text.h"
 #include "process.h"
 
 namespace flopinj {
@@ -30,7 +30,8 @@ int become(const std::filesystem::path& program, const std::vector<std::string>&
 
 int become_reducer(const std::vector<std::string>& words) {
   for (const std::string& name : unknown_variables())
-    say(unknown_variable(name) + "; this command has options only, such as --peak");
+    say("unknown variable " + printable(name) +
+        " is ignored: reports take options, such as --peak");
   return become(install_tree().reducer, words);
 }
 

@@ -36,8 +36,10 @@ constexpr std::string_view kOutput = "FLOPINJ_OUTPUT", kCupti = "FLOPINJ_CUPTI",
                            kQuiet = "FLOPINJ_QUIET", kForce = "FLOPINJ_FORCE",
                            kMode = "FLOPINJ_MODE", kRun = "FLOPINJ_RUN",
                            kFindings = "FLOPINJ_FINDINGS", kPlanWait = "FLOPINJ_PLAN_WAIT_MS",
-                           kPreload = "LD_PRELOAD", kVariablePrefix = "FLOPINJ_",
-                           kLake = "FLOPINJ_LAKE";  // of flopinj fleet
+                           kPreload = "LD_PRELOAD", kVariablePrefix = "FLOPINJ_";
+// Of flopinj fleet, of pip install and of tools/dev.
+constexpr std::string_view kVariablesOfOthers[] = {"FLOPINJ_LAKE", "FLOPINJ_ARCHIVE",
+                                                   "FLOPINJ_JOBS"};
 
 // --- The program's environment -------------------------------------------------------------------
 
@@ -369,7 +371,8 @@ std::vector<std::string> unknown_variables() {
   for (const char* const* entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view all = *entry;
     const std::string_view name = all.substr(0, all.find('='));
-    if (name.starts_with(kVariablePrefix) && name != kLake && recording_option_of(name) == nullptr)
+    if (name.starts_with(kVariablePrefix) && std::ranges::count(kVariablesOfOthers, name) == 0 &&
+        recording_option_of(name) == nullptr)
       unknown.emplace_back(name);
   }
   return unknown;

@@ -76,7 +76,7 @@ manual::Program about(manual::CommandLine& line) {
       {{"--grep", "--search", "--match", "--only"}, "here it is " + typed("explain NAME TRACE")},
       {{"--open", "--browser", "--show"}, "a page for a browser: --format html -o report.html"},
       {{"-r", "-R", "--recursive"},
-       "a folder is all traces in it; of those below it: find FOLDER -name '*.pb' | " +
+       "a folder names the traces in it; folders in it need find: find FOLDER -name '*.pb' | " +
            typed("report --files-from -")},
       {{"--params", "--model-params", "--num-params", "--model-size", "--n-params"},
        "here it is --parameters NUMBER, with --tokens-per-step"},

@@ -39,7 +39,7 @@ def forget(url: str, jobs: Collection[str]) -> None:
     lake = Place(url)
     there = lakes.Lake(url).rows("SELECT job FROM jobs WHERE job IN (SELECT unnest(?))", list(jobs))
     if missing := sorted(set(jobs) - {row["job"] for row in there}):
-        raise Error(f"the lake has no job '{missing[0]}': flopinj fleet jobs lists those it has", 2)
+        raise Error(f"the lake has no job '{missing[0]}': flopinj fleet jobs lists its jobs", 2)
     for _ in range(_TRIES):  # somebody may be compacting
         for job in jobs:
             for one in work.versions(lake, job):

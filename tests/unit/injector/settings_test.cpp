@@ -71,6 +71,7 @@ TEST_CASE("every variable is read, others are left alone") {
   using Labels = std::vector<std::pair<std::string, std::string>>;
   CHECK(s.labels == Labels{{"team", "vision"}, {"_a1", "x=y"}, {"none", ""}});
   CHECK(read({"FLOPINJ_BUDGET=none"}).settings.budget_percent == 0);
+  CHECK(read({"FLOPINJ_BUDGET=2%"}).settings.budget_percent == 2);
   CHECK(read({"FLOPINJ_MODE=full"}).settings.mode == Mode::kFull);
 }
 
@@ -100,29 +101,18 @@ TEST_CASE("a value that is not understood is named with what would be, and the d
     CHECK(mentions(problems[0], "milliseconds from 10 to 1000"));
     CHECK(s.flush_ms == 250);
   }
-  for (const char* entry : {"FLOPINJ_LEVEL=Launches",
-                            "FLOPINJ_MODE=fast",
-                            "FLOPINJ_FORCE=yes",
-                            "FLOPINJ_LOG=loud",
-                            "FLOPINJ_OUTPUT=",
-                            "FLOPINJ_CUPTI=",
-                            "FLOPINJ_BUDGET=0",
-                            "FLOPINJ_BUDGET=101",
-                            "FLOPINJ_BUDGET=-1",
-                            "FLOPINJ_BUDGET=1%",
-                            "FLOPINJ_BUDGET=nan",
-                            "FLOPINJ_BUDGET=",
-                            "FLOPINJ_UNTIL_COVERED=none",
-                            "FLOPINJ_UNTIL_COVERED=0",
-                            "FLOPINJ_MEASURE_RANKS=",
-                            "FLOPINJ_MEASURE_RANKS=0-",
-                            "FLOPINJ_NEVER_MEASURE=a,,b",
-                            "FLOPINJ_LABEL=",
-                            "FLOPINJ_LABEL=team",
-                            "FLOPINJ_LABEL==x",
-                            "FLOPINJ_LABEL=a b=x",
-                            "FLOPINJ_LABEL=1a=x",
-                            "FLOPINJ_LABEL=a=x,",
+  for (const char* entry : {"FLOPINJ_LEVEL=Launches",   "FLOPINJ_MODE=fast",
+                            "FLOPINJ_FORCE=yes",        "FLOPINJ_LOG=loud",
+                            "FLOPINJ_OUTPUT=",          "FLOPINJ_CUPTI=",
+                            "FLOPINJ_BUDGET=0",         "FLOPINJ_BUDGET=101",
+                            "FLOPINJ_BUDGET=-1",        "FLOPINJ_BUDGET=1%%",
+                            "FLOPINJ_BUDGET=%",         "FLOPINJ_BUDGET=nan",
+                            "FLOPINJ_BUDGET=",          "FLOPINJ_UNTIL_COVERED=none",
+                            "FLOPINJ_UNTIL_COVERED=0",  "FLOPINJ_MEASURE_RANKS=",
+                            "FLOPINJ_MEASURE_RANKS=0-", "FLOPINJ_NEVER_MEASURE=a,,b",
+                            "FLOPINJ_LABEL=",           "FLOPINJ_LABEL=team",
+                            "FLOPINJ_LABEL==x",         "FLOPINJ_LABEL=a b=x",
+                            "FLOPINJ_LABEL=1a=x",       "FLOPINJ_LABEL=a=x,",
                             "FLOPINJ_LABEL=a=x,,b=y"}) {
     INFO(entry);
     CHECK(read({entry}).problems.size() == 1);

@@ -113,9 +113,8 @@ std::string connect_to(Socket& connection, pid_t pid, Clock::time_point give_up)
   throw NotListening(
       process_name(pid) +
       " does not listen: it was not started with flopinj (flopinj run, or flopinj run --dormant), "
-      "has not started CUDA yet, or was told not to (--no-control); flopinj status lists those "
-      "that "
-      "listen");
+      "has not started CUDA yet, or was told not to (--no-control); flopinj status lists programs "
+      "that listen");
 }
 
 bool listens(pid_t pid) {

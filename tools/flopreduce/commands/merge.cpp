@@ -146,7 +146,7 @@ Action define_merge(manual::CommandLine& app) {
     if (a->output.file.empty() && traces.size() > 1 && is_trace_name(traces.back()) &&
         !std::filesystem::exists(traces.back(), ignored) &&
         std::filesystem::exists(traces.front(), ignored))
-      throw Failure(printable(traces.back()) + ": no such file; what is written is named by -o: " +
+      throw Failure(printable(traces.back()) + ": no such file; -o names the file to write: " +
                     typed("merge -o " + shell_quoted(printable(traces.back())) + " " +
                           shell_quoted(printable(traces.front())) +
                           (traces.size() > 2 ? " ..." : "")));

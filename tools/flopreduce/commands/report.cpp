@@ -24,7 +24,7 @@ void say_what_is_not_in_it(const WrittenEvents& written, uint64_t all,
   const auto seconds = [](uint64_t ns) { return printed("%.6gs", static_cast<double>(ns) / 1e9); };
   if (written.launches == 0 && written.outside > 0)
     complain("no launch ran in --time-range " + printable(cut(output.time_range.text, 60)) +
-             ": those of the recording ran in " + seconds(written.begin_ns) + ".." +
+             ": the recording's ran in " + seconds(written.begin_ns) + ".." +
              seconds(written.end_ns));
 }
 

@@ -49,34 +49,32 @@ std::string fetched(const std::string& name) {
 }
 
 // A file that is no trace, by the bytes with which it begins, or has at `at`.
+constexpr const char* kTraces = "flopinj run writes traces (flop-PID.pb)";
 struct OtherFile {
   size_t at;
-  std::string_view bytes, what;
+  std::string_view bytes;
+  const char *is, *instead = kTraces;
 };
 constexpr OtherFile kOtherFiles[] = {
-    {257, "ustar", "it is an archive: unpack it (tar xf), and give the traces in it"},
-    {0, "PK\3\4",
-     "it is a zip file (torch.save writes one, too): unzip it, and give the traces in it"},
-    {0, "version https://git-lfs", "it is a pointer of Git LFS: git lfs pull fetches the trace"},
-    {0, "\x80\2", "it is a pickle of Python's; a trace is what flopinj run writes (flop-PID.pb)"},
-    {0, "\x80\3", "it is a pickle of Python's; a trace is what flopinj run writes (flop-PID.pb)"},
-    {0, "\x80\4", "it is a pickle of Python's; a trace is what flopinj run writes (flop-PID.pb)"},
-    {0, "\x80\5", "it is a pickle of Python's; a trace is what flopinj run writes (flop-PID.pb)"},
-    {0,
-     "\x7f"
-     "ELF",
-     "it is a program; flopinj run records it: flopinj run -- ./PROGRAM"},
-    {0, "\x93NUMPY", "it is an array of NumPy's; a trace is what flopinj run writes (flop-PID.pb)"},
-    {0, "\x89HDF", "it is an HDF5 file; a trace is what flopinj run writes (flop-PID.pb)"},
-    {0, "PAR1", "it is a table of Parquet; one of flopinj fleet's is asked by flopinj fleet sql"},
-    {0, "%PDF", "it is a PDF; a trace is what flopinj run writes (flop-PID.pb)"},
-    {0, "\x89PNG", "it is a picture; a trace is what flopinj run writes (flop-PID.pb)"}};
+    {257, "ustar", "an archive", "unpack it (tar xf), and give the traces in it"},
+    {0, "PK\3\4", "a zip file (torch.save writes one, too)", "unzip it, and give the traces in it"},
+    {0, "version https://git-lfs", "a pointer of Git LFS", "git lfs pull fetches the trace"},
+    {0, "\x80\2", "a pickle of Python's"},
+    {0, "\x80\3", "a pickle of Python's"},
+    {0, "\x80\4", "a pickle of Python's"},
+    {0, "\x80\5", "a pickle of Python's"},
+    {0, "\177ELF", "a program", "flopinj run -- ./PROGRAM records it"},
+    {0, "\x93NUMPY", "an array of NumPy's"},
+    {0, "\x89HDF", "an HDF5 file"},
+    {0, "PAR1", "a table of Parquet", "flopinj fleet sql asks a table of a lake"},
+    {0, "%PDF", "a PDF"},
+    {0, "\x89PNG", "a picture"}};
 
-// Empty: it may be a trace.
-std::string_view other_file(std::string_view first) {
-  for (const auto& [at, bytes, what] : kOtherFiles)
-    if (first.size() > at && first.substr(at).starts_with(bytes)) return what;
-  return {};
+// Null: it may be a trace.
+const OtherFile* other_file(std::string_view first) {
+  for (const OtherFile& other : kOtherFiles)
+    if (first.size() > other.at && first.substr(other.at).starts_with(other.bytes)) return &other;
+  return nullptr;
 }
 
 // JSON that this program has written.
@@ -226,10 +224,8 @@ std::optional<InputError> Input::spool(int from, bool again) {
     Packet packet;
     if (!PacketReader(*this, ignored, Batches::kCheck, looked_at).next(packet)) {
       if (looked_at > 0) return std::nullopt;
-      return error_for(
-          name_,
-          "is not a trace of libflopinj.so: no packet with a right check sum in its first 32 MiB",
-          0);
+      return error_for(name_,
+                       "is no trace: no packet with a right check sum is in its first 32 MiB", 0);
     }
     looked_at = size_;
   }
@@ -297,8 +293,9 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   input->compressed_ = is_compressed(reinterpret_cast<const uint8_t*>(first.data()), first.size());
   const bool file = S_ISREG(info.st_mode) && !standard_input;
   if (input->compressed_ && file) first = first_decompressed(input->fd_);
-  if (const std::string_view other = other_file(first); !other.empty())
-    return error_for(input->name_, std::string("is no trace: ").append(other), 0);
+  if (const OtherFile* const other = other_file(first); other != nullptr)
+    return error_for(input->name_,
+                     std::string("is no trace: it is ") + other->is + "; " + other->instead, 0);
   if (file && is_own_json(first))
     return error_for(
         path, "is a report of flopinj's as JSON; give the trace that it was made of (*.pb)", 0);
@@ -414,13 +411,11 @@ std::string Input::not_a_trace() {
   if (is_compressed(head.data(), size)) return "is compressed twice: decompress it once";
   std::string_view text(reinterpret_cast<const char*>(head.data()), size);
   const std::string start = lower(std::string(text.substr(at, 5)));
-  std::string what =
-      "no packet with a right check sum is in it; traces are what flopinj run writes (flop-PID.pb)";
   if (start == "<!doc" || start == "<html")
-    what = "it is a page for a browser; give the trace that it was made of (*.pb)";
-  else if (std::ranges::all_of(text, is_of_text))
-    what = "it is text; traces are what flopinj run writes (flop-PID.pb)";
-  return "is not a trace of libflopinj.so: " + what;
+    return "is no trace: it is a page for a browser; give the trace that it was made of (*.pb)";
+  const bool is_text = std::ranges::all_of(text, is_of_text);
+  return std::string("is no trace: ") +
+         (is_text ? "it is text; " : "no packet with a right check sum is in it; ") + kTraces;
 }
 
 size_t Input::read_at(uint64_t offset, uint8_t* to, size_t size) {

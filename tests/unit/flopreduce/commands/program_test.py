@@ -480,7 +480,7 @@ class Program(unittest.TestCase):
         for command in ("", "merge"):
             done = subprocess.run(f"'{FLOPREDUCE}' {command} - </dev/zero", shell=True, timeout=60,
                                   capture_output=True)
-            self.one_line(done, 5, "standard input", "not a trace")
+            self.one_line(done, 5, "standard input", "is no trace")
         # A trace before it counts.
         trace = self.trace["training"]
         done = subprocess.run(f"cat '{trace}' /dev/zero | '{FLOPREDUCE}' --format json -",

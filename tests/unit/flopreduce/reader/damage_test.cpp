@@ -134,7 +134,7 @@ TEST_CASE("files that are no traces are named as what they are") {
   };
   CHECK(error("{\"traceEvents\": []}").find("JSON") != std::string::npos);
   CHECK(error(std::string("\x1f\x8b\x08\x00", 4)).find("compressed") != std::string::npos);
-  CHECK(error(std::string(1 << 20, 'x')).find("not a trace") != std::string::npos);
+  CHECK(error(std::string(1 << 20, 'x')).find("is no trace") != std::string::npos);
   TraceBuilder newer;
   newer.header(1, false, 2);
   CHECK(error(newer.bytes()).find("format version 2") != std::string::npos);

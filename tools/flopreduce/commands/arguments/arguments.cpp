@@ -225,7 +225,7 @@ void InputArguments::take_newest_run() {
   struct stat input {};
   const bool piped = ::fstat(STDIN_FILENO, &input) == 0 && S_ISFIFO(input.st_mode);
   complain("the newest run in this folder: " + first_few(traces, 3, printable) +
-           (piped ? " (what comes through a pipe is read by the name -)" : ""));
+           (piped ? " (the name - reads the pipe)" : ""));
 }
 
 void InputArguments::finish() {
