@@ -263,6 +263,29 @@ TEST_CASE("a null buffer is a refusal from 12.9 on, and a crash before", "[fork]
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0) == (version() >= 27));
 }
 
+TEST_CASE("a forked child records again and again while its parent's thread waits", "[fork]") {
+  const Session session;
+  REQUIRE(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS);
+  FakeDriver::get().launch({});
+  REQUIRE(cuptiActivityFlushAll(0) == CUPTI_SUCCESS);
+  usleep(20'000);  // the thread that hands buffers back waits for the next one
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    for (int i = 0; i < 5; ++i) {
+      cuptiActivityRegisterCallbacks(request, complete);
+      cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+      FakeDriver::get().launch({});
+      usleep(1'000);
+      cuptiFinalize();
+    }
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+}
+
 TEST_CASE("each thread has a buffer of its own where the attribute says so: by default from 13.0") {
   const uint8_t by_default = per_thread();
   CHECK(by_default == (version() >= 130000 ? 1 : 0));

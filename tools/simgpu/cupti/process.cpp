@@ -1,5 +1,7 @@
 #include "process.h"
 
+#include <pthread.h>
+
 #include "driver_link.h"
 #include "entry.h"
 
@@ -37,7 +39,10 @@ Process::Process()
       callbacks(environment),
       activity(environment),
       ranges(environment),
-      observer_(make_observer(*this)) {}
+      observer_(make_observer(*this)) {
+  ::pthread_atfork(nullptr, nullptr,
+                   [] { get().each_activity([](Activity& of) { of.buffers().forked(); }); });
+}
 
 Process& Process::get() {
   static Process* const process = new Process;

@@ -34,7 +34,7 @@ ActivityBuffers::ActivityBuffers(const Environment& environment)
 
 void ActivityBuffers::set_callbacks(CUpti_BuffersCallbackRequestFunc request,
                                     CUpti_BuffersCallbackCompleteFunc complete) {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(sync_->mutex);
   request_ = request;
   complete_ = [complete](uint8_t* data, size_t size, size_t valid) {
     complete(nullptr, 0, data, size, valid);
@@ -42,7 +42,7 @@ void ActivityBuffers::set_callbacks(CUpti_BuffersCallbackRequestFunc request,
 }
 
 void ActivityBuffers::set_own_callbacks(OwnRequest request, OwnComplete complete) {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(sync_->mutex);
   request_ = [request](uint8_t** data, size_t* size, size_t* records) {
     uint64_t info[4] = {sizeof info[0]};  // its size, and what is not simulated
     request(data, size, records, info);
@@ -54,12 +54,17 @@ void ActivityBuffers::set_own_callbacks(OwnRequest request, OwnComplete complete
 }
 
 bool ActivityBuffers::has_callbacks() const {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(sync_->mutex);
   return request_ != nullptr;
 }
 
+void ActivityBuffers::forked() {
+  (void)sync_.release();  // left as it is: threads of the parent may wait by it
+  sync_ = std::make_unique<Sync>();
+}
+
 void ActivityBuffers::start() {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(sync_->mutex);
   if (generation_ % 2 == 1 && thread_pid_ == getpid()) return;
   generation_ += generation_ % 2 == 1 ? 2 : 1;
   thread_pid_ = getpid();
@@ -72,7 +77,7 @@ void ActivityBuffers::start() {
 }
 
 void ActivityBuffers::stop() {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(sync_->mutex);
   if (generation_ % 2 == 1) ++generation_;
   if (returns_at_stop_) {
     for (auto& [owner, buffer] : current_) retire(buffer);
@@ -86,8 +91,8 @@ void ActivityBuffers::stop() {
   delivered_count_ = retired_count_;
   request_ = nullptr;
   const auto complete = std::exchange(complete_, nullptr);
-  work_.notify_all();
-  delivered_.notify_all();
+  sync_->work.notify_all();
+  sync_->delivered.notify_all();
   lock.unlock();
   t_in_buffer_callback = true;
   for (const Buffer& buffer : returned)
@@ -105,7 +110,7 @@ void ActivityBuffers::retire(Buffer& buffer) {
   full_.push_back(buffer);
   buffer = {};
   ++retired_count_;
-  work_.notify_one();
+  sync_->work.notify_one();
 }
 
 void ActivityBuffers::find_buffer(uint64_t owner, std::unique_lock<std::mutex>& lock) {
@@ -149,7 +154,7 @@ uint8_t* ActivityBuffers::room_for(size_t size, uint64_t owner,
 }
 
 void ActivityBuffers::append(std::span<const uint8_t> bytes, size_t size, uint64_t thread) {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(sync_->mutex);
   uint8_t* const room = room_for(size, per_thread_ ? thread : 0, lock);
   if (room == nullptr) {
     ++dropped_;
@@ -161,18 +166,18 @@ void ActivityBuffers::append(std::span<const uint8_t> bytes, size_t size, uint64
 }
 
 void ActivityBuffers::count_dropped() {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(sync_->mutex);
   ++dropped_;
 }
 
 size_t ActivityBuffers::take_dropped() {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(sync_->mutex);
   return std::exchange(dropped_, 0);
 }
 
 CUptiResult ActivityBuffers::flush(bool forced) {
   if (t_in_buffer_callback) return CUPTI_ERROR_INVALID_OPERATION;
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(sync_->mutex);
   if (request_ == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
   for (auto& [owner, buffer] : current_)
     if (buffer.used > 0 || forced) retire(buffer);
@@ -180,32 +185,32 @@ CUptiResult ActivityBuffers::flush(bool forced) {
   if (full_.empty() && delivered_count_ == retired_count_) return CUPTI_SUCCESS;
   if (generation_ % 2 == 0 || thread_pid_ != getpid()) return CUPTI_ERROR_UNKNOWN;
   const uint64_t target = retired_count_;
-  work_.notify_all();
-  delivered_.wait(lock, [&] { return delivered_count_ >= target; });
+  sync_->work.notify_all();
+  sync_->delivered.wait(lock, [&] { return delivered_count_ >= target; });
   return CUPTI_SUCCESS;
 }
 
 void ActivityBuffers::set_per_thread(bool on) {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(sync_->mutex);
   per_thread_ = on;
 }
 
 bool ActivityBuffers::per_thread() const {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(sync_->mutex);
   return per_thread_;
 }
 
 void ActivityBuffers::deliver_until_stopped(uint64_t generation) {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(sync_->mutex);
   const auto stopped = [&] { return generation_ != generation; };
   while (!stopped()) {
-    work_.wait(lock, [&] { return stopped() || !full_.empty(); });
+    sync_->work.wait(lock, [&] { return stopped() || !full_.empty(); });
     while (!stopped() && !full_.empty()) {
       const Buffer buffer = full_.front();
       full_.pop_front();
       if (keeps_every_ != 0 && ++handed_back_ % keeps_every_ == 0) {
         ++delivered_count_;
-        delivered_.notify_all();
+        sync_->delivered.notify_all();
         continue;
       }
       const auto complete = complete_;
@@ -215,7 +220,7 @@ void ActivityBuffers::deliver_until_stopped(uint64_t generation) {
       t_in_buffer_callback = false;
       lock.lock();
       if (!stopped()) ++delivered_count_;
-      delivered_.notify_all();
+      sync_->delivered.notify_all();
     }
   }
 }

@@ -16,6 +16,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 
@@ -39,6 +40,8 @@ class ActivityBuffers {
   void start();
   // The thread ends at its next step. Callbacks are forgotten.
   void stop();
+  // To be called in a forked child, which has none of the parent's threads.
+  void forked();
 
   // `size` is that of the record in the buffer: of `bytes` what fits, and zeros. `thread` is any
   // number that tells the launching thread from others.
@@ -67,8 +70,11 @@ class ActivityBuffers {
   uint8_t* room_for(size_t size, uint64_t owner, std::unique_lock<std::mutex>& lock);
   void deliver_until_stopped(uint64_t generation);
 
-  mutable std::mutex mutex_;
-  std::condition_variable work_, delivered_;
+  struct Sync {
+    std::mutex mutex;  // of all below
+    std::condition_variable work, delivered;
+  };
+  std::unique_ptr<Sync> sync_ = std::make_unique<Sync>();
   std::function<void(uint8_t**, size_t*, size_t*)> request_;
   std::function<void(uint8_t*, size_t, size_t)> complete_;
   const bool null_is_refusal_, returns_at_stop_;
