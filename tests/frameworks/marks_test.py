@@ -155,6 +155,11 @@ def unclear_phases(report, gpu):
     ]
 
 
+def shown(ratio):
+    """As reports print one below 10: four digits, or three where it is below 1."""
+    return f"{ratio:.3f}" if ratio >= 1 else f"{ratio:.3g}"
+
+
 class Marks(unittest.TestCase):
     build = None
 
@@ -207,13 +212,14 @@ class Marks(unittest.TestCase):
         least, most = compare.expected(report)
         ends = {"least": least, "most": most}
         if "range" in mark:
-            return [f"expected of matrix work, {end} (~ )?{value:.4f}"
+            return [f"expected of matrix work, {end} (~ )?{shown(value)}"
                     for end, value in ends.items()]
         if mark.startswith("assumed"):
-            return [f"expected of matrix work, {end} ~ {value:.4f}" for end, value in ends.items()]
+            return [f"expected of matrix work, {end} ~ {shown(value)}"
+                    for end, value in ends.items()]
         if mark.startswith("at most"):
             rows = compare.by(report, "ratio")
-            return [f"matrix work only <= {report['figures']['matrix_ratio_at_most']:.4f}",
+            return [f"matrix work only <= {shown(report['figures']['matrix_ratio_at_most'])}",
                     re.escape(rows["backward / forward"]["note"])]
         why = report["figures"].get("ratio_why") or compare.by(report, "ratio")[
             "expected of matrix work, most"]["note"]
