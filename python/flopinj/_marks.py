@@ -7,7 +7,7 @@ import functools
 import operator
 import os
 
-from flopinj._programs import TREE, say
+from flopinj._programs import TREE, say, warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,6 +153,25 @@ def step(function: Any = None, **numbers: int) -> Any:
     return one if function is None else one(function)
 
 
+#: Of the rules that come with flopinj.
+_PHASES = ("forward", "backward", "recompute", "loss", "optimizer", "communication")
+
+
+@functools.lru_cache(maxsize=256)
+def _check_phase(name: str) -> None:
+    """Warns, once for a name, of one that is nearly a phase's.
+
+    >>> _check_phase("evaluation")
+    """
+    import difflib
+
+    word = name.lower()  # rules know them in any case, and as one word of several
+    near = difflib.get_close_matches(word, _PHASES, 1, 0.8) if word.isalpha() else []
+    if near and word not in _PHASES:
+        warn(f"flopinj.phase('{name}'): flopinj report knows no such phase; "
+             f"did you mean '{near[0]}'?")
+
+
 def phase(name: str, **numbers: int) -> Range:
     """A phase of the step. `flopinj report` knows forward, backward, recompute, loss, optimizer and
     communication; of another name it is told by `reduce(..., phase="evaluation=^evaluation$")`.
@@ -160,4 +179,6 @@ def phase(name: str, **numbers: int) -> Range:
     >>> with phase("optimizer"):
     ...     pass
     """
+    if name not in _PHASES:
+        _check_phase(name)
     return Range(name, **numbers)

@@ -452,6 +452,12 @@ class Reports(unittest.TestCase):
                 open(self.trace, "rb") as file:
             flopinj.load(file)
 
+    def test_a_misspelt_phase_is_heard(self):
+        with self.assertWarnsRegex(RuntimeWarning, "did you mean 'forward'") as heard, \
+                flopinj.phase("foward"):
+            pass
+        self.assertEqual(heard.filename, __file__)
+
     def test_a_partial_report_is_heard(self):
         part = self.folder / "part.pb"
         part.write_bytes(Path(self.trace).read_bytes()[:-100])

@@ -282,6 +282,14 @@ std::string instead_of_program(const Words& program, const Words& typed) {
   return ". Is it in a folder of PATH, or else written with its path?";
 }
 
+std::string instead_of_command(const std::string& command, const Words& program) {
+  constexpr std::string_view kOfRunning[] = {"top", "status", "metrics"};
+  const Words some{"python", "train.py"};
+  const bool of_running = std::ranges::count(kOfRunning, command) > 0;
+  return run_line({}, with_interpreter(program.empty() ? some : program)) +
+         (of_running ? ", and while it runs flopinj " + command : "");
+}
+
 // Programs that start another one where the variables of this one do not come, unless one of
 // `unless` is among their words; and what to type instead, with "*" for the program behind it.
 struct Elsewhere {

@@ -20,6 +20,9 @@ std::string line_meant_by(const std::vector<std::string>& words, const CLI::App&
 std::string instead_of_program(const std::vector<std::string>& program,
                                const std::vector<std::string>& typed);
 
+// What to type for `command -- program`, where the command takes no program.
+std::string instead_of_command(const std::string& command, const std::vector<std::string>& program);
+
 // Why what this program starts is not recorded, and what to type instead: of sudo, docker and their
 // like, which hand variables on to nobody. Empty: nothing is known against it.
 std::string where_it_is_not_seen(const std::vector<std::string>& program);

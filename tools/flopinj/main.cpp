@@ -487,7 +487,9 @@ int flopinj_main(std::vector<std::string> arguments) {
   if (parsed.exit_code) return *parsed.exit_code;
   if (parsed.command->get_name() == "run")
     return run_program(*parsed.command, options["run"], before, behind, has_separator);
-  if (has_separator) return usage_error("only run takes a program");
+  if (has_separator)
+    return usage_error("only run takes a program: " +
+                       flopinj::instead_of_command(parsed.command->get_name(), behind));
   return parsed.command->action();
 }
 

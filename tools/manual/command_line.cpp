@@ -521,6 +521,13 @@ std::string place_of(const Program& program, const CommandLine& line, const std:
       line.operands.empty() && std::ranges::all_of(line.get_options(), [&](const auto* known) {
         return known == line.get_help_ptr() || known->get_positional();
       });
+  const auto commands_below = line.get_subcommands([](const CLI::App*) { return true; });
+  if (has_none && !commands_below.empty()) {
+    std::vector<std::string> below;
+    for (const CLI::App* command : commands_below) below.push_back(command->get_name());
+    return "; options go behind " + joined(below, " or ") + ": " +
+           typed_name(program, line.get_name() + " " + below.front()) + " --help";
+  }
   if (has_none) return ": " + line.get_name() + " has no options: leave it out";
   if (std::string here = place_of_others(program, line, option, false); !here.empty()) return here;
   for (const CLI::Option* known : line.get_options())  // --html, say, where --format takes it

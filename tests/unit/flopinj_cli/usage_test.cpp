@@ -53,7 +53,8 @@ TEST_CASE("Wrong options are usage errors, told in one line, and nothing runs") 
   check_one_error_line(tree.run({"run", "-o", "a%z.pb", "--", "echo", "x"}), 2, "%z");
   check_one_error_line(tree.run({"run", "-o", "%q{}", "--", "echo", "x"}), 2, "%q");
   check_one_error_line(tree.run({"run", "-o", "%q{NOT_SET}", "--", "echo", "x"}), 2, "NOT_SET");
-  check_one_error_line(tree.run({"doctor", "--", "echo", "x"}), 2, "only run takes");
+  check_one_error_line(tree.run({"doctor", "--", "echo", "x"}), 2,
+                       "only run takes a program: flopinj run -- echo x (see");
 }
 
 TEST_CASE("Words that lack their command are told it") {

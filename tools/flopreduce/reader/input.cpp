@@ -70,8 +70,9 @@ constexpr OtherFile kOtherFiles[] = {
     {0, "%PDF", "a PDF"},
     {0, "\x89PNG", "a picture"}};
 
-// Null: it may be a trace.
+// Null: it may be a trace, which begins with a line feed.
 const OtherFile* other_file(std::string_view first) {
+  if (first.starts_with('\n')) return nullptr;
   for (const OtherFile& other : kOtherFiles)
     if (first.size() > other.at && first.substr(other.at).starts_with(other.bytes)) return &other;
   return nullptr;
@@ -322,7 +323,9 @@ std::variant<std::unique_ptr<Input>, InputError> Input::open(const std::string& 
   }
   if (input->size_ == 0)
     return error_for(input->name_,
-                     "is empty: the program was not recorded, or ended before its first packet", 0);
+                     "is empty: nothing was recorded, or the file was cut; flopinj doctor says "
+                     "whether programs can be recorded here",
+                     0);
   return input;
 }
 
