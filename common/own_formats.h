@@ -1,4 +1,4 @@
-// Files that NVIDIA's own programs alone can read, by the endings of their names.
+// File formats that only NVIDIA's own programs can read, known by the endings of files' names.
 #pragma once
 #include <string_view>
 

@@ -146,7 +146,7 @@ def run(name: str, *arguments: str, fine: tuple[int, ...] = (0,),
                 done.returncode)
 
 
-#: Keywords that people give, and those that they mean.
+#: Keywords that users try, and the keywords of this package.
 _KEYWORDS = {"peaks": "peak={\"tensor_bf16\": \"989T\"}", "skip": "skip_steps=5",
              "steps": "skip_steps=5", "params": "parameters=7e9", "tokens": "tokens_per_step=4e6",
              **dict.fromkeys(("out", "file", "path", "filename"), "output=\"run.pb\""),

@@ -313,10 +313,10 @@ void many_threads(int count) {
   std::printf("%ld\n", usage.ru_maxrss);
 }
 
-// So many threads at once, each with so many rounds of so many launches of 40 shapes. Says after
-// each round what it has made, the first alone before there are threads, and waits each time for a
-// line: launches that are not written yet take memory beside, and the memory is looked at from
-// outside.
+// `count` threads at once make `rounds` rounds of `launches` launches each, of 40 shapes. The main
+// thread makes a round alone before. After each round it prints the number of launches so far, and
+// waits for a line, while the test reads the process's memory: launches that are not written yet
+// take memory beside.
 void thread_memory(int count, int rounds, int launches) {
   const Gpu gpu(program);
   const auto round = [&] {
