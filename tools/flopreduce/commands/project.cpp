@@ -146,17 +146,17 @@ struct NumberOption {
   const char* help;
   const char* goes_with;
   Number preset = std::nullopt;
-  bool may_be_zero = false;
+  Written written = Written::kCount;
 };
 constexpr const char *kWithExamples = "--forward-flop and --examples",
                      *kWithPeak = "--gpu or --peak";
 constexpr std::array<NumberOption, kTime> kNumbers{
     {{"--forward-flop", "Forward FLOP of one example; of one time step, with --recurrent-steps",
       "--examples, and without --flop-per-step and traces"},
-     {"--backward-ratio", "Backward / forward FLOP (2)", kWithExamples, 2, true},
+     {"--backward-ratio", "Backward / forward FLOP (2)", kWithExamples, 2, Written::kCountOrZero},
      {"--recurrent-steps", "Time steps of one example, on average (1)", kWithExamples, 1},
      {"--non-recurrent-flop", "Forward FLOP of one example outside its time steps (0)",
-      kWithExamples, 0, true},
+      kWithExamples, 0, Written::kCountOrZero},
      {"--examples", "Examples of one epoch", "--forward-flop"},
      {"--epochs", "Epochs (1)", kWithExamples, 1},
      {"--flop-per-step", "FLOP of one step, forward and backward", "--steps, and without traces"},
@@ -164,7 +164,7 @@ constexpr std::array<NumberOption, kTime> kNumbers{
      {"--trace-steps", "Steps that the traces hold", "traces"},
      {"--devices", "Devices (1, or as many as the traces have)", kWithPeak, 1},
      {"--utilization", "Share of peak that is reached (as the traces measured it, else 0.4)",
-      kWithPeak}}};
+      kWithPeak, std::nullopt, Written::kShare}}};
 
 // What a projection of training may say, in order.
 enum Projected : uint8_t {
@@ -504,7 +504,7 @@ Action define_train(manual::CommandLine& app) {
   a->input.add_to(app, false);
   a->input.add_skip_steps_to(app);
   for (size_t i = 0; i < kNumbers.size(); ++i)
-    add_number(app, kNumbers[i].name, a->numbers[i], kNumbers[i].help, kNumbers[i].may_be_zero);
+    add_number(app, kNumbers[i].name, a->numbers[i], kNumbers[i].help, kNumbers[i].written);
   app.add_option("--time", a->time, "How long the training took: 3.5d, 84h, 30min, 12s")
       ->type_name("DURATION");
   a->peak.add_to(app);
@@ -556,7 +556,8 @@ Action define_infer(manual::CommandLine& app) {
                    "time of one image of VGG-16 on a K80"}};
   const auto a = std::make_shared<InferArguments>();
   add_number(app, "--forward-flop", a->forward, "FLOP of one example");
-  add_number(app, "--utilization", a->utilization, "Share of peak that is reached (1)");
+  add_number(app, "--utilization", a->utilization, "Share of peak that is reached (1)",
+             Written::kShare);
   a->peak.add_to(app);
   a->output.add_to(app, result_forms());
   return [a] { return run_infer(*a); };

@@ -35,7 +35,7 @@ constexpr std::pair<std::string_view, std::string_view> kLikes[] = {
     {"power", "energy_j"},
     {"efficiency", "hfu, mfu"}};
 
-// Why a figure of the whole is not known, where the report says nothing of it.
+// Why a figure of the report is unknown, where the report gives no reason.
 constexpr std::pair<std::string_view, std::string_view> kNeeded[] = {
     {"tokens_per_s", "it needs --tokens-per-step, and steps"},
     {"flop_per_token", "it needs --tokens-per-step, and steps"}};

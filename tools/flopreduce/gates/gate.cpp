@@ -281,7 +281,7 @@ class GateEvaluation {
     is_name_.insert(other);
   }
 
-  // A number with a unit, in that of the figure beside it.
+  // Converts a number to the unit of the figure that it is compared with.
   void take_unit(size_t number, size_t figure) {
     const Gate::Operand &given = gate_.operands_[number], &beside = gate_.operands_[figure];
     if (given.unit == nullptr || !figures_[figure].wrong.empty()) return;

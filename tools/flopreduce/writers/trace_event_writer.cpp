@@ -130,7 +130,7 @@ class Writer {
   WrittenEvents write() {
     head();
     launches_.for_each([&](const TimedLaunch& launch) {
-      if (!in_time_range(launch)) return true;
+      if (!takes(launch)) return true;
       if (!pending_.empty() && pending_.top().trace != launch.trace) write_pending(0);
       pending_.push(launch);
       if (pending_.size() > kReordered) write_pending(kReordered);
@@ -226,7 +226,8 @@ class Writer {
     return track;
   }
 
-  bool in_time_range(const TimedLaunch& launch) {
+  // Whether it ran in the time that is asked for; counted either way.
+  bool takes(const TimedLaunch& launch) {
     const i128 begin = time_of(launch.device, launch.start_ns);
     const i128 end = time_of(launch.device, launch.start_ns + launch.duration_ns);
     const auto from = static_cast<uint64_t>(std::max<i128>(begin, 0));

@@ -102,11 +102,11 @@ CLI::Option& several(CLI::Option* option, const char* type) {
 }
 
 void add_number(manual::CommandLine& app, const char* name, std::optional<double>& value,
-                const char* help, bool may_be_zero) {
+                const char* help, Written written) {
   app.add_option_function<std::string>(
          name,
-         [name, &value, may_be_zero](const std::string& text) {
-           const bool share = std::string_view(name) == "--utilization";
+         [name, &value, written](const std::string& text) {
+           const bool share = written == Written::kShare;
            value = share ? parse_share(text) : parse_count(text);
            const std::string given = std::string(name) + " " + printable(cut(text, 60));
            if (!value && text.starts_with('-') && parse_count(std::string_view(text).substr(1)))
@@ -115,7 +115,8 @@ void add_number(manual::CommandLine& app, const char* name, std::optional<double
              throw CLI::ValidationError(given + ": must be a share such as 0.4 or 40%");
            if (!value)
              throw CLI::ValidationError(given + ": must be a number such as 1.2M, 7B or 3e8");
-           if (*value == 0 && !may_be_zero) throw CLI::ValidationError(given + ": must be above 0");
+           if (*value == 0 && written != Written::kCountOrZero)
+             throw CLI::ValidationError(given + ": must be above 0");
          },
          help)
       ->type_name("NUMBER");

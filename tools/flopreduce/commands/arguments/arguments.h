@@ -1,6 +1,7 @@
 // The commands of flopreduce, `flopreduce COMMAND ...`, and what they have in common on their
 // command lines. Without one, `report` is meant.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <optional>
@@ -82,10 +83,15 @@ std::vector<std::string> lines_of(const std::string& list, const char* option);
 
 // An option that may be given several times, and takes one value each time.
 CLI::Option& several(CLI::Option* option, const char* type);
-// An option whose value is a number with an SI prefix, above 0 or 0: --examples 1.2M. That of
-// --utilization is a share: 0.4, or 40%.
+// How a number of the command line is written.
+enum class Written : uint8_t {
+  kCount,        // with an SI prefix, above 0: 1.2M
+  kCountOrZero,  // the same, or 0
+  kShare,        // 0.4, or 40%
+};
+// An option whose value is a number.
 void add_number(manual::CommandLine& app, const char* name, std::optional<double>& value,
-                const char* help, bool may_be_zero = false);
+                const char* help, Written written = Written::kCount);
 
 // Rules for phases: --phase and --rules.
 struct RuleArguments {
