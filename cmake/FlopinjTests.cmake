@@ -63,9 +63,9 @@ function(flopinj_add_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-bin)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE flopinj_warnings flopinj_catch2_main ${arg_LIBS})
-  # What Catch2's macros expand to takes an optimizer several times as long as all the rest; what is
-  # tested is in libraries.
-  target_compile_options(${name} PRIVATE -O0)
+  # Of Catch2's macros -O1 takes a third longer to compile; -Og takes no longer than -O0, and its
+  # tests run in a third of the time.
+  target_compile_options(${name} PRIVATE -Og)
   set(tested ${arg_SOURCES})
   list(FILTER tested INCLUDE REGEX "^/")
   flopinj_group_by_folder(${tested})
