@@ -1,7 +1,5 @@
 #include "phases/phases.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -73,7 +71,7 @@ bool matches(const PhaseRules::Rule& rule, std::string_view name) {
     case Match::kNode:
       return is_autograd_node(name, rule.pattern);
     case Match::kRegex:
-      return RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *rule.regex);
+      return rule.regex->found_in(name);
     case Match::kIs:
       return name == rule.pattern;
     case Match::kDefault:
@@ -85,22 +83,22 @@ bool matches(const PhaseRules::Rule& rule, std::string_view name) {
 }  // namespace
 
 PhaseRules::PhaseRules() {
-  // Regular expressions take milliseconds to compile: once for all.
-  static const std::vector<Rule> kBuiltIn = [] {
-    PhaseRules none{std::vector<Rule>{}};
-    none.add_rule_file("built-in rules", built_in());
-    return std::move(none.rules_);
+  static const auto kBuiltIn = [] {
+    std::vector<Rule> rules;
+    read_lines("built-in rules", built_in(), kMaxRules, [](const Rule&) { return ""; }, rules);
+    rules.push_back(
+        {"other", Subject::kRange, "", Inside::kPhase, "", Match::kDefault, "", nullptr});
+    return std::make_shared<const std::vector<Rule>>(std::move(rules));
   }();
   rules_ = kBuiltIn;
-  rules_.push_back(
-      {"other", Subject::kRange, "", Inside::kPhase, "", Match::kDefault, "", nullptr});
 }
 
 uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_view within,
                            std::string_view domain, Inside inside) const {
   name = name.substr(0, subject == Subject::kKernel ? kMatchedKernelBytes : kMatchedBytes);
-  for (size_t i = 0; i < rules_.size(); ++i) {
-    const Rule& rule = rules_[i];
+  const std::vector<Rule>& all = rules();
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Rule& rule = all[i];
     const auto applies = [&](const Rule& r) {
       // A number decides only where nothing else does, but for phases that its rule names.
       const bool anywhere = r.within.empty() && subject != Subject::kNumber;
@@ -116,16 +114,16 @@ uint32_t PhaseRules::match(Subject subject, std::string_view name, std::string_v
     };
     const bool cancelled =
         rule.match == Match::kLoneWord &&
-        std::any_of(rules_.begin() + static_cast<std::ptrdiff_t>(i) + 1, rules_.end(), cancels);
+        std::any_of(all.begin() + static_cast<std::ptrdiff_t>(i) + 1, all.end(), cancels);
     return cancelled || rule.phase == kNoPhase ? kNoIndex : static_cast<uint32_t>(i);
   }
   return kNoIndex;
 }
 
 bool PhaseRules::leaves_unclear(uint32_t rule) const {
-  const Rule& r = rules_[rule];
+  const Rule& r = rules()[rule];
   return r.subject == Subject::kNumber && r.pattern == number_name(NumberTells::kUnclear) &&
-         r.phase == rules_.back().phase;
+         r.phase == rules().back().phase;
 }
 
 uint32_t KnownMatches::match(Subject subject, std::string_view name, std::string_view within,

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,11 +13,8 @@
 #include <vector>
 
 #include "phases/forward_numbers.h"
+#include "phases/rule_regex.h"
 #include "tables/id_map.h"
-
-namespace re2 {
-class RE2;
-}
 
 namespace flopinj::reduce {
 
@@ -66,7 +64,7 @@ class PhaseRules {
     std::string domain;
     Match match = Match::kWord;
     std::string pattern;
-    std::shared_ptr<const re2::RE2> regex;
+    std::shared_ptr<const RuleRegex> regex;  // of Match::kRegex
   };
 
   PhaseRules();
@@ -79,16 +77,16 @@ class PhaseRules {
   std::optional<std::string> add_rule_file(const std::string& name, std::string_view text);
 
   // A line's rules, one for each of its patterns; none for a comment or an empty line. `error` is
-  // set where it is neither.
+  // set where it is neither. Whether a regular expression is one is not looked at.
   static std::vector<Rule> parse_line(std::string_view line, std::string& error);
   // The rule as a line of a rule file.
   static std::string line_of(const Rule& rule);
   // The built-in rules as a rule file, with comments: built_in.rules.
   static std::string_view built_in();
 
-  const std::vector<Rule>& rules() const { return rules_; }
+  const std::vector<Rule>& rules() const { return *rules_; }
   uint32_t user_rules() const { return user_rules_; }
-  uint32_t default_rule() const { return static_cast<uint32_t>(rules_.size() - 1); }
+  uint32_t default_rule() const { return static_cast<uint32_t>(rules_->size() - 1); }
   // What rules call it; empty for kNothing.
   static std::string_view number_name(NumberTells tells);
   // The rule that a name by itself decides where the phase around it is `within`, or kNoIndex.
@@ -100,9 +98,13 @@ class PhaseRules {
   bool leaves_unclear(uint32_t rule) const;
 
  private:
-  explicit PhaseRules(std::vector<Rule> rules) : rules_(std::move(rules)) {}
+  // The rules of a file's lines. The error in one of them, or nothing; `error_of`: of a rule.
+  static std::optional<std::string> read_lines(
+      const std::string& name, std::string_view text, size_t most,
+      const std::function<std::string(const Rule&)>& error_of, std::vector<Rule>& rules);
+  void add_in_front(std::vector<Rule> rules);
 
-  std::vector<Rule> rules_;
+  std::shared_ptr<const std::vector<Rule>> rules_;  // many options have the built-in ones
   uint32_t user_rules_ = 0;
 };
 

@@ -1,8 +1,9 @@
 // Rules as text: the lines of a rule file, NAME=REGEX, and what they say in words.
-#include <re2/re2.h>
-
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <tuple>
+#include <utility>
 
 #include "phases/phases.h"
 #include "support/data.h"
@@ -68,21 +69,8 @@ bool is_name(std::string_view name) {
   });
 }
 
-// The regular expression of a rule; the error in `error`, or empty. RE2 matches in time linear in
-// the name, and its memory is bounded. Names may hold any bytes, so they are matched as bytes.
-std::shared_ptr<const re2::RE2> compile(const std::string& pattern, std::string& error) {
-  RE2::Options options;
-  options.set_case_sensitive(false);
-  options.set_log_errors(false);
-  options.set_encoding(RE2::Options::EncodingLatin1);
-  options.set_max_mem(1 << 20);
-  auto regex = std::make_shared<const re2::RE2>(pattern, options);
-  if (!regex->ok()) error = "not a regular expression: " + regex->error();
-  return regex;
-}
-
+// The error, or empty.
 std::string complete(Rule& rule) {
-  std::string error;
   NumberTells tells{};
   if ((rule.subject == Subject::kNumber) != (rule.match == Match::kIs))
     return "'is' is for numbers, and numbers have no other match";
@@ -90,9 +78,12 @@ std::string complete(Rule& rule) {
     return "a number is 'between', 'unclear' or 'again'";
   if (rule.pattern.size() > kMaxPatternBytes)
     return "the pattern is longer than " + std::to_string(kMaxPatternBytes) + " bytes";
-  if (rule.match == Match::kRegex) rule.regex = compile(rule.pattern, error);
-  return error;
+  if (rule.match == Match::kRegex) rule.regex = std::make_shared<const RuleRegex>(rule.pattern);
+  return {};
 }
+
+// Of a rule of the user's, whose pattern may be none.
+std::string pattern_error(const Rule& rule) { return rule.regex ? rule.regex->error() : ""; }
 
 }  // namespace
 
@@ -176,31 +167,51 @@ std::optional<std::string> PhaseRules::add_user_rule(const std::string& text) {
            ": expected NAME=REGEX, for example --phase 'recompute=checkpoint'";
   Rule rule{phase,         Subject::kRange,         "",     Inside::kPhase, "",
             Match::kRegex, text.substr(equals + 1), nullptr};
-  if (const std::string error = complete(rule); !error.empty())
-    return "--phase " + printable(text) + ": " + printable(error);
-  rules_.insert(rules_.begin() + user_rules_++, std::move(rule));
+  std::string error = complete(rule);
+  if (error.empty()) error = pattern_error(rule);
+  if (!error.empty()) return "--phase " + printable(text) + ": " + printable(error);
+  add_in_front({std::move(rule)});
   return std::nullopt;
 }
 
 std::optional<std::string> PhaseRules::add_rule_file(const std::string& name,
                                                      std::string_view text) {
+  std::vector<Rule> rules;
+  auto error = read_lines(name, text, kMaxRules - user_rules_, pattern_error, rules);
+  if (!error) add_in_front(std::move(rules));
+  return error;
+}
+
+std::optional<std::string> PhaseRules::read_lines(
+    const std::string& name, std::string_view text, size_t most,
+    const std::function<std::string(const Rule&)>& error_of, std::vector<Rule>& rules) {
   const std::string form =
       "a line is PHASE SUBJECT [in:PHASE | node:PHASE | hook:PHASE] [domain:NAME] MATCH PATTERN; "
       "see " +
       typed("rules");
-  std::vector<Rule> rules;
-  const auto add_line = [&](std::string_view line, const std::string&) {
-    std::string error;
-    const std::vector<Rule> of_line = parse_line(line, error);
-    if (error.empty() && rules.size() + of_line.size() + user_rules_ > kMaxRules)
-      error = "more than " + std::to_string(kMaxRules) + " rules";
-    rules.insert(rules.end(), of_line.begin(), of_line.end());
-    return printable(error);
-  };
-  if (auto error = for_each_line(name, text, kMaxRuleFileBytes, form, add_line)) return error;
-  rules_.insert(rules_.begin() + user_rules_, rules.begin(), rules.end());
+  std::map<std::string, std::shared_ptr<const RuleRegex>> regexes;  // phases may share a pattern
+  return for_each_line(
+      name, text, kMaxRuleFileBytes, form, [&](std::string_view line, const std::string&) {
+        std::string error;
+        std::vector<Rule> of_line = parse_line(line, error);
+        if (error.empty() && rules.size() + of_line.size() > most)
+          error = "more than " + std::to_string(kMaxRules) + " rules";
+        for (Rule& rule : of_line) {
+          if (rule.regex) rule.regex = regexes.try_emplace(rule.pattern, rule.regex).first->second;
+          if (error.empty()) error = error_of(rule);
+          rules.push_back(std::move(rule));
+        }
+        return printable(error);
+      });
+}
+
+// Behind the user's rules that were there before.
+void PhaseRules::add_in_front(std::vector<Rule> rules) {
+  std::vector<Rule> all = *rules_;
+  all.insert(all.begin() + user_rules_, std::make_move_iterator(rules.begin()),
+             std::make_move_iterator(rules.end()));
   user_rules_ += static_cast<uint32_t>(rules.size());
-  return std::nullopt;
+  rules_ = std::make_shared<const std::vector<Rule>>(std::move(all));
 }
 
 }  // namespace flopinj::reduce
