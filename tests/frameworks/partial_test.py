@@ -39,7 +39,8 @@ def without_names(lines):
 
 
 def calls(lines):
-    return [line for line in lines if line not in set(definitions(lines))]
+    defined = set(definitions(lines))
+    return [line for line in lines if line not in defined]
 
 
 class Partial(recorded.Streams):
