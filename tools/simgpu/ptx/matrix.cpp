@@ -75,7 +75,7 @@ template <class Use>
 
 template <class T>
 struct Matrices {
-  T a[kMost], b[kMost], c[kMost];
+  alignas(16) T a[kMost], b[kMost], c[kMost];
 
   // c += a b.
   void multiply(const Form& form) {
@@ -85,16 +85,29 @@ struct Matrices {
   }
 
  private:
+  using Vector [[gnu::vector_size(16), gnu::may_alias]] = T;
+  static constexpr uint32_t kVector = 16 / sizeof(T), kVectors = 8;
+
+  // The sums of several rows at once, in registers: one addition waits for the one before it in its
+  // own sum only. Each sum has its products in the order of k.
   template <uint32_t kColumns>
   void rows_of(const Form& form) {
-    for (uint32_t m = 0; m < form.m; ++m) {
-      T sums[kColumns];
-      std::copy_n(c + m * kColumns, kColumns, sums);
+    constexpr uint32_t kAcross = kColumns / kVector, kRows = std::max(kVectors / kAcross, 1U);
+    const auto at = [](T* elements, uint32_t n) -> Vector& {
+      return reinterpret_cast<Vector*>(elements)[n];
+    };
+    for (uint32_t m = 0; m < form.m; m += kRows) {
+      T* const into = c + m * kColumns;
+      Vector sums[kRows * kAcross];
+#pragma GCC unroll 16
+      for (uint32_t i = 0; i < kRows * kAcross; ++i) sums[i] = at(into, i);
       for (uint32_t k = 0; k < form.k; ++k) {
-        const T left = a[m * form.k + k];
-        for (uint32_t n = 0; n < kColumns; ++n) sums[n] += left * b[k * kColumns + n];
+#pragma GCC unroll 16
+        for (uint32_t i = 0; i < kRows * kAcross; ++i)
+          sums[i] += a[(m + i / kAcross) * form.k + k] * at(b + k * kColumns, i % kAcross);
       }
-      std::copy_n(sums, kColumns, c + m * kColumns);
+#pragma GCC unroll 16
+      for (uint32_t i = 0; i < kRows * kAcross; ++i) at(into, i) = sums[i];
     }
   }
 };
@@ -182,15 +195,19 @@ void multiply_as(Warp& warp, const Code& code, const Form& form) {
   const uint32_t metadata = form.sparse ? c[registers(form.c, c_count, false)] : 0;
   if (form.sparse) std::fill_n(all.a, form.m * form.k, T{});
   with_source<T>(form.a, [&](auto type) {
-    for (uint32_t i = 0; i < a_count; ++i)
-      for_lanes(is_wmma ? places_in_a_row(a_count, i) : places_in_a(form, type, i),
-                [&](uint32_t l, uint32_t at) {
-                  if (form.sparse) {
-                    const uint32_t row = at / form.k;
-                    at = row * form.k + column_of(warp, form, metadata, row, at % form.k);
-                  }
-                  all.a[at] = static_cast<T>(value_of(type, element_bits(warp, a, type, i, l)));
-                });
+    const auto take = [&](auto place) {
+      for (uint32_t i = 0; i < a_count; ++i)
+        for_lanes(is_wmma ? places_in_a_row(a_count, i) : places_in_a(form, type, i),
+                  [&](uint32_t l, uint32_t at) {
+                    all.a[place(at)] =
+                        static_cast<T>(value_of(type, element_bits(warp, a, type, i, l)));
+                  });
+    };
+    if (!form.sparse) return take([](uint32_t at) { return at; });
+    take([&](uint32_t at) {
+      const uint32_t row = at / form.k;
+      return row * form.k + column_of(warp, form, metadata, row, at % form.k);
+    });
   });
   with_source<T>(form.b, [&](auto type) {
     for (uint32_t i = 0; i < b_count; ++i)
