@@ -64,8 +64,12 @@ class FloatEnvironment {
   FloatMode mode_;
 };
 
-// Why a warp stopped.
-enum class Stop { kEnded, kTurn, kWaits };
+// Why a warp stopped. One that sleeps has come to its own nanosleep.
+enum class Stop { kEnded, kTurn, kSleeps, kWaits };
+// What warps of a round did, beside waiting for others of their block.
+struct Round {
+  bool progress = false, computed = false;
+};
 
 class BlockRun {
  public:
@@ -92,23 +96,23 @@ class BlockRun {
     for (uint32_t i = 0; i < block_.warps.size(); ++i) begin_warp(block_.warps[i], i);
   }
 
-  // Runs each warp for a slice. False: all threads have ended. `progress` where one did more than
-  // wait.
-  bool run(FloatEnvironment& floats, bool& progress) {
+  // Runs each warp for a slice. False: all threads have ended.
+  bool run(FloatEnvironment& floats, Round& round) {
     bool alive = false, all_wait = true;
     for (Warp& warp : block_.warps) {
       if (warp.live == 0) continue;
       const Stop stop = run_warp(warp, floats);
       alive |= stop != Stop::kEnded;
       all_wait &= stop == Stop::kWaits || stop == Stop::kEnded;
-      progress |= stop != Stop::kWaits;
+      round.progress |= stop != Stop::kWaits;
+      round.computed |= stop == Stop::kTurn || stop == Stop::kEnded;
     }
     if (!alive) {
       *std::ranges::find(cluster_->blocks, &block_) = nullptr;
       return false;
     }
     if (release_barriers())
-      progress = true;
+      round.progress = true;
     else if (all_wait && !waits_for_cluster())
       wait_for_ever();
     return true;
@@ -459,10 +463,11 @@ class BlockRun {
       const Outcome outcome = run_group(warp, choice, left, floats);
       warp.gives_way = outcome != Outcome::kStopped;
       if (outcome == Outcome::kTurn) return Stop::kTurn;
+      if (outcome == Outcome::kSleeps) return Stop::kSleeps;
     }
   }
 
-  enum class Outcome { kStopped, kTurn, kGivesWay };
+  enum class Outcome { kStopped, kTurn, kSleeps, kGivesWay };
   static constexpr uint32_t kNoStop = ~uint32_t{0};
 
   // Runs the group until it ends, waits, is divided, or comes to the place of another; then it is
@@ -587,7 +592,7 @@ class BlockRun {
         return Outcome::kStopped;
       case Code::Kind::kYield:
         add(frame.groups, {at + 1, active, Group::Wait::kNone, 0, warp.ran});
-        return Outcome::kTurn;
+        return Outcome::kSleeps;
       case Code::Kind::kTogether:
         return together(warp, frame, code, at, active);
       case Code::Kind::kBarrier:
@@ -898,6 +903,7 @@ Counts run(const Program& program, const Kernel& kernel, const Launch& launch) {
   const uint64_t cluster_blocks = uint64_t{size.x} * size.y * size.z;
   std::vector<std::unique_ptr<BlockRun>> alive, spare;
   uint64_t next = 0, idle = 0;
+  bool computed = false;  // since the last pause
   const auto begin_cluster = [&] {
     const auto cluster = std::make_shared<Cluster>();
     const Dim3 first = place(next / cluster_blocks, clusters);
@@ -918,9 +924,10 @@ Counts run(const Program& program, const Kernel& kernel, const Launch& launch) {
                 "too many blocks for a cooperative launch");
   while (next < blocks || !alive.empty()) {
     while (next < blocks && alive.size() < at_once) begin_cluster();
-    bool progress = false, ended = false;
+    Round round;
+    bool ended = false;
     for (size_t i = 0; i < alive.size();) {
-      if (alive[i]->run(floats, progress)) {
+      if (alive[i]->run(floats, round)) {
         ++i;
         continue;
       }
@@ -928,12 +935,13 @@ Counts run(const Program& program, const Kernel& kernel, const Launch& launch) {
       alive.erase(alive.begin() + static_cast<ptrdiff_t>(i));
       ended = true;
     }
-    for (const auto& block : alive) progress |= BlockRun::release_cluster(block->cluster());
-    if (!progress && !ended) BlockRun::wait_for_ever();
+    for (const auto& block : alive) round.progress |= BlockRun::release_cluster(block->cluster());
+    if (!round.progress && !ended) BlockRun::wait_for_ever();
     idle = ended ? 0 : idle + 1;
+    computed |= round.computed;
     if (idle % kPatientRounds != kPatientRounds - 1) continue;
     if (next < blocks && alive.size() < kMostBlocksAlive) begin_cluster();
-    if (launch.pause) launch.pause();
+    if (launch.pause) launch.pause(!std::exchange(computed, false));
   }
   memory.counts[Count::kThreads] += blocks * launch.block.x * launch.block.y * launch.block.z;
   return memory.counts;

@@ -49,7 +49,9 @@ struct Launch {
   uint64_t grid_id = 0;
   // The allocation around an address; false: there is none.
   std::function<bool(uint64_t address, Allocation& found)> find;
-  std::function<void()> pause;  // a moment for other work, while the kernel waits for it
+  // A moment for other work, while the kernel waits for it. `asleep`: since the last one all of its
+  // warps that ran came to a nanosleep.
+  std::function<void(bool asleep)> pause;
   std::function<void(const std::string& text)> print;                  // printf's
   std::function<uint64_t(uint64_t bytes)> allocate;                    // malloc's; 0: there is none
   std::function<bool(uint64_t address)> give_back;                     // false: it is not malloc's

@@ -1,11 +1,10 @@
 // Streams and their capture.
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "driver/api/api.h"
 #include "driver/context.h"
 #include "driver/execution/clock.h"
+#include "driver/execution/patience.h"
 #include "driver/execution/stream.h"
 #include "driver/graphs/capture.h"
 #include "driver/observer.h"
@@ -135,7 +134,8 @@ CUresult cuStreamWaitValue32_v2(CUstream hStream, CUdeviceptr addr, cuuint32_t v
       return flags == CU_STREAM_WAIT_VALUE_EQ ? now == value
                                               : static_cast<int32_t>(now - value) >= 0;
     };
-    while (!met()) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    const Patience patience;
+    while (!met()) patience.rest();
     place(*stream.object, 0, now_ns());
     return CUDA_SUCCESS;
   });

@@ -1,15 +1,14 @@
 #include "driver/execution/launch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 #include <tuple>
 #include <utility>
 
 #include "driver/execution/counts_file.h"
 #include "driver/execution/memory.h"
+#include "driver/execution/patience.h"
 #include "driver/execution/timing.h"
 #include "driver/graphs/conditional.h"
 #include "driver/modules/attributes.h"
@@ -104,9 +103,9 @@ bool find_allocation(uint64_t address, ptx::Allocation& found) {
 }
 
 // Gives the device away for a moment, where a kernel waits: for another stream's work, it may be.
-void give_way(std::recursive_mutex& engine) {
+void give_way(std::recursive_mutex& engine, const Patience& patience) {
   engine.unlock();
-  std::this_thread::sleep_for(std::chrono::microseconds(20));
+  patience.rest();
   engine.lock();
 }
 
@@ -136,7 +135,11 @@ Result execute(Device& device, const LaunchWork& work, uint64_t number) {
     found = {launch.grid_workspace, launch.grid_workspace + sizeof workspace};
     return true;
   };
-  launch.pause = [&device] { give_way(device.engine()); };
+  Patience patience;
+  launch.pause = [&](bool asleep) {
+    if (!asleep) patience = {};
+    give_way(device.engine(), patience);
+  };
   launch.print = [](const std::string& text) { std::fputs(text.c_str(), stdout); };
   Context& context = *work.function->context;
   launch.set_condition = &set_condition;
