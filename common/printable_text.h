@@ -1,5 +1,6 @@
 // Texts that others wrote, made fit to be shown.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +48,11 @@ inline std::string printable(std::string_view bytes) {
   out.reserve(bytes.size());
   std::array<char, 16> escape{};
   while (!bytes.empty()) {
+    const auto plain = std::find_if(bytes.begin(), bytes.end(),
+                                    [](char c) { return c < 0x20 || c >= 0x7F; });
+    out.append(bytes.begin(), plain);
+    bytes.remove_prefix(static_cast<size_t>(plain - bytes.begin()));
+    if (bytes.empty()) break;
     const CodePoint c = decode(bytes);
     const size_t size = c.size == 0 ? 1 : c.size;
     if (c.size != 0 && !is_dangerous(c.value)) {

@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "sections/sections.h"
@@ -24,7 +28,14 @@ std::string text_of(const Json& value) {
   return value.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-// One row as a line of text. A table may have very many: no object is made of one.
+// Whether it reads the same between quotation marks.
+bool is_plain(std::string_view text) {
+  return std::ranges::all_of(
+      text, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
+
+// One row as a line of text. A table may have very many: no object is made of a row, nor of what
+// nearly all of its values are.
 class RowText {
  public:
   RowText(const Table& table, const TableRow& cells) {
@@ -35,37 +46,63 @@ class RowText {
   const std::string& text() const { return text_; }
 
  private:
-  void add(const char* key, const char* of_key, const Json& value) {
+  void add_key(std::string_view key, std::string_view of_key, std::string_view of_that = {}) {
     text_ += text_.empty() ? "{\"" : ",\"";
-    ((text_ += key) += of_key) += "\":";
-    text_ += text_of(value);
+    text_.append(key).append(of_key).append(of_that).append("\":");
+  }
+
+  void add_text(std::string_view text) {
+    if (is_plain(text))
+      text_.append(1, '"').append(text).append(1, '"');
+    else
+      text_ += text_of(text);
   }
 
   void add_number(const char* key, const char* of_key, Kind kind, const Cell& cell) {
     const auto* whole = std::get_if<u128>(&cell.value);
-    add(key, of_key, number(kind, cell, whole));
-    if (has_exact_text(kind))
-      add(key, (std::string(of_key) + "_exact").c_str(),
-          whole != nullptr ? Json(to_decimal(*whole)) : Json(nullptr));
+    add_key(key, of_key);
+    if (const auto* real = std::get_if<double>(&cell.value))
+      add_real(*real);
+    else if (whole == nullptr)
+      text_ += "null";
+    else if (kind == Kind::kFlag)
+      text_ += *whole != 0 ? "true" : "false";
+    else if (*whole <= kMostWhole)
+      text_ += to_decimal(*whole);
+    else if (has_exact_text(kind))
+      add_real(static_cast<double>(*whole));
+    else
+      add_text(to_decimal(*whole));
+    if (!has_exact_text(kind)) return;
+    add_key(key, of_key, "_exact");
+    if (whole != nullptr)
+      add_text(to_decimal(*whole));
+    else
+      text_ += "null";
   }
 
-  static Json number(Kind kind, const Cell& cell, const u128* whole) {
-    if (const auto* real = std::get_if<double>(&cell.value)) return *real;
-    if (whole == nullptr) return nullptr;
-    if (kind == Kind::kFlag) return *whole != 0;
-    if (*whole <= kMostWhole) return static_cast<uint64_t>(*whole);
-    return has_exact_text(kind) ? Json(static_cast<double>(*whole)) : Json(to_decimal(*whole));
+  void add_real(double value) {
+    std::array<char, 64> digits;
+    if (std::isfinite(value))
+      text_.append(digits.data(), nlohmann::detail::to_chars(digits.begin(), digits.end(), value));
+    else
+      text_ += "null";
   }
 
   void add_cell(const Column& column, const Cell& cell) {
     const char* key = column.key;
-    if (const auto* text = std::get_if<std::string>(&cell.value))
-      return add(key, "", printable(*text));
+    if (const auto* text = std::get_if<std::string>(&cell.value)) {
+      add_key(key, "");
+      return add_text(printable(*text));
+    }
     const bool lower = has(cell.marks, Mark::kAtLeast) || has(cell.marks, Mark::kMoreThan);
     const bool upper = has(cell.marks, Mark::kAtMost);
     if (!lower && !upper) {
       add_number(key, "", column.kind, cell);
-      if (cell.empty() && cell.absent != "-") add(key, "_why", cell.absent);
+      if (cell.empty() && cell.absent != "-") {
+        add_key(key, "_why");
+        add_text(cell.absent);
+      }
     } else {
       add_number(key, "", column.kind, Cell::none());
       if (cell.least)
@@ -77,7 +114,10 @@ class RowText {
       else if (!lower)
         add_number(key, "_at_most", column.kind, cell);
     }
-    if (has(cell.marks, Mark::kEstimate)) add(key, "_estimated", true);
+    if (has(cell.marks, Mark::kEstimate)) {
+      add_key(key, "_estimated");
+      text_ += "true";
+    }
   }
 
   std::string text_;
