@@ -382,3 +382,11 @@ class Gpu:
 def convert(path, settings=False):
     header, events = stream.read(path)
     return Gpu(header, events, settings)
+
+
+def convert_both(path):
+    """With the names of emit_nvtx, and with those of flopinj.torch's observer: None where these
+    have no settings."""
+    recording = stream.read(path)
+    plain, observed = Gpu(*recording), Gpu(*recording, settings=True)
+    return plain, observed if observed.lines != plain.lines else None

@@ -286,13 +286,10 @@ def pair_formulas(made, gpu):
             yield f"formula of backward of {name}", value, most, None
 
 
-def differences(build, stream_path, trace, settings=False):
+def differences(build, gpu, trace):
     """The same of both reports of a stream; what is reported as not known is None, and differs too.
-    What differs only where kernels' names do not tell gradients apart says so. With the settings
-    that flopinj.torch's observer adds to names: None where these add nothing."""
-    gpu, found = as_gpu.convert(stream_path, settings), {}
-    if settings and gpu.lines == as_gpu.convert(stream_path).lines:
-        return None
+    What differs only where kernels' names do not tell gradients apart says so."""
+    found = {}
     for note in ("", " (kernels do not say which gradient)"):
         write_trace(build, gpu, trace)
         made = report(build, trace)

@@ -23,6 +23,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
+import as_gpu  # noqa: E402
 import compare  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -74,17 +75,18 @@ def expected():
     return found
 
 
-def differences(build, name, settings=False):
+def differences(build, name):
+    """With the names of emit_nvtx, and with those of flopinj.torch's observer: None where these
+    have no settings."""
     with tempfile.TemporaryDirectory(prefix="flopinj-frameworks-") as folder:
-        return compare.differences(build, STREAMS / f"{name}{SUFFIX}", Path(folder) / "stream.pb",
-                                   settings)
+        return [gpu and compare.differences(build, gpu, Path(folder) / "stream.pb")
+                for gpu in as_gpu.convert_both(STREAMS / f"{name}{SUFFIX}")]
 
 
-def all_differences(build, names, settings=False):
+def all_differences(build, names):
     """(name, differences) of each, two at a time or as many as there are cores."""
     with concurrent.futures.ProcessPoolExecutor() as pool:
-        count = len(names)
-        yield from zip(names, pool.map(differences, [build] * count, names, [settings] * count))
+        yield from zip(names, pool.map(differences, [build] * len(names), names))
 
 
 def unmarked(found):
@@ -93,7 +95,7 @@ def unmarked(found):
 
 def renew(build):
     by_mark = {}
-    for name, found in all_differences(build, streams([])):
+    for name, (found, _) in all_differences(build, streams([])):
         if bare := unmarked(found):
             sys.exit(f"{name}: no mark in the report: {bare}")
         for figure, _, _, mark in found:
@@ -109,11 +111,14 @@ def renew(build):
 class Streams(unittest.TestCase):
     build, patterns = None, []
 
+    @classmethod
+    def setUpClass(cls):
+        cls.found = dict(all_differences(cls.build, streams(cls.patterns)))
+
     def test_reports(self):
         known = expected()
-        names = streams(self.patterns)
-        self.assertTrue(names, "no stream has such a name")
-        for name, found in all_differences(self.build, names):
+        self.assertTrue(self.found, "no stream has such a name")
+        for name, (found, _) in self.found.items():
             with self.subTest(stream=name):
                 self.assertFalse(unmarked(found), "no mark in the report")
                 self.assertEqual({figure: mark
@@ -122,8 +127,7 @@ class Streams(unittest.TestCase):
 
     def test_reports_of_operators_with_settings(self):
         known, better = expected(), {}
-        found_by_name = {name: found for name, found in
-                         all_differences(self.build, streams(self.patterns), settings=True)
+        found_by_name = {name: found for name, (_, found) in self.found.items()
                          if found is not None}
         for name, found in found_by_name.items():
             with self.subTest(stream=name):
@@ -145,7 +149,7 @@ class Streams(unittest.TestCase):
 def main():
     build, words = Path(sys.argv[1]).resolve(), sys.argv[2:]
     if words[:1] == ["--differences"]:
-        for name, found in all_differences(build, streams(words[1:])):
+        for name, (found, _) in all_differences(build, streams(words[1:])):
             for figure, value, right, mark in found:
                 print(f"{name}: {figure}: reported {value}, is {right}  [{mark or 'NO MARK'}]")
     elif words[:1] == ["--renew"]:

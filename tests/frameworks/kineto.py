@@ -18,13 +18,13 @@ PID = 4037
 
 def fields(text):
     """The name, and its fields: parted by ", " outside of brackets."""
-    parts, depth, begin = [], 0, 0
-    for at, c in enumerate(text):
-        depth += (c in "[(") - (c in "])")
-        if depth == 0 and text.startswith(", ", at):
-            parts.append(text[begin:at])
-            begin = at + 2
-    parts.append(text[begin:])
+    parts, depth = [], 0
+    for piece in text.split(", "):
+        if depth == 0:
+            parts.append(piece)
+        else:
+            parts[-1] += ", " + piece
+        depth += sum(map(piece.count, "[(")) - sum(map(piece.count, "])"))
     name, found = parts[0], {}
     for part in parts[1:]:
         key, equals, value = part.partition(" = ")

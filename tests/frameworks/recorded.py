@@ -1,5 +1,6 @@
 """What tests on whole reports of streams have in common."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -25,6 +26,7 @@ class Streams(unittest.TestCase):
         cls.trace = Path(folder.name) / "trace.pb"
 
     @staticmethod
+    @functools.cache
     def lines_of(name):
         return as_gpu.convert(STREAMS / f"{name}.jsonl.xz").lines
 

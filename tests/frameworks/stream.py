@@ -16,13 +16,14 @@ program's main thread first."""
 import json
 import lzma
 from dataclasses import dataclass, field
+from functools import cached_property
 
 
 def read(path):
     """The header and the events."""
     with lzma.open(path, "rt", encoding="utf-8") as lines:
-        header = json.loads(next(lines))
-        return header, [json.loads(line) for line in lines]
+        header, *events = json.loads(f"[{','.join(lines)}]")
+        return header, events
 
 
 def write(path, header, events):
@@ -42,7 +43,7 @@ class Range:
     domain: str = "-"
     inside: list = field(default_factory=list)
 
-    @property
+    @cached_property
     def function(self):
         """`aten::mm` of `aten::mm, seq = 3, sizes = [[2, 3], [3, 4]]`."""
         return self.name.split(", ", 1)[0]
@@ -59,7 +60,7 @@ class Range:
                 return rest[:at]
         return rest
 
-    @property
+    @cached_property
     def sequence(self):
         number = self.field("seq")
         return None if number is None else int(number)

@@ -18,6 +18,7 @@ import random_networks  # noqa: E402
 import record  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import as_gpu  # noqa: E402
 import compare  # noqa: E402
 
 STREAMS, FOUND = Path(__file__).resolve().parents[1] / "streams", Path(
@@ -38,9 +39,7 @@ def check(build, description, keep=None):
         stream = out / "random.jsonl.xz"
         # The observer of flopinj.torch names operators' settings, too.
         by_torch = description.get("names", "emit_nvtx") != "emit_nvtx"
-        differ = compare.differences(build, stream, out / "trace.pb", settings=by_torch)
-        if differ is None:  # there are none
-            differ = compare.differences(build, stream, out / "trace.pb")
+        differ = compare.differences(build, as_gpu.convert(stream, by_torch), out / "trace.pb")
         if keep:
             stream.replace(keep)
         return [d for d in differ if d[3] is None], [d for d in differ if d[3] is not None]
