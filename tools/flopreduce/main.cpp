@@ -1,7 +1,11 @@
 // flopreduce, which `flopinj report` and its kin become: results go to standard output or -o FILE,
 // everything else to standard error.
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -191,6 +195,9 @@ int run(std::vector<std::string> arguments) {
 int main(int argc, char** argv) {
   using namespace flopinj::reduce;
   std::signal(SIGXFSZ, SIG_IGN);  // writing fails instead, and says so
+  // As much as a pipe holds: its reader is woken once for it, and not for each page.
+  static std::array<char, 1U << 16> output;
+  if (::isatty(STDOUT_FILENO) == 0) std::setvbuf(stdout, output.data(), _IOFBF, output.size());
   if (argc > 0 && std::filesystem::path(argv[0]).filename() == "flopinj") program_name = "flopinj";
   try {
     return run(std::vector<std::string>(argv + 1, argv + argc));
