@@ -12,6 +12,7 @@ told by the counter itself: the node that got a number was made by the last oper
 it."""
 
 import re
+from copy import copy
 from dataclasses import dataclass, replace
 
 import oracle
@@ -47,16 +48,15 @@ def named(function, sizes, range_):
 SETTINGS = ("kernel_size", "stride", "padding", "dilation", "transposed")
 
 
-def observed(range_, name):
-    """The name with the operator's settings, and its type where that is complex."""
-    function = name.split(", ", 1)[0]
-    arguments = range_.op.get("args", {})
-    if re.search("conv|pool", function):
-        name += "".join(f", {key} = {arguments[key]}" for key in SETTINGS
-                        if arguments.get(key) is not None)
-    if range_.op.get("type", "").startswith("c10::complex"):
-        name += ", types = [ComplexFloat]"
-    return name
+def settings_of(function, op):
+    """The operator's settings, and its type where that is complex."""
+    text, arguments = "", op.get("args", {})
+    if arguments and re.search("conv|pool", function):
+        text = "".join(f", {key} = {arguments[key]}" for key in SETTINGS
+                       if arguments.get(key) is not None)
+    if op.get("type", "").startswith("c10::complex"):
+        text += ", types = [ComplexFloat]"
+    return text
 
 
 def swapped(sizes):
@@ -70,9 +70,8 @@ def is_operator(range_):
 
 
 class Gpu:
-    def __init__(self, header, events, settings=False):
-        """`settings`: names are those of flopinj.torch's observer."""
-        self.settings = settings
+    def __init__(self, header, events):
+        self.settings = {}  # by place among the lines: what flopinj.torch's observer adds to them
         self.lines, self.launches, self.kernels = ["device\tmade of a recording"], [], {}
         self.phases, self.engine_depth, self.functions = [], 0, []
         self.numbers, self.engine_runs = SequenceNumbers(events), 0
@@ -98,6 +97,13 @@ class Gpu:
                     self.made_by[number] == launch.operator):
                 self.launches[at] = replace(launch, phase="loss")
 
+    def observed(self):
+        """The same with the names of flopinj.torch's observer; None where these have no settings.
+        """
+        other = copy(self)
+        other.lines = [line + self.settings.get(n, "") for n, line in enumerate(self.lines)]
+        return other if self.settings else None
+
     @staticmethod
     def own(range_):
         """The program's own operator, by what others inside of it do."""
@@ -109,9 +115,10 @@ class Gpu:
         (torch.autograd.Function, torch.library) is known by the operator inside that does the
         work, if it is one; else it is none of the dispatcher's: None."""
         if is_operator(range_) and not Gpu.own(range_):
-            half, single = ATTENTION.get(range_.function, ((None, ), (None, )))[:2]
-            return (half if Gpu.half(range_) else single)[0] or EXCHANGED.get(
-                range_.function, (range_.function, ))[0]
+            if range_.function in ATTENTION:
+                half, single, _ = ATTENTION[range_.function]
+                return (half if Gpu.half(range_) else single)[0]
+            return EXCHANGED.get(range_.function, (range_.function, ))[0]
         found = {
             r.function
             for r in range_.ranges() if is_operator(r) and (own_kernel(r) or starts_kernels(r))
@@ -173,13 +180,15 @@ class Gpu:
 
     def push(self, range_, name=None):
         text = name or range_.name
+        settings = ""
         if is_operator(range_):
             self.functions.append(text.split(", ", 1)[0])
-            if self.settings and range_.op is not None:
-                text = observed(range_, text)
+            settings = range_.op and settings_of(self.functions[-1], range_.op)
         text = self.renumbered(text, range_)
         self.said.setdefault(self.thread, []).append(not self.unnamed)
         if not self.unnamed:
+            if settings:
+                self.settings[len(self.lines)] = settings
             self.lines.append(f"push\t{self.thread}\t{range_.domain}\t{text}")
 
     def pop(self, range_):
@@ -380,13 +389,13 @@ class Gpu:
 
 
 def convert(path, settings=False):
-    header, events = stream.read(path)
-    return Gpu(header, events, settings)
+    """`settings`: with the names of flopinj.torch's observer."""
+    gpu = Gpu(*stream.read(path))
+    return settings and gpu.observed() or gpu
 
 
 def convert_both(path):
     """With the names of emit_nvtx, and with those of flopinj.torch's observer: None where these
     have no settings."""
-    recording = stream.read(path)
-    plain, observed = Gpu(*recording), Gpu(*recording, settings=True)
-    return plain, observed if observed.lines != plain.lines else None
+    plain = convert(path)
+    return plain, plain.observed()
