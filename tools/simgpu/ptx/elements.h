@@ -124,6 +124,34 @@ constexpr const ElementRow& row_of(Element element) {
   word = (word & ~mask) | (static_cast<uint32_t>(bits) << shift & mask);
 }
 
+// Calls `use` with the type of a product's elements, or of its sums, as it is compiled. Sums are
+// worked out as T.
+template <Element element>
+using Known = std::integral_constant<Element, element>;
+template <class T, class Use>
+void with_source(Element element, const Use& use) {
+  using enum Element;
+  if constexpr (std::is_same_v<T, double>) {
+    if (element == kF64) return use(Known<kF64>());
+    if (element == kS8) return use(Known<kS8>());
+    return use(Known<kU8>());
+  } else {
+    if (element == kF16) return use(Known<kF16>());
+    if (element == kBf16) return use(Known<kBf16>());
+    if (element == kTf32) return use(Known<kTf32>());
+    if (element == kE4m3) return use(Known<kE4m3>());
+    return use(Known<kE5m2>());
+  }
+}
+template <class T, class Use>
+void with_sum(Element element, const Use& use) {
+  using enum Element;
+  if constexpr (std::is_same_v<T, double>)
+    return element == kF64 ? use(Known<kF64>()) : use(Known<kS32>());
+  else
+    return element == kF16 ? use(Known<kF16>()) : use(Known<kF32>());
+}
+
 // The forms of instructions that were decoded: a code has the number of its form. What is kept
 // stays, so that it is read without a lock.
 template <class Form>

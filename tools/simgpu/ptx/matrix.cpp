@@ -18,6 +18,7 @@
 
 #include "ptx/elements.h"
 #include "ptx/instructions.h"
+#include "ptx/products.h"
 
 namespace simgpu::ptx {
 namespace {
@@ -76,69 +77,7 @@ template <class Use>
 template <class T>
 struct Matrices {
   alignas(16) T a[kMost], b[kMost], c[kMost];
-
-  // c += a b.
-  void multiply(const Form& form) {
-    if (form.n == 8) return rows_of<8>(form);
-    if (form.n == 16) return rows_of<16>(form);
-    rows_of<32>(form);
-  }
-
- private:
-  using Vector [[gnu::vector_size(16), gnu::may_alias]] = T;
-  static constexpr uint32_t kVector = 16 / sizeof(T), kVectors = 8;
-
-  // The sums of several rows at once, in registers: one addition waits for the one before it in its
-  // own sum only. Each sum has its products in the order of k.
-  template <uint32_t kColumns>
-  void rows_of(const Form& form) {
-    constexpr uint32_t kAcross = kColumns / kVector, kRows = std::max(kVectors / kAcross, 1U);
-    const auto at = [](T* elements, uint32_t n) -> Vector& {
-      return reinterpret_cast<Vector*>(elements)[n];
-    };
-    for (uint32_t m = 0; m < form.m; m += kRows) {
-      T* const into = c + m * kColumns;
-      Vector sums[kRows * kAcross];
-#pragma GCC unroll 16
-      for (uint32_t i = 0; i < kRows * kAcross; ++i) sums[i] = at(into, i);
-      for (uint32_t k = 0; k < form.k; ++k) {
-#pragma GCC unroll 16
-        for (uint32_t i = 0; i < kRows * kAcross; ++i)
-          sums[i] += a[(m + i / kAcross) * form.k + k] * at(b + k * kColumns, i % kAcross);
-      }
-#pragma GCC unroll 16
-      for (uint32_t i = 0; i < kRows * kAcross; ++i) at(into, i) = sums[i];
-    }
-  }
 };
-
-// Calls `use` with the type of a product's elements, or of its sums, as it is compiled. Sums are
-// worked out as T.
-template <Element element>
-using Known = std::integral_constant<Element, element>;
-template <class T, class Use>
-void with_source(Element element, const Use& use) {
-  using enum Element;
-  if constexpr (std::is_same_v<T, double>) {
-    if (element == kF64) return use(Known<kF64>());
-    if (element == kS8) return use(Known<kS8>());
-    return use(Known<kU8>());
-  } else {
-    if (element == kF16) return use(Known<kF16>());
-    if (element == kBf16) return use(Known<kBf16>());
-    if (element == kTf32) return use(Known<kTf32>());
-    if (element == kE4m3) return use(Known<kE4m3>());
-    return use(Known<kE5m2>());
-  }
-}
-template <class T, class Use>
-void with_sum(Element element, const Use& use) {
-  using enum Element;
-  if constexpr (std::is_same_v<T, double>)
-    return element == kF64 ? use(Known<kF64>()) : use(Known<kS32>());
-  else
-    return element == kF16 ? use(Known<kF16>()) : use(Known<kF32>());
-}
 
 // Of a sparse product the elements that there are count.
 void count(Warp& warp, const Form& form) {
@@ -225,7 +164,7 @@ void multiply_as(Warp& warp, const Code& code, const Form& form) {
         all.c[at] = static_cast<T>(value_of(type, element_bits(warp, c, type, i, l)));
       });
   });
-  all.multiply(form);
+  add_product<Sums::kBeginWithC>(all.a, all.b, all.c, form.m, form.n, form.k);
   with_sum<T>(form.d, [&](auto type) {
     for (uint32_t i = 0; i < c_count; ++i)
       for_lanes(sums(i), [&](uint32_t l, uint32_t at) {

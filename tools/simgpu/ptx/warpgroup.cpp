@@ -7,6 +7,7 @@
 
 #include "ptx/elements.h"
 #include "ptx/instructions.h"
+#include "ptx/products.h"
 
 namespace simgpu::ptx {
 namespace {
@@ -54,6 +55,7 @@ class Stored {
     const uint32_t at = start_ + offset;
     return at ^ (((at >> 7) - base_) & (units - 1)) << 4;
   }
+  bool transposed() const { return transposed_; }
 
  private:
   static uint32_t field(uint64_t descriptor, int shift) {
@@ -65,25 +67,37 @@ class Stored {
   bool transposed_;
 };
 
-template <class T>
-void read(Warp& warp, const Stored& matrix, Element element, bool negated, uint32_t first_row,
-          uint32_t rows, uint32_t depth, T* to) {
-  const uint32_t bytes = row_of(element).bytes;
-  for (uint32_t row = 0; row < rows; ++row)
-    for (uint32_t k = 0; k < depth; ++k) {
-      uint64_t bits = 0;
-      std::memcpy(&bits,
-                  at_address(warp, 0, matrix.address(first_row + row, k), bytes, Space::kShared,
-                             Access::kRead),
-                  bytes);
-      const auto value = static_cast<T>(value_of(element, bits));
-      to[row * depth + k] = negated ? -value : value;
+// Calls `put` with each element's row, its place along k and its value.
+template <class T, class Put>
+void read(Warp& warp, const Stored& matrix, Element of, bool negated, uint32_t first_row,
+          uint32_t rows, uint32_t depth, const Put& put) {
+  with_source<T>(of, [&](auto element) {
+    const uint32_t bytes = row_of(element).bytes, in_unit = kUnit / bytes;
+    const auto read_unit = [&](uint32_t row, uint32_t k, const auto& each) {
+      const std::byte* at = at_address(warp, 0, matrix.address(first_row + row, k), kUnit,
+                                       Space::kShared, Access::kRead);
+      for (uint32_t i = 0; i < in_unit; ++i, at += bytes) {
+        uint64_t bits = 0;
+        std::memcpy(&bits, at, bytes);
+        const auto value = static_cast<T>(value_of(element, bits));
+        each(i, negated ? -value : value);
+      }
+    };
+    if (matrix.transposed()) {
+      for (uint32_t k = 0; k < depth; ++k)
+        for (uint32_t row = 0; row < rows; row += in_unit)
+          read_unit(row, k, [&](uint32_t i, T value) { put(row + i, k, value); });
+    } else {
+      for (uint32_t row = 0; row < rows; ++row)
+        for (uint32_t k = 0; k < depth; k += in_unit)
+          read_unit(row, k, [&](uint32_t i, T value) { put(row, k + i, value); });
     }
+  });
 }
 
 template <class T>
-struct Matrices {
-  T a[kRows * kMostDepth], b[kMostColumns * kMostDepth], d[kRows * kMostColumns];
+struct Matrices {  // row by row
+  alignas(16) T a[kRows * kMostDepth], b[kMostDepth * kMostColumns], d[kRows * kMostColumns];
 };
 
 uint32_t row_in_d(uint32_t i, uint32_t lane) { return lane / 4 + 8 * (i / 2 % 2); }
@@ -108,27 +122,28 @@ void multiply_as(Warp& warp, const Code& code, const Form& form) {
         all.a[row * form.k + k] = form.negated_a ? -value : value;
       }
   } else {
-    read(warp, Stored(warp.longs(*a)[0], bytes, form.transposed_a), form.a, form.negated_a,
-         first_row, kRows, form.k, all.a);
+    read<T>(warp, Stored(warp.longs(*a)[0], bytes, form.transposed_a), form.a, form.negated_a,
+            first_row, kRows, form.k,
+            [&](uint32_t row, uint32_t k, T value) { all.a[row * form.k + k] = value; });
   }
-  read(warp, Stored(warp.longs(*b)[0], bytes, form.transposed_b), form.b, form.negated_b, 0, form.n,
-       form.k, all.b);
+  read<T>(warp, Stored(warp.longs(*b)[0], bytes, form.transposed_b), form.b, form.negated_b, 0,
+          form.n, form.k,
+          [&](uint32_t column, uint32_t k, T value) { all.b[k * form.n + column] = value; });
   const bool adds = (*warp.words(b[1]) & 1) != 0;
-  for (uint32_t l = 0; l < kLanes; ++l)
+  with_sum<T>(form.d, [&](auto type) {
     for (uint32_t i = 0; i < elements; ++i)
-      all.d[row_in_d(i, l) * form.n + column_in_d(i, l)] =
-          adds ? static_cast<T>(value_of(form.d, element_bits(warp, d, form.d, i, l))) : T{};
-  for (uint32_t row = 0; row < kRows; ++row)
-    for (uint32_t n = 0; n < form.n; ++n) {
-      T sum{};
-      for (uint32_t k = 0; k < form.k; ++k) sum += all.a[row * form.k + k] * all.b[n * form.k + k];
-      all.d[row * form.n + n] += sum;
-    }
-  for (uint32_t l = 0; l < kLanes; ++l)
-    for (uint32_t i = 0; i < elements; ++i) {
-      const auto value = static_cast<double>(all.d[row_in_d(i, l) * form.n + column_in_d(i, l)]);
-      put_bits(warp, d, form.d, i, l, bits_of(form.d, value, form.saturate));
-    }
+      for (uint32_t l = 0; l < kLanes; ++l)
+        all.d[row_in_d(i, l) * form.n + column_in_d(i, l)] =
+            adds ? static_cast<T>(value_of(type, element_bits(warp, d, type, i, l))) : T{};
+  });
+  add_product<Sums::kBeginWithZero>(all.a, all.b, all.d, kRows, form.n, form.k);
+  with_sum<T>(form.d, [&](auto type) {
+    for (uint32_t i = 0; i < elements; ++i)
+      for (uint32_t l = 0; l < kLanes; ++l) {
+        const auto value = static_cast<double>(all.d[row_in_d(i, l) * form.n + column_in_d(i, l)]);
+        put_bits(warp, d, type, i, l, bits_of(type, value, form.saturate));
+      }
+  });
 }
 
 Count kind_of(Element source) {
