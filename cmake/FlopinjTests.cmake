@@ -4,6 +4,11 @@ if(NOT DEFINED Python3_EXECUTABLE AND EXISTS ${PROJECT_SOURCE_DIR}/build/venv/bi
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
+# The environment of tests in Python. Compiled modules are kept, since tests start many programs;
+# numpy's threads, which no test uses, would look for work when they begin.
+set(FLOPINJ_PYTHON_ENVIRONMENT FLOPINJ_BUILD=${PROJECT_BINARY_DIR} PYTHONDONTWRITEBYTECODE=
+    OPENBLAS_NUM_THREADS=1)
+
 # Catch2's main is compiled once and shared by all test programs.
 if(Catch2_VERSION VERSION_GREATER_EQUAL 3)
   add_library(flopinj_catch2_main INTERFACE)

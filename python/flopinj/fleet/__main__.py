@@ -12,6 +12,9 @@ from typing import Any, NoReturn
 
 from flopinj._programs import Error
 
+# pyarrow imports numpy, whose threads, one for each core, look for work when they begin.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 #: Questions that come with flopinj, in queries/.
 _QUESTIONS = {
     "jobs": "jobs by utilization", "wasted": "teams and users by GPU-hours that did no FLOP",
