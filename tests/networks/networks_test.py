@@ -12,12 +12,10 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-
-import jsonschema  # noqa: E402
-
 import made_trace  # noqa: E402
 import table  # noqa: E402
 from networks import TABLES, TRAINING_STEPS, Network  # noqa: E402
+import report_schema  # noqa: E402
 from report_tables import by, exact  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -203,9 +201,7 @@ class ConvolutionShare(unittest.TestCase):
             made_trace.as_pthflops(Network(name, 1000), 1).write(BUILD / "test-bin/write_trace",
                                                                  trace)
             report = table.report(BUILD, trace, 1, "--fma", "1")
-        schema = subprocess.run([BUILD / "bin/flopreduce", "schema"], capture_output=True,
-                                check=True).stdout
-        jsonschema.validate(report, json.loads(schema))
+        report_schema.validate(BUILD / "bin/flopreduce", report)
         return by(report, "operator_work"), exact(by(report, "phases")["forward"])
 
     def test_vgg16(self):

@@ -126,15 +126,16 @@ def lacking(old, new):
             for table, rows in new.items() if table != "schema_version"}
     for table, row in [*of_work(old), *of_recording(old)]:
         def differing(other, row=row):
-            return [f"{key} was {value}, is {today(other, key)}" for key, value in row.items()
-                    if not same(value, today(other, key))]
+            return (f"{key} was {value}, is {today(other, key)}" for key, value in row.items()
+                    if not same(value, today(other, key)))
 
         rows = left[table]  # in the order of then, but for some tables
-        number = next((i for i, other in enumerate(rows) if not differing(other)), None)
+        number = next((i for i, other in enumerate(rows) if next(differing(other), None) is None),
+                      None)
         if number is not None:
             del rows[number]
             continue
-        nearest = min(rows, default={}, key=lambda other: len(differing(other)))
+        nearest = min(rows, default={}, key=lambda other: len(list(differing(other))))
         yield from (f"{table}: {what}" for what in differing(nearest))
 
 
