@@ -236,19 +236,19 @@ void move_matrices(Warp& warp, const Code& code, uint32_t) {
       rows[i] =
           at_address(warp, lane, at, 16, Space::kShared, is_load ? Access::kRead : Access::kWrite);
     }
-    for (uint32_t l = 0; l < kLanes; ++l)
-      for (uint32_t half = 0; half < 2; ++half) {
-        const uint32_t along = 2 * (l % 4) + half, across = l / 4;
-        std::byte* const at = form.transposed ? rows[along] + 2 * across : rows[across] + 2 * along;
-        uint16_t bits = 0;
-        if constexpr (is_load) {
-          std::memcpy(&bits, at, 2);
-          put_bits(warp, places + matrix, Element::kF16, half, l, bits);
-        } else {
-          bits = static_cast<uint16_t>(element_bits(warp, places + matrix, Element::kF16, half, l));
-          std::memcpy(at, &bits, 2);
-        }
-      }
+    const auto move = [](void* in_register, void* in_memory, size_t bytes) {
+      is_load ? std::memcpy(in_register, in_memory, bytes)
+              : std::memcpy(in_memory, in_register, bytes);
+    };
+    uint32_t* const words = warp.words(places[matrix]);  // of two elements, the first one lowest
+    if (!form.transposed) {
+      for (uint32_t row = 0; row < 8; ++row) move(words + 4 * row, rows[row], 16);
+      continue;
+    }
+    auto* const elements = reinterpret_cast<std::byte*>(words);
+    for (uint32_t column = 0; column < 8; ++column)
+      for (uint32_t row = 0; row < 8; ++row)
+        move(elements + 2 * (8 * column + row), rows[row] + 2 * column, 2);
   }
 }
 
