@@ -58,7 +58,7 @@ class Patience {
     const auto waited =
         std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_);
     std::this_thread::sleep_for(
-        std::clamp(waited / 4, std::chrono::microseconds(100), std::chrono::microseconds(1'000)));
+        std::clamp(waited / 4, std::chrono::microseconds(100), std::chrono::microseconds(4'000)));
   }
 
  private:

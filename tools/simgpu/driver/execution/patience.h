@@ -13,7 +13,7 @@ class Patience {
     using std::chrono::microseconds;
     const auto waited =
         std::chrono::duration_cast<microseconds>(std::chrono::steady_clock::now() - began_);
-    std::this_thread::sleep_for(std::clamp(waited / 4, microseconds(20), microseconds(1'000)));
+    std::this_thread::sleep_for(std::clamp(waited / 4, microseconds(20), microseconds(4'000)));
   }
 
  private:
