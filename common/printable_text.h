@@ -48,8 +48,8 @@ inline std::string printable(std::string_view bytes) {
   out.reserve(bytes.size());
   std::array<char, 16> escape{};
   while (!bytes.empty()) {
-    const auto plain = std::find_if(bytes.begin(), bytes.end(),
-                                    [](char c) { return c < 0x20 || c >= 0x7F; });
+    const auto plain =
+        std::find_if(bytes.begin(), bytes.end(), [](char c) { return c < 0x20 || c >= 0x7F; });
     out.append(bytes.begin(), plain);
     bytes.remove_prefix(static_cast<size_t>(plain - bytes.begin()));
     if (bytes.empty()) break;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -30,8 +31,8 @@ std::string text_of(const Json& value) {
 
 // Whether it reads the same between quotation marks.
 bool is_plain(std::string_view text) {
-  return std::ranges::all_of(
-      text, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+  return std::ranges::all_of(text,
+                             [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
 }
 
 // One row as a line of text. A table may have very many: no object is made of a row, nor of what
@@ -39,6 +40,7 @@ bool is_plain(std::string_view text) {
 class RowText {
  public:
   RowText(const Table& table, const TableRow& cells) {
+    text_.reserve(32 * cells.size());
     for (size_t c = 0; c < cells.size(); ++c)
       if (table.columns[c].kind != Kind::kExactFlop) add_cell(table.columns[c], cells[c]);
     text_ += text_.empty() ? "{}" : "}";
@@ -47,8 +49,10 @@ class RowText {
 
  private:
   void add_key(std::string_view key, std::string_view of_key, std::string_view of_that = {}) {
-    text_ += text_.empty() ? "{\"" : ",\"";
-    text_.append(key).append(of_key).append(of_that).append("\":");
+    text_ += text_.empty() ? '{' : ',';
+    text_ += '"';
+    text_ += key;
+    text_.append(of_key).append(of_that) += "\":";
   }
 
   void add_text(std::string_view text) {
@@ -68,17 +72,30 @@ class RowText {
     else if (kind == Kind::kFlag)
       text_ += *whole != 0 ? "true" : "false";
     else if (*whole <= kMostWhole)
-      text_ += to_decimal(*whole);
+      add_whole(*whole);
     else if (has_exact_text(kind))
       add_real(static_cast<double>(*whole));
     else
       add_text(to_decimal(*whole));
     if (!has_exact_text(kind)) return;
     add_key(key, of_key, "_exact");
-    if (whole != nullptr)
-      add_text(to_decimal(*whole));
-    else
+    if (whole == nullptr) {
       text_ += "null";
+      return;
+    }
+    text_ += '"';
+    add_whole(*whole);
+    text_ += '"';
+  }
+
+  void add_whole(u128 value) {
+    if (value > UINT64_MAX) {
+      text_ += to_decimal(value);
+      return;
+    }
+    std::array<char, 20> digits;
+    const auto end = std::to_chars(digits.begin(), digits.end(), static_cast<uint64_t>(value)).ptr;
+    text_.append(digits.begin(), end);
   }
 
   void add_real(double value) {
