@@ -705,8 +705,14 @@ CLI::Validator one_of(std::vector<std::string> words) {
       choices);
 }
 
-CLI::Validator such_as(const std::vector<std::string>& words) {
-  return CLI::Validator([](std::string&) { return std::string(); }, "{" + joined(words, ",") + "}");
+CLI::Validator such_as(std::function<std::vector<std::string>()> words) {
+  struct Usual : CLI::Validator {
+    explicit Usual(std::function<std::vector<std::string>()> words) {
+      func_ = [](std::string&) { return std::string(); };
+      desc_function_ = [words = std::move(words)] { return "{" + joined(words(), ",") + "}"; };
+    }
+  };
+  return Usual(std::move(words));
 }
 
 std::vector<std::string> help_last(std::vector<std::string> arguments) {

@@ -80,7 +80,7 @@ Action define_compare(manual::CommandLine& app) {
                  "Compare these tables of the reports, too, such as roofline: " + typed("tables") +
                      " lists them")
       ->type_name("TABLE[,TABLE]")
-      ->check(manual::such_as(comparable_tables()))
+      ->check(manual::such_as(comparable_tables))
       ->delimiter(',')
       ->allow_extra_args(false);
   a->gates.add_to(app, "total.flop.ratio > 1.01 or kernel_counts.appeared > 0");

@@ -211,7 +211,7 @@ Action define_explain(manual::CommandLine& app) {
                  "Show these tables of launches, too, of a figure's launches, such as "
                  "phase_precisions")
       ->type_name("TABLE[,TABLE]")
-      ->check(manual::such_as(keys_of_launch_tables()))
+      ->check(manual::such_as(keys_of_launch_tables))
       ->delimiter(',')
       ->allow_extra_args(false);
   a->input.add_to(app);

@@ -85,14 +85,18 @@ struct PeakArguments {
   };
 
   void add_to(manual::CommandLine& app) {
-    std::vector<std::string> names;
-    for (const Gpu* known : search_gpus("")) names.emplace_back(known->name);
     app.add_option("--gpu", gpu, "A GPU of `" + typed("peaks") + "`, or a part of its name")
         ->type_name("GPU")
-        ->check(manual::such_as(names));
+        ->check(manual::such_as([] {
+          std::vector<std::string> names;
+          for (const Gpu* known : search_gpus("")) names.emplace_back(known->name);
+          return names;
+        }));
     app.add_option("--precision", precisions, "Whose peak, such as fp32 or tensor_bf16 (fp32)")
         ->type_name("PRECISION")
-        ->check(manual::such_as({kPrecisionNames.begin(), kPrecisionNames.end()}))
+        ->check(manual::such_as([] {
+          return std::vector<std::string>(kPrecisionNames.begin(), kPrecisionNames.end());
+        }))
         ->delimiter(',');
     add_number(app, "--peak", given, "Peak FLOP/s of one device, instead of --gpu");
   }

@@ -79,9 +79,11 @@ Action define_report(manual::CommandLine& app) {
   std::vector<std::string> forms;
   for (const manual::Entry& form : report_forms()) forms.push_back(form.term);
   a->output.add_to(app, forms);
-  std::vector<std::string> tables;
-  for (const TableSource* table : table_sources()) tables.emplace_back(table->key());
-  app.get_option("--table")->check(manual::such_as(tables));
+  app.get_option("--table")->check(manual::such_as([] {
+    std::vector<std::string> tables;
+    for (const TableSource* table : table_sources()) tables.emplace_back(table->key());
+    return tables;
+  }));
   app.add_option("--sections", a->output.sections,
                  "These sections only, such as roofline,kernels (text, markdown)")
       ->type_name("KEY[,KEY]")
