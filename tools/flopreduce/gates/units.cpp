@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "support/si_number.h"
 #include "support/text.h"
 
 namespace flopinj::reduce {
@@ -63,7 +64,6 @@ const Unit* unit_of_key(std::string_view key) {
 }
 
 WrittenUnit unit_at(std::string_view text) {
-  constexpr std::string_view kPrefixes = "kKMGTPE";
   size_t length = 0;
   while (length < text.size() && is_of_unit(text[length])) ++length;
   const std::string_view word = text.substr(0, length);
@@ -73,7 +73,7 @@ WrittenUnit unit_at(std::string_view text) {
     return named(name);
   };
   if (const Unit* const unit = spelt(word)) return {unit, {}, length};
-  if (word.empty() || kPrefixes.find(word[0]) == kPrefixes.npos) return {};
+  if (word.empty() || !is_si_prefix(word[0])) return {};
   const Unit* const unit = spelt(word.substr(1));
   if (unit == nullptr || !unit->prefixes) return {};
   return {unit, word.substr(0, 1), length};

@@ -14,12 +14,17 @@ constexpr std::string_view kPrefixes = "kMGTPEZY";
 
 bool is_word(char c) { return is_alnum(c) || c == '_' || c == '.'; }
 
+// Of kPrefixes; npos: it is none.
+size_t prefix_at(char c) { return kPrefixes.find(c == 'K' ? 'k' : c); }
+
 double power_of_1000(size_t n) {
   constexpr std::array<double, 9> kPowers = {1, 1e3, 1e6, 1e9, 1e12, 1e15, 1e18, 1e21, 1e24};
   return kPowers[n];
 }
 
 }  // namespace
+
+bool is_si_prefix(char c) { return prefix_at(c) != std::string_view::npos; }
 
 std::optional<double> take_si(std::string_view& text) {
   // from_chars also takes "inf", "nan" and "-1"; a number starts with a digit or a point.
@@ -31,7 +36,7 @@ std::optional<double> take_si(std::string_view& text) {
   const std::string_view digits(text.data(), static_cast<size_t>(rest - text.data()));
   std::string_view after = text.substr(digits.size());
   if (!after.empty()) {
-    const size_t prefix = kPrefixes.find(after[0] == 'K' ? 'k' : after[0]);
+    const size_t prefix = prefix_at(after[0]);
     const bool exponent = digits.find_first_of("eE") != std::string_view::npos;
     if (prefix != std::string_view::npos && !exponent) {
       value *= power_of_1000(prefix + 1);
@@ -98,7 +103,7 @@ std::optional<u128> parse_whole(std::string_view text) {
     std::from_chars(digits, text.data() + text.size(), exponent);
     power += exponent;
   } else if (at < text.size()) {
-    power += 3 * static_cast<int>(kPrefixes.find(text[at] == 'K' ? 'k' : text[at]) + 1);
+    power += 3 * static_cast<int>(prefix_at(text[at]) + 1);
   }
   for (; power < 0; ++power, value /= 10)
     if (value % 10 != 0) return std::nullopt;

@@ -8,8 +8,11 @@
 
 namespace flopinj::reduce {
 
-// A finite number of at least 0, decimal, with an exponent or one of the SI prefixes k, M, G, T, P,
-// E, Z, Y (K is k). Nothing for anything else, "1e12T" too.
+// k, M, G, T, P, E, Z, Y, and K, which is k.
+bool is_si_prefix(char c);
+
+// A finite number of at least 0, decimal, with an exponent or an SI prefix. Nothing for anything
+// else, "1e12T" too.
 std::optional<double> parse_si(std::string_view text);
 
 // As parse_si(), or with B, which people write for 10^9 of parameters and tokens: "7B".

@@ -340,6 +340,8 @@ TEST_CASE("a number may have the unit of its figure") {
   CHECK(fails("timed.flop_per_s >= 1.5TFLOPS"));
   CHECK(fails("timed.flop_per_s >= 1.5 TFLOP/s"));
   CHECK(fails("flop > 18EFLOP"));
+  CHECK_FALSE(fails("flop > 3ZFLOP"));
+  CHECK(fails("0.02 ZFLOP > flop and flop < 1YFLOP"));
   CHECK(unit_of_key("gpu_time_a_ns")->of == std::string("time"));
   CHECK(unit_of_key("gpu_time_a") == nullptr);
   CHECK(unit_of_key("flop_b")->of == std::string("FLOP"));
