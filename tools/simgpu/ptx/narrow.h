@@ -29,7 +29,8 @@ struct Format {
     int power = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
     if (power < 1 - kBias) power = 1 - kBias;
     // In units of the last place: a whole number after rounding, exact before it.
-    const double units = std::rint(std::ldexp(v, mantissa - power));
+    const auto scale = std::bit_cast<double>(static_cast<uint64_t>(1023 + mantissa - power) << 52);
+    const double units = std::rint(v * scale);
     const uint64_t coded = static_cast<uint64_t>(power + kBias - 1) << mantissa;
     const uint64_t result = coded + static_cast<uint64_t>(std::fabs(units));
     if (result <= kLargest) return sign | static_cast<uint32_t>(result);
