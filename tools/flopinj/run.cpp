@@ -176,7 +176,7 @@ std::string prepare_recording(const Options& options, const std::string& output,
   if (listener != nullptr)
     token.socket = listener->name();
   else if (!quiet(options))
-    token.socket = start_watcher(options.simulate);
+    token.socket = start_watcher(options.program.front(), options.simulate);
   setenv(kRun.data(), token.text().c_str(), 1);
   return token.socket;
 }
@@ -272,7 +272,7 @@ int run_to_the_end(const Options& options, std::vector<Variable> environment) {
   });
   if (program < 0)
     throw std::system_error(errno, std::generic_category(), "cannot start a process");
-  RunRecord record(options.simulate);
+  RunRecord record(options.program.front(), options.simulate);
   const int status = wait_and_listen(program, socket, record);
   const bool silent = quiet(options);
   std::vector<std::string> files = record.traces(process_runs);

@@ -13,6 +13,7 @@
 #include <climits>
 #include <csignal>
 #include <cstddef>
+#include <filesystem>
 #include <random>
 
 #include "abstract_socket.h"
@@ -22,6 +23,10 @@
 
 namespace flopinj {
 namespace {
+
+// Launchers that take variables along, to other machines too.
+constexpr std::string_view kStartsElsewhere[] = {"srun", "mpirun", "mpiexec", "orterun",
+                                                 "prun", "aprun",  "jsrun"};
 
 // `place`: "SOCKET:SECRET".
 int open_socket(std::string& place) {
@@ -137,6 +142,12 @@ std::string RunRecord::why_nothing() const {
   if (waited_)
     return "nothing was recorded: nobody asked for it, or the time or range that was to be "
            "recorded did not come";
+  const std::string name = std::filesystem::path(program_).filename();
+  if (std::ranges::count(kStartsElsewhere, name) > 0)
+    return "nothing was recorded on this machine: " + name +
+           " starts the processes of a job, which may be on others. What they record is where they "
+           "run. Next: " +
+           name + " flopinj run -- PROGRAM";
   if (simulated_)
     return "nothing was recorded: no process of this run started CUDA on the simulated GPU. It "
            "runs programs that give PTX to the driver (cuda-core, Numba, Taichi, tinygrad, "
@@ -184,7 +195,7 @@ std::vector<std::string> RunRecord::traces(bool (*runs)(pid_t)) const {
   return names;
 }
 
-std::string start_watcher(bool simulated) {
+std::string start_watcher(const std::string& name, bool simulated) {
   // Orphans are given to this process: the watcher would be the program's child, which waits for
   // the program's end where the program may wait for the end of all children.
   int adopts = 0;
@@ -197,7 +208,7 @@ std::string start_watcher(bool simulated) {
     if (::fork() != 0) ::_exit(0);
     const auto program_fd = static_cast<int>(::syscall(SYS_pidfd_open, program, 0));
     let_go_of_everything({socket.descriptor(), program_fd});
-    RunRecord record(simulated);
+    RunRecord record(name, simulated);
     socket.receive_to_the_end(program, program_fd, record);
     for (const std::string& line : record.last_words(process_runs)) say(line);
     ::_exit(0);

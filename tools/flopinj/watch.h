@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driver.h"
@@ -20,10 +21,11 @@ namespace flopinj {
 // What the processes of a run have said.
 class RunRecord {
  public:
-  // `simulated`: they have the simulated GPU. `driver`: whether this machine has a driver; asked
-  // where nothing was recorded.
-  explicit RunRecord(bool simulated = false, bool (*driver)() = has_driver)
-      : simulated_(simulated), driver_(driver) {}
+  // `program`: the first word of the run's command. `simulated`: they have the simulated GPU.
+  // `driver`: whether this machine has a driver; asked where nothing was recorded.
+  explicit RunRecord(std::string program = {}, bool simulated = false,
+                     bool (*driver)() = has_driver)
+      : program_(std::move(program)), simulated_(simulated), driver_(driver) {}
   void take(pid_t process, const RunNotice&);
   // The lines for the user when the program has ended. `alive`: whether a process still runs.
   // Without `cut` nothing of traces that were not closed, or could not be written to the end.
@@ -42,6 +44,7 @@ class RunRecord {
   };
   std::string why_nothing() const;
 
+  std::string program_;
   bool simulated_;
   bool (*driver_)();
   std::vector<Trace> traces_;
@@ -72,8 +75,8 @@ class RunSocket {
 // " a.pb b.pb", as words for a shell; of many the first ones.
 std::string names_text(const std::vector<std::string>& names);
 
-// Opens the socket, and starts the watcher of this process. The name of the socket; empty where
-// there is no watcher, and the program runs all the same.
-std::string start_watcher(bool simulated);
+// Opens the socket, and starts the watcher of this process, which becomes the program of this
+// name. The name of the socket; empty where there is no watcher, and the program runs all the same.
+std::string start_watcher(const std::string& name, bool simulated);
 
 }  // namespace flopinj

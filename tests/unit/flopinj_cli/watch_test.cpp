@@ -32,17 +32,30 @@ TEST_CASE("Without a driver the first words are that there is none") {
   const auto none = [] { return false; };
   const auto there = [] { return true; };
   const auto first = [](const RunRecord& record) { return record.last_words(nobody).at(0); };
-  CHECK(first(RunRecord(false, none)).starts_with("no NVIDIA driver on this machine"));
-  CHECK(says(RunRecord(false, none).last_words(nobody), "flopinj run --simulate"));
-  CHECK(says(RunRecord(false, there).last_words(nobody), "may clear its environment"));
+  CHECK(first(RunRecord("python", false, none)).starts_with("no NVIDIA driver on this machine"));
+  CHECK(says(RunRecord("python", false, none).last_words(nobody), "flopinj run --simulate"));
+  CHECK(says(RunRecord("python", false, there).last_words(nobody), "may clear its environment"));
   // The simulated GPU needs none, and no environment is to blame where PyTorch does not run on it.
   for (const auto driver : {+none, +there}) {
-    CHECK(says(RunRecord(true, driver).last_words(nobody), "PyTorch, JAX, CuPy) need a GPU"));
-    CHECK(first(RunRecord(true, driver)).find("environment") == std::string::npos);
+    CHECK(says(RunRecord("python", true, driver).last_words(nobody),
+               "PyTorch, JAX, CuPy) need a GPU"));
+    CHECK(first(RunRecord("python", true, driver)).find("environment") == std::string::npos);
   }
-  RunRecord said(false, none);
+  RunRecord said("python", false, none);
   said.take(7, {RunEvent::kRefused, ""});
   CHECK(said.last_words(nobody).empty());
+}
+
+TEST_CASE("Nothing recorded here may be recorded where a launcher starts processes") {
+  const auto none = [] { return false; };
+  for (const char* launcher : {"srun", "/usr/bin/mpirun"}) {
+    RunRecord record(launcher, false, none);
+    CHECK(says(record.last_words(nobody), "nothing was recorded on this machine"));
+    CHECK(says(record.last_words(nobody), "run flopinj run -- PROGRAM"));
+    record.take(7, {RunEvent::kRecording, "/t/a.pb"});
+    record.take(7, {RunEvent::kEnded, "/t/a.pb"});
+    CHECK(record.last_words(nobody).empty());
+  }
 }
 
 TEST_CASE("A process that waited in vain is no process without CUDA") {
