@@ -85,7 +85,8 @@ bool matches(const PhaseRules::Rule& rule, std::string_view name) {
 PhaseRules::PhaseRules() {
   static const auto kBuiltIn = [] {
     std::vector<Rule> rules;
-    read_lines("built-in rules", built_in(), kMaxRules, [](const Rule&) { return ""; }, rules);
+    read_lines(
+        "built-in rules", built_in(), kMaxRules, [](const Rule&) { return ""; }, rules);
     rules.push_back(
         {"other", Subject::kRange, "", Inside::kPhase, "", Match::kDefault, "", nullptr});
     return std::make_shared<const std::vector<Rule>>(std::move(rules));
