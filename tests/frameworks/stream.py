@@ -100,11 +100,13 @@ def trees(events):
     for event in events:
         kind, thread = event[0], event[1]
         stack = open_ranges.setdefault(thread, [])
-        domain = event[-1]["domain"] if isinstance(event[-1],
-                                                   dict) and "domain" in event[-1] else "-"
+        last = event[-1]
+        domain = last.get("domain", "-") if isinstance(last, dict) else "-"
         if kind == "-":
-            at = next((i for i in reversed(range(len(stack))) if stack[i].domain == domain), None)
-            if at is not None:
+            at = len(stack) - 1
+            while at >= 0 and stack[at].domain != domain:
+                at -= 1
+            if at >= 0:
                 del stack[at]
             continue
         if kind == "+":
