@@ -351,8 +351,20 @@ class Judge {
     Json first = Json::object();
     for (const Json& diagnostic : report.value("diagnostics", Json::array()))
       if (first.empty() && diagnostic.value("severity", "") != "info") first = diagnostic;
-    whole(row, Verdict::kNotCounted, first.value("message", "it does not say why"));
+    whole(row, Verdict::kNotCounted, first.value("message", "its ledger says " + reason(report)));
     lines_.back().code = first.value("code", "");
+  }
+
+  // Of most launches that have no count.
+  static std::string reason(const Json& report) {
+    std::string found = "no reason";
+    uint64_t most = 0;
+    for (const Json& line : report.value("ledger_reasons", Json::array()))
+      if (line.value("fate", "") == "unmeasured" && line.value("launches", uint64_t{0}) > most) {
+        most = line.value("launches", uint64_t{0});
+        found = line.value("reason", "");
+      }
+    return found;
   }
 
   void whole(const Row& row, Verdict verdict, const std::string& why = "") {
