@@ -20,7 +20,10 @@ constexpr auto kMostWaitAtEnd = 500ms;
 constexpr uint64_t kLongLaunchNs = 10'000'000'000;
 // Windows are wanted, and none is opened for so long, or in a short recording.
 constexpr uint64_t kNoneOpenedNs = 5'000'000'000, kNoneOpenedAtEndNs = 1'000'000'000;
-constexpr auto kLookEvery = 50us;  // while a launch waits
+// While a launch waits: each look asks the planner's thread, so a long wait has looks further apart,
+// and ends by a sixteenth too late at most.
+constexpr std::chrono::nanoseconds kLookEvery = 50us;
+constexpr uint64_t kLooksInWait = 16;
 constexpr uint64_t kMostWaitForAvailabilityNs = 1'000'000'000;
 constexpr auto kLookForMoment = 10ms;
 constexpr int kMostSteps = 4;  // of a launch, each of which ends something
@@ -148,7 +151,8 @@ bool Windows::wait_for_end(Context& context, const Signature& signature) {
   uint64_t took = 0;  // in real time: the program's may not move meanwhile
   bool some = true;
   while (some && took < most && on_.load(std::memory_order_relaxed)) {
-    std::this_thread::sleep_for(kLookEvery);
+    std::this_thread::sleep_for(
+        std::max(kLookEvery, std::chrono::nanoseconds(took / kLooksInWait)));
     some = questions_.unfinished(context, std::chrono::nanoseconds(most - took));
     took = monotonic_ns() - began;
   }
