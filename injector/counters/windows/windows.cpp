@@ -20,8 +20,8 @@ constexpr auto kMostWaitAtEnd = 500ms;
 constexpr uint64_t kLongLaunchNs = 10'000'000'000;
 // Windows are wanted, and none is opened for so long, or in a short recording.
 constexpr uint64_t kNoneOpenedNs = 5'000'000'000, kNoneOpenedAtEndNs = 1'000'000'000;
-// While a launch waits: each look asks the planner's thread, so a long wait has looks further apart,
-// and ends by a sixteenth too late at most.
+// While a launch waits: each look asks the planner's thread, so looks of a long wait lie further
+// apart, and it ends by a sixteenth too late at most.
 constexpr std::chrono::nanoseconds kLookEvery = 50us;
 constexpr uint64_t kLooksInWait = 16;
 constexpr uint64_t kMostWaitForAvailabilityNs = 1'000'000'000;
