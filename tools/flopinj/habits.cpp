@@ -244,7 +244,8 @@ std::string line_meant_by(const Words& words, const CLI::App& root) {
     return "flopinj " + std::string(command) + command_meant_by(rest, *root.get_subcommand(name));
   }
   if (std::ranges::count(kOfFiles, words.front()) > 0) return "";
-  // One word alone, such as login, is rather another tool's command than a program.
+  // A single word such as `login` is taken for a command of another tool: few programs that a user
+  // would profile have such a name and no arguments.
   const bool is_path = words.front().find('/') != std::string::npos;
   if (is_script(words.front()) || (is_program(words.front()) && (words.size() > 1 || is_path)))
     return run_line({}, with_interpreter(words));

@@ -68,7 +68,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 // What a choice among words must be: "'jsn' is none of text, json, csv; did you mean json?"
 CLI::Validator one_of(std::vector<std::string> words);
 
-// Takes every word; these are the usual ones, for help and completion, which alone ask for them.
+// Accepts every word. Help and completion show the usual words: only they call `words`.
 CLI::Validator such_as(std::function<std::vector<std::string>()> words);
 
 // `help COMMAND` and `COMMAND help` as `COMMAND --help`; other words as they are.

@@ -313,10 +313,10 @@ void many_threads(int count) {
   std::printf("%ld\n", usage.ru_maxrss);
 }
 
-// `count` threads at once make `rounds` rounds of `launches` launches each, of 40 shapes. The main
-// thread makes a round alone before. After each round it prints the number of launches so far, and
-// waits for a line, while the test reads the process's memory: launches that are not written yet
-// take memory beside.
+// `count` threads at once make `rounds` rounds of `launches` launches each, of 40 shapes. Before
+// these threads begin, the main thread makes one round alone. After each round the main thread
+// prints the number of launches so far and waits for a line. The test sends the line when all of
+// these launches are written, since waiting ones take memory, and reads the process's memory.
 void thread_memory(int count, int rounds, int launches) {
   const Gpu gpu(program);
   const auto round = [&] {
