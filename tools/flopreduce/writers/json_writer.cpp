@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -66,7 +65,7 @@ class RowText {
     const auto* whole = std::get_if<u128>(&cell.value);
     add_key(key, of_key);
     if (const auto* real = std::get_if<double>(&cell.value))
-      add_real(*real);
+      text_ += text_of(*real);
     else if (whole == nullptr)
       text_ += "null";
     else if (kind == Kind::kFlag)
@@ -74,7 +73,7 @@ class RowText {
     else if (*whole <= kMostWhole)
       add_whole(*whole);
     else if (has_exact_text(kind))
-      add_real(static_cast<double>(*whole));
+      text_ += text_of(static_cast<double>(*whole));
     else
       add_text(to_decimal(*whole));
     if (!has_exact_text(kind)) return;
@@ -96,14 +95,6 @@ class RowText {
     std::array<char, 20> digits;
     const auto end = std::to_chars(digits.begin(), digits.end(), static_cast<uint64_t>(value)).ptr;
     text_.append(digits.begin(), end);
-  }
-
-  void add_real(double value) {
-    std::array<char, 64> digits;
-    if (std::isfinite(value))
-      text_.append(digits.data(), nlohmann::detail::to_chars(digits.begin(), digits.end(), value));
-    else
-      text_ += "null";
   }
 
   void add_cell(const Column& column, const Cell& cell) {
