@@ -391,7 +391,7 @@ class Gpu:
 def convert(path, settings=False):
     """`settings`: with the names of flopinj.torch's observer."""
     gpu = Gpu(*stream.read(path))
-    return settings and gpu.observed() or gpu
+    return (gpu.observed() or gpu) if settings else gpu
 
 
 def convert_both(path):
