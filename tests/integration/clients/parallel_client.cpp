@@ -21,7 +21,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <csignal>
@@ -33,6 +32,7 @@
 #include <vector>
 
 #include "client.h"
+#include "driver/execution/patience.h"
 
 namespace {
 
@@ -51,20 +51,6 @@ double seconds_since(Clock::time_point began) {
   return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-// Sleeps between looks at a word: the longer the later it comes.
-class Patience {
- public:
-  void rest() const {
-    const auto waited =
-        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_);
-    std::this_thread::sleep_for(
-        std::clamp(waited / 4, std::chrono::microseconds(100), std::chrono::microseconds(4'000)));
-  }
-
- private:
-  Clock::time_point began_ = Clock::now();
-};
-
 // What ranks say to the network: how many of their collectives have begun; and it to them: how many
 // have ended.
 // In that of rank 0 is how many steps there are.
@@ -81,7 +67,7 @@ void be_network(Wire* wires, const std::function<bool()>& ended) {
   const auto takes = std::chrono::microseconds(option("step_ms") * 1'000 / kCollectives);
   const int ranks = option("ranks");
   for (unsigned number = 1;; ++number) {
-    const Patience patience;
+    const simgpu::Patience patience;
     for (int rank = 0; rank < ranks;) {
       if (get(wires[rank].arrived) >= number) {
         ++rank;
@@ -153,7 +139,7 @@ class Rank {
   // So many steps of the GPU lie behind the host.
   void keep_ahead(int number) const {
     const int done = (number - option("ahead")) * kCollectives;
-    const Patience patience;
+    const simgpu::Patience patience;
     while (static_cast<int>(get(wire_.released)) < done) patience.rest();
   }
 
