@@ -191,8 +191,9 @@ RecordingProgress Collector::progress() const {
   }
   progress.trace_bytes = state_->trace_bytes.load(std::memory_order_relaxed);
   progress.covered = state_->scheduler.coverage().share();
-  progress.callback_ns = totals.callback_ns();
+  progress.callback_ns = totals.callback_ns;
   progress.measuring_ns = state_->scheduler.spent_ns();
+  progress.startup_ns = state_->startup_ns.load(std::memory_order_relaxed);
   return progress;
 }
 
@@ -215,8 +216,8 @@ void Collector::count_interrupting_range() noexcept {
   if (!dead_) state_->interrupting_ranges.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Collector::set_startup_ns(uint64_t ns) {
-  if (!dead_) state_->startup_ns.store(ns, std::memory_order_relaxed);
+void Collector::add_startup_ns(uint64_t ns) {
+  if (!dead_) state_->startup_ns.fetch_add(ns, std::memory_order_relaxed);
 }
 
 RangePathTable& Collector::paths() { return state_->paths; }

@@ -90,7 +90,8 @@ class Collector {
   // A call of NVTX that a signal handler made inside one of ours: nothing is done for it.
   // Async-signal-safe.
   void count_interrupting_range() noexcept;
-  void set_startup_ns(uint64_t);
+  // On the program's threads: until it recorded, or what one has waited since.
+  void add_startup_ns(uint64_t);
 
   RangePathTable& paths();
   ProcessRanges& process_ranges();

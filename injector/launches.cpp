@@ -41,7 +41,7 @@ void Launches::enter(ThreadContext& thread, CallFrame& frame, const LaunchFuncti
   }
   if (is_recorded(launch.turn)) {
     // The plan comes first: it decides what a new signature wants.
-    if (launch.context != nullptr) windows_.await_plan(*launch.context);
+    if (launch.context != nullptr) windows_.await_plan(*launch.context, thread);
     launch.signature = signature(thread, launch.asked, kernel);
   }
   launch.waits = function.kind == LaunchKind::kGraph ? graphs_.may_wait(thread, launch.asked.graph)

@@ -191,11 +191,16 @@ void Recording::say_what_is_missing() {
     log::warn(why);
     collector_->diagnostic(Severity::kWarning, "cupti.no_range_profiler", why);
   }
-  if (edge_.late)
-    collector_->diagnostic(
-        Severity::kInfo, "session.late",
+  if (edge_.late) {
+    std::string line =
         "the recording began while the program was running: NVTX ranges that were open then are "
-        "not known, and kernels loaded before are told apart by name only");
+        "not known, and kernels loaded before are told apart by name only";
+    if (edge_.measures && !edge_.from_inside)
+      line +=
+          "; in the first two seconds, as a capture of a CUDA graph may have gone on, no "
+          "counters were read";
+    collector_->diagnostic(Severity::kInfo, "session.late", line);
+  }
   check_nvtx_variable();
 }
 
@@ -278,7 +283,7 @@ bool Recording::open(std::string& error) {
 
 bool Recording::enable(std::string& error) {
   if (tracer_->enable(error)) {
-    collector_->set_startup_ns(monotonic_ns() - began_ns_);
+    collector_->add_startup_ns(monotonic_ns() - began_ns_);
     log::info({"recording to ", output_});
     return true;
   }

@@ -39,6 +39,7 @@ std::string status(Given, Asker) {
   add("covered", std::to_string(status.progress.covered));
   add("callback_ns", std::to_string(status.progress.callback_ns));
   add("measuring_ns", std::to_string(status.progress.measuring_ns));
+  add("startup_ns", std::to_string(status.progress.startup_ns));
   return text;
 }
 

@@ -20,9 +20,6 @@
 namespace flopinj {
 namespace {
 
-// Callbacks; the rest cost no clock reading. Odd, for ENTER and EXIT take turns.
-constexpr uint64_t kTimedEvery = 63;
-
 constexpr std::array kResources{
     CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
     CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
@@ -157,10 +154,7 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
 
   ThreadContext& thread = *context;
   ThreadState& state = *thread.state;
-  const uint64_t number = state.callbacks.load(std::memory_order_relaxed);
-  bump(state.callbacks);
-  if (number % kTimedEvery == 0) thread.timing_due = true;
-  const uint64_t began = thread.timing_due ? monotonic_ns() : 0;
+  const uint64_t began = state.callbacks.begins() ? monotonic_ns() : 0;
   thread.slow_callback = launch == nullptr;  // then it is not what launches cost
   CallFrame* const frame = entering ? thread.calls.enter(kind_of(*call), id, data.correlationId)
                                     : thread.calls.find(id, data.correlationId);
@@ -202,9 +196,7 @@ void Tracer::State::api(const RecursionGuard& guard, CUpti_CallbackId id,
   }
   if (began == 0 || thread.slow_callback) return;
   const uint64_t ended = monotonic_ns();
-  bump(state.timed_callbacks);
-  bump(state.timed_callback_ns, ended - began);
-  thread.timing_due = false;
+  state.callbacks.took(ended - began);
   if (entering && frame->outermost) thread.launch.timed_call_began_ns = edge.cuda.clock_ns();
 }
 

@@ -90,6 +90,7 @@ struct RecordingProgress {
   double covered = 0;         // share of GPU time (of launches, without times) with complete counts
   uint64_t callback_ns = 0;   // in launch callbacks, by a sample of them
   uint64_t measuring_ns = 0;  // spent on windows
+  uint64_t startup_ns = 0;    // until it recorded, and what launches have waited for plans
 };
 
 }  // namespace flopinj

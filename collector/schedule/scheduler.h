@@ -99,6 +99,17 @@ struct LaunchProgress {
   uint64_t recorded = 0;           // written, or about to be
   uint64_t timed = 0, gpu_ns = 0;  // made outside of windows, with a time
   uint64_t windowed_timed = 0, windowed_gpu_ns = 0;
+
+  void add(const LaunchProgress& more) {  // of the same signature and device
+    device = more.device;
+    signature = more.signature;
+    launches += more.launches;
+    recorded += more.recorded;
+    timed += more.timed;
+    gpu_ns += more.gpu_ns;
+    windowed_timed += more.windowed_timed;
+    windowed_gpu_ns += more.windowed_gpu_ns;
+  }
 };
 
 // Of recorded launches, and of GPU time of launches outside of windows; see Ledger in the format.

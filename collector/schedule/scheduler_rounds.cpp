@@ -235,15 +235,30 @@ bool MeasurementScheduler::State::arm(Plan& plan, SampledSignature& s, GroupSet 
 void MeasurementScheduler::State::count(const LaunchProgress& p) {
   coverage.launches += p.recorded;
   coverage.gpu_ns += p.gpu_ns;
-  Plan* const plan = plan_of(p.device, 0);
-  const Signature* const signature = plan == nullptr ? nullptr : table.find(p.signature);
+  if (Plan* const plan = plan_of(p.device, 0); plan != nullptr)
+    count_for(*plan, p);
+  else
+    before_plan[{p.device, p.signature}].add(p);
+}
+
+// A plan that has come covers the launches before it, too.
+void MeasurementScheduler::State::count_before_plan() {
+  for (auto at = before_plan.begin(); at != before_plan.end();) {
+    Plan* const plan = plan_of(at->second.device, 0);
+    if (plan != nullptr) count_for(*plan, at->second);
+    at = plan != nullptr ? before_plan.erase(at) : std::next(at);
+  }
+}
+
+void MeasurementScheduler::State::count_for(Plan& plan, const LaunchProgress& p) {
+  const Signature* const signature = table.find(p.signature);
   if (signature == nullptr) return;
   if (!may_be_measured(*signature)) {
     coverage.unmeasurable_launches += p.recorded;
     coverage.unmeasurable_gpu_ns += p.gpu_ns;
     return;
   }
-  SampledSignature& s = sampled(*plan, *signature);
+  SampledSignature& s = sampled(plan, *signature);
   count_launches(s, p.launches);
   s.recorded += p.recorded;
   s.timed += p.timed;
@@ -271,7 +286,7 @@ void MeasurementScheduler::State::count(const LaunchProgress& p) {
   if (s.phase != Phase::kResting || s.launches < s.next_at || stopped || config.every_launch)
     return;
   s.phase = Phase::kQueued;
-  (s.missing().empty() ? due : incomplete).push_back({plan, &s});
+  (s.missing().empty() ? due : incomplete).push_back({&plan, &s});
 }
 
 // Arms what the budget has room for. What it has none for goes to the end of its queue, so that one
@@ -332,6 +347,7 @@ void MeasurementScheduler::progress(std::span<const LaunchProgress> seen, uint64
   try {
     state.clock_ns = now_ns;
     state.budget.calls_outside(calls_outside, calls_outside_ns);
+    if (!state.before_plan.empty()) state.count_before_plan();
     for (const LaunchProgress& p : seen) state.count(p);
     if (!state.stopped && !state.config.every_launch) state.arm_due();
     state.sweep();

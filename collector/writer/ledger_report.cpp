@@ -61,7 +61,7 @@ OverheadSnapshot LedgerReport::overhead(const Progress& at) {
   OverheadSnapshot cost;
   const ThreadTotals totals = state_.threads.totals();
   cost.launch_callbacks = totals.callbacks;
-  cost.launch_callback_ns = totals.callback_ns();
+  cost.launch_callback_ns = totals.callback_ns;
   timed_calls_ = {totals.timed_calls, totals.timed_call_ns};
   cost.window_ns = state_.scheduler.spent_ns();
   cost.window_count = state_.scheduler.windows_opened();

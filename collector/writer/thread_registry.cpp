@@ -11,9 +11,8 @@ void ThreadTotals::add(const ThreadState& thread) {
     ring_full[d] += thread.launches[d].dropped.load(std::memory_order_acquire);
     made[d] += thread.launches[d].made.load(std::memory_order_relaxed);
   }
-  callbacks += thread.callbacks.load(std::memory_order_relaxed);
-  timed_callbacks += thread.timed_callbacks.load(std::memory_order_relaxed);
-  timed_callback_ns += thread.timed_callback_ns.load(std::memory_order_relaxed);
+  callbacks += thread.callbacks.count();
+  callback_ns += thread.callbacks.estimate_ns();
   timed_calls += thread.timed_calls.load(std::memory_order_relaxed);
   timed_call_ns += thread.timed_call_ns.load(std::memory_order_relaxed);
   passed_over += thread.passed_over.load(std::memory_order_relaxed);

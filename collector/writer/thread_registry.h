@@ -19,17 +19,10 @@ inline size_t device_slot(DeviceId device) {
 
 struct ThreadTotals {
   std::array<uint64_t, kDeviceSlots> made{}, ring_full{};
-  uint64_t callbacks = 0, timed_callbacks = 0, timed_callback_ns = 0, nested_calls = 0;
+  uint64_t callbacks = 0, callback_ns = 0, nested_calls = 0;
   uint64_t unmatched_pops = 0, too_deep = 0;
   uint64_t timed_calls = 0, timed_call_ns = 0, passed_over = 0;
   void add(const ThreadState&);
-  // In all callbacks, by the mean of the timed ones.
-  uint64_t callback_ns() const {
-    if (timed_callbacks == 0) return 0;
-    const double each =
-        static_cast<double>(timed_callback_ns) / static_cast<double>(timed_callbacks);
-    return static_cast<uint64_t>(each * static_cast<double>(callbacks));
-  }
 };
 
 class ThreadRegistry {

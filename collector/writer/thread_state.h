@@ -6,6 +6,7 @@
 #include <collector/ranges/process_ranges.h>
 #include <collector/ranges/range_path_table.h>
 #include <collector/ranges/range_stack.h>
+#include <collector/writer/callback_times.h>
 #include <collector/writer/ring.h>
 
 #include <array>
@@ -56,7 +57,7 @@ struct ThreadState {
   std::array<PerDevice, kMaxDevices + 1> launches;
 
   // Counted by this thread, summed by the writer (single writer each: relaxed load + store).
-  std::atomic<uint64_t> callbacks{0}, timed_callbacks{0}, timed_callback_ns{0};
+  CallbackTimes callbacks;
   std::atomic<uint64_t> timed_calls{0}, timed_call_ns{0};  // launch calls outside of windows
   std::atomic<uint64_t> nested_calls{0};
   std::atomic<uint64_t> passed_over{0};  // launches that the user's choice leaves out

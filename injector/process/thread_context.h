@@ -126,8 +126,7 @@ struct ThreadContext {
   LaunchInProgress launch;  // the outermost one that the thread is in
   LoadedModules modules_loaded;
   GraphCallInProgress graph_call;
-  bool timing_due = false;     // the next launch callback that does no window work is timed
-  bool slow_callback = false;  // this callback did window work, which is accounted elsewhere
+  bool slow_callback = false;           // what this callback did is accounted elsewhere
   uint64_t synchronizing_since_ns = 0;  // it is in a call that may wait for what is in flight
   uint64_t synchronizing_work = 0;      // which was added before (waiting_streams.h)
   // Such calls in a row, no other call between them, have waited so long by now.

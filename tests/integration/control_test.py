@@ -311,7 +311,7 @@ class Hostile(harness.TestCase):
     def test_no_answer_reaches_the_terminal_as_it_is(self):
         status = ("ok\npid 1\nstate {0}\nrecordings 1\noutput /tmp/{0}\nmode {0}\nseconds 1\n"
                   "launches 5\ndropped 0\ntrace_bytes 9\ncovered 0.5\ncallback_ns 1\n"
-                  "measuring_ns 1\n")
+                  "measuring_ns 1\nstartup_ns 1\n")
         evil = ("\x1b[2J\x1b]52;c;eA==\x07", "\x9b31m", "\r\x08\x7f\x0b", "\u202e", "\x00")
         hostile = [status.format(text).encode() for text in evil]
         hostile += [f"error {text}\n".encode() for text in evil]
@@ -325,7 +325,7 @@ class Hostile(harness.TestCase):
     def test_a_number_that_is_none_is_one_clear_line(self):
         good = {"pid": 1, "state": "recording", "recordings": 1, "output": "/tmp/x", "mode": "full",
                 "seconds": 1, "launches": 1, "dropped": 0, "trace_bytes": 1, "covered": 1,
-                "callback_ns": 1, "measuring_ns": 1}
+                "callback_ns": 1, "measuring_ns": 1, "startup_ns": 1}
         for key in ("seconds", "launches", "dropped", "trace_bytes", "covered", "callback_ns"):
             for value in ("abc", "", "nan", "inf", "1e999", "[[[[", "1 2", "0x10"):
                 answer = "ok\n" + "".join(f"{k} {v}\n" for k, v in {**good, key: value}.items())

@@ -127,6 +127,7 @@ class Commands(Attach):
                                    env=harness.clean_environment())
             self.addCleanup(top.wait)
             self.addCleanup(top.kill)
+            until("\033[?1049h")  # behind what another one may have drawn
             return top
 
         def until(words):
@@ -182,7 +183,11 @@ class Commands(Attach):
         self.assertIn("the program was still running when it was read", done.stdout)
         self.assertNotIn("ended by a signal", done.stdout)
         both = json.loads(flopinj("top", "--json", client.pid).stdout)
-        self.assertEqual(both["status"]["output"], output)
+        status = both["status"]
+        self.assertEqual(status["output"], output)
+        # Of one thread: nearly all callbacks were timed one by one by now.
+        self.assertLess(status["callback_ns"], 2e9 * status["seconds"])
+        self.assertEqual(both["report"]["ledger"][-1]["dropped"], 0)
         self.assertLessEqual(both["report"]["ledger"][-1]["launches"],
                              int(ask(client.pid, "status")["launches"]))
 

@@ -64,15 +64,7 @@ void Planner::run() {
   auto next_visit = std::chrono::steady_clock::now() + kVisitEvery;
   MutexLock lock(mutex_);
   while (!stopping_ || !queue_.empty()) {  // what a device is, a report needs in any case
-    if (asked_ != answered_) {
-      const uint64_t asked = asked_;
-      lock.unlock();
-      answer_();
-      lock.lock();
-      answered_ = asked;
-      changed_.notify_all();
-      continue;
-    }
+    if (answer_asked(lock)) continue;
     if (queue_.empty()) {
       if (!visiting_) {
         changed_.wait(lock.native());
@@ -112,6 +104,28 @@ void Planner::run() {
   helper_thread_ended();
   running_ = false;
   changed_.notify_all();
+}
+
+bool Planner::answer_asked(MutexLock& lock) {
+  if (asked_ == answered_) return false;
+  const uint64_t asked = asked_;
+  lock.unlock();
+  answer_();
+  lock.lock();
+  answered_ = asked;
+  changed_.notify_all();
+  return true;
+}
+
+bool Planner::pause(std::chrono::nanoseconds duration) {
+  const auto until = std::chrono::steady_clock::now() + duration;
+  MutexLock lock(mutex_);
+  const auto disturbed = [&]()
+                             FLOPINJ_REQUIRES(mutex_) { return stopping_ || asked_ != answered_; };
+  do {
+    changed_.wait_until(lock.native(), until, disturbed);
+  } while (!stopping_ && answer_asked(lock) && std::chrono::steady_clock::now() < until);
+  return !stopping_;
 }
 
 void Planner::visit_soon() {

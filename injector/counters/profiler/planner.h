@@ -98,6 +98,8 @@ class Planner {
   // Has the thread answer, and waits for that, so long at most. True: it has answered since. Any
   // thread but this one.
   bool ask(std::chrono::nanoseconds most);
+  // For what the thread does itself: a pause in which it answers. False: the thread is to end.
+  bool pause(std::chrono::nanoseconds);
   // What CUPTI says of a device's counters (ChipCounters::available), asked once for each device
   // before its plan is made. To be set likewise.
   void set_availability(std::function<std::vector<uint8_t>(uint32_t ordinal)> ask) {
@@ -108,6 +110,7 @@ class Planner {
 
  private:
   void run();
+  bool answer_asked(MutexLock&) FLOPINJ_REQUIRES(mutex_);  // false: nobody has asked
   void describe_device(uint32_t ordinal, std::string& chip);
   std::unique_ptr<DevicePlan> make_plan(uint32_t ordinal, const std::string& chip);
   const ChipPlan* chip_plan(ChipCounters);  // null: stopped

@@ -24,8 +24,11 @@ constexpr uint64_t kNoneOpenedNs = 5'000'000'000, kNoneOpenedAtEndNs = 1'000'000
 // apart, and it ends by a sixteenth too late at most.
 constexpr std::chrono::nanoseconds kLookEvery = 50us;
 constexpr uint64_t kLooksInWait = 16;
+// A moment to ask for a device's counters in: so long is it waited for, without captures, during
+// which no window can be opened either, and with them.
 constexpr uint64_t kMostWaitForAvailabilityNs = 1'000'000'000;
-constexpr auto kLookForMoment = 10ms;
+constexpr uint64_t kMostWaitWithCapturesNs = 60'000'000'000;
+constexpr std::chrono::nanoseconds kLookForMoment = 10ms;
 constexpr int kMostSteps = 4;  // of a launch, each of which ends something
 
 // How long a launch waits for another one in a window, a window for launches that are being made
@@ -71,11 +74,14 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Capture
   planner_.set_availability([this](uint32_t ordinal) { return availability(ordinal); });
 }
 
-void Windows::await_plan(Context& context) {
-  if (planner_.awaited(context.ordinal)) return;
+void Windows::await_plan(Context& context, ThreadContext& thread) {
+  if (planner_.awaited(context.ordinal) || captures_.any()) return;
+  const uint64_t began = monotonic_ns();
   planner_.device_seen(context.ordinal);
   planner_.wait(context.ordinal,
                 on_.load(std::memory_order_relaxed) ? edge_.settings.plan_wait_ms() : 0);
+  edge_.collector->add_startup_ns(monotonic_ns() - began);
+  thread.slow_callback = true;
 }
 
 void Windows::enter(Context& context, ThreadContext& thread, const Signature* signature) {
@@ -166,8 +172,7 @@ void Windows::synchronizing(Context& context, ThreadContext& thread) {
     Run run{.context = context, .who = token(thread)};
     drive(run, Event::kWaits);  // before a copy or a pause that would lie in a full window
   }
-  const bool in_row = thread.state->callbacks.load(std::memory_order_relaxed) ==
-                      thread.row_callbacks + 1;  // this one
+  const bool in_row = thread.state->callbacks.count() == thread.row_callbacks + 1;  // this one
   thread.synchronizing_since_ns = context.waiting.any() ? monotonic_ns() : 0;
   thread.synchronizing_work = context.waiting.added();
   if (!in_row) thread.row_waited_ns = 0;
@@ -180,7 +185,7 @@ void Windows::synchronized(Context& context, ThreadContext& thread, const SyncFu
   // A thread that waits for one device after the other has waited for the last of them all along.
   thread.row_waited_ns += took;
   const uint64_t waited = took != 0 ? thread.row_waited_ns : 0;
-  thread.row_callbacks = thread.state->callbacks.load(std::memory_order_relaxed);
+  thread.row_callbacks = thread.state->callbacks.count();
   if (took != 0) note_end(context, call, parameters, thread.synchronizing_work, waited);
   context.waiting.call_waited(waited);
   const bool some = context.waiting.any() && in_flight(context, took);
@@ -487,14 +492,16 @@ void Windows::say_kept(const Context& context) {
 
 // The counter availability image of a device, before the profiler is enabled on any context of it:
 // CUPTI may refuse it while a session is active there (cupti_profiler_target.h). Empty where it
-// does, where the last context of the device is gone, and where there was no moment for it within a
-// second. A context that is still being created cannot be made current. One that is being destroyed
-// waits for this, but not for long (context_destroying()).
+// does, where the last context of the device is gone, and where there was no moment for it. A
+// context that is still being created cannot be made current. One that is being destroyed waits for
+// this, but not for long (context_destroying()).
 std::vector<uint8_t> Windows::availability(uint32_t ordinal) {
   std::vector<uint8_t> image;
   if (edge_.cupti.ProfilerGetCounterAvailability == nullptr) return image;
   const uint64_t began = monotonic_ns();
+  uint64_t captured_ns = 0;
   while (!leases_.ended()) {
+    const uint64_t looked = monotonic_ns();
     bool any = false;
     for (Context* const context : contexts_.all()) {
       if (context->ordinal != ordinal) continue;
@@ -505,8 +512,13 @@ std::vector<uint8_t> Windows::availability(uint32_t ordinal) {
       drive(run, Event::kInquiry);
       if (run.asked) return std::move(run.image);
     }
-    if (!any || monotonic_ns() - began > kMostWaitForAvailabilityNs) break;
-    std::this_thread::sleep_for(kLookForMoment);
+    const uint64_t waited = monotonic_ns() - began;
+    if (!any || waited > kMostWaitForAvailabilityNs + captured_ns ||
+        waited > kMostWaitWithCapturesNs)
+      break;
+    const bool captured = captures_.any();
+    if (!planner_.pause(kLookForMoment)) break;
+    if (captured) captured_ns += monotonic_ns() - looked;
   }
   return image;
 }

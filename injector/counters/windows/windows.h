@@ -82,8 +82,9 @@ class Windows {
   Windows(Edge& edge, Planner& planner, Contexts& contexts, const Captures& captures,
           Questions& questions);
 
-  // Before the first launch on a context: the wait of Settings::plan_wait_ms().
-  void await_plan(Context&);
+  // Before the first launch on a context: the wait of Settings::plan_wait_ms(). Not while a capture
+  // goes on or may go on, when nothing can be measured.
+  void await_plan(Context&, ThreadContext&);
   // ENTER. `signature` is null for what must not be in a window. Follow with exit(), on this
   // thread. Where an exception prevents that, the call's frame leaves the window, which will be
   // discarded.

@@ -457,15 +457,57 @@ TEST_CASE("news of a diagnostic are taken ever more rarely, and at the end whate
   CHECK(queue.take(3'602 * kSecond, true).empty());
 }
 
+TEST_CASE("a short program's callbacks are all timed, and a cold one speaks for itself alone") {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  CallbackTimes times;
+  uint64_t sum = 0, timed = 0;
+  for (uint64_t i = 0; i < 100'000; ++i) {
+    const uint64_t took = i == 0 ? kSecond : 100;
+    sum += took;
+    if (times.begins()) times.took(took), ++timed;
+    if (i < CallbackTimes::kOneByOne) CHECK((timed == i + 1 && times.estimate_ns() == sum));
+  }
+  CHECK(times.count() == 100'000);
+  // A last stretch without a timed one is by the mean of all, in which the cold one is.
+  CHECK(times.estimate_ns() >= sum);
+  CHECK(static_cast<double>(times.estimate_ns()) < static_cast<double>(sum) * 1.001);
+  CHECK(timed < 100'000 / CallbackTimes::kMostApart + 300);
+}
+
+TEST_CASE("callbacks that take turns are timed alike, rare long ones as often as they come") {
+  CallbackTimes in_turn, rarely;
+  std::mt19937_64 random(1);
+  uint64_t turns = 0, rare = 0;
+  for (uint64_t i = 0; i < 3'000'000; ++i) {
+    const uint64_t took = i % 2 == 0 ? 1'000 : 0, took_rarely = random() % 1'000 == 0 ? 50'000 : 30;
+    turns += took, rare += took_rarely;
+    if (in_turn.begins()) in_turn.took(took);
+    if (rarely.begins()) rarely.took(took_rarely);
+  }
+  CHECK_THAT(static_cast<double>(in_turn.estimate_ns()),
+             Catch::Matchers::WithinRel(static_cast<double>(turns), 0.001));
+  // Of 3,000 long ones some 50 are timed: five of their standard deviations.
+  CHECK_THAT(static_cast<double>(rarely.estimate_ns()),
+             Catch::Matchers::WithinRel(static_cast<double>(rare), 5 / std::sqrt(50.)));
+}
+
+TEST_CASE("where a callback's time is accounted elsewhere the next one is timed") {
+  CallbackTimes times;
+  CHECK(times.estimate_ns() == 0);
+  for (uint64_t i = 0; i < 10; ++i) CHECK(times.begins());
+  CHECK((times.count() == 10 && times.estimate_ns() == 0));
+  times.took(5);
+  CHECK(times.estimate_ns() == 50);
+}
+
 TEST_CASE("our own cost is estimated from the callbacks that were timed") {
   Recording r;
   r.start();
   ThreadState* thread = r.collector.add_thread(1);
-  bump(thread->callbacks, 1000);
-  bump(thread->timed_callbacks, 10);
-  bump(thread->timed_callback_ns, 2500);
+  for (int i = 0; i < 1000; ++i)
+    if (thread->callbacks.begins()) thread->callbacks.took(250);
   bump(thread->nested_calls, 4);
-  r.collector.set_startup_ns(5);
+  r.collector.add_startup_ns(5);
   MeasurementWindow window;
   window.device = DeviceId{1};
   window.cost.overhead_ns = 6;

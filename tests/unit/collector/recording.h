@@ -57,7 +57,7 @@ class Recording {
     record.stream = stream;
     record.correlation = ++correlation;
     record.flags = flags;
-    bump(thread.callbacks);
+    thread.callbacks.begins();
     collector.record(thread, device, record);
     time({record.correlation, 0, 1000ULL * record.correlation,
           1000ULL * record.correlation + 100ULL * x});

@@ -507,6 +507,19 @@ TraceBuilder exact(double fmas, double adds) {
   return t;
 }
 
+// Of a program that runs: of 20 launches 2 found no room, and 5 are on their way.
+TraceBuilder unfinished() {
+  TraceBuilder t;
+  t.header(40);
+  t.device(1, "GH100", "NVIDIA H200", 132);
+  t.thread(1, "main");
+  t.stream();
+  t.kernel(1, "counted", 801);
+  t.launches(Launches(13, {1, 1'000, 0}));
+  t.ledger(20, 13, 2);
+  return t;
+}
+
 // A diagnostic with an empty group, which no version of the format has, before bytes that are not
 // UTF-8: protobuf would pass over the first and print a line of its own about the second.
 TraceBuilder with_group() {
@@ -537,6 +550,7 @@ int main(int argc, char** argv) {
   if (name == "exact53") bytes = exact(0x1p52, 0).bytes();  // 2^53 FLOP
   if (name == "exact53_1") bytes = exact(0x1p52, 1).bytes();
   if (name == "rounded") bytes = exact(0x1p53 + 2, 0).bytes();
+  if (name == "unfinished") bytes = unfinished().bytes();
   if (name == "group") bytes = with_group().bytes();
   if (name == "timeline") bytes = timeline(0).bytes();
   if (name == "timeline_rank1") bytes = timeline(1).bytes();
@@ -551,8 +565,8 @@ int main(int argc, char** argv) {
         stderr,
         "use: make_traces training|simulated|other_rank|killed|damaged|covered_in_part|hostile|"
         "wide|vectors|"
-        "network|exact0|exact1|exact53|exact53_1|rounded|group|timeline|timeline_rank1|job0 ... "
-        "job999|"
+        "network|exact0|exact1|exact53|exact53_1|rounded|unfinished|group|timeline|timeline_rank1|"
+        "job0 ... job999|"
         "fleet_simulated > FILE, or make_traces fleet RANKS FOLDER\n");
     return 2;
   }

@@ -243,3 +243,25 @@ TEST_CASE("the thread answers as soon as it is asked, and nobody waits for it to
   scene.stopped = scene.planner.stop();
   CHECK_FALSE(scene.planner.ask(20s));
 }
+
+TEST_CASE("a thread that waits for something else answers meanwhile, and ends") {
+  Scene scene;
+  std::atomic<uint32_t> answered{0};
+  std::atomic<bool> goes_on{true};
+  scene.planner.set_answer([&] { ++answered; });
+  scene.planner.set_availability([&](uint32_t) {
+    bool waits = true;
+    while (waits) waits = scene.planner.pause(20s);
+    goes_on = false;
+    return std::vector<uint8_t>();
+  });
+  scene.planner.device_seen(0);
+  for (uint32_t i = 1; i <= 3; ++i) {
+    CHECK(scene.planner.ask(20s));
+    CHECK(answered == i);
+  }
+  CHECK(goes_on);
+  scene.stopped = scene.planner.stop();
+  CHECK(scene.stopped);
+  CHECK_FALSE(goes_on);
+}

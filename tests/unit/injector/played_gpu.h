@@ -48,6 +48,7 @@ class PlayedGpu {
     uint64_t (*clock_ns)() noexcept = host_clock_ns;  // the program's
     double budget = MeasuringBudget::kUnlimited;
     bool bounded_waits = true;  // of launches, as within a budget
+    bool late = false;          // the program was running before
   };
   PlayedGpu() : PlayedGpu(Recorded{}) {}
   explicit PlayedGpu(const Recorded& recorded) : collector(config(recorded), hooks()) {
@@ -58,6 +59,7 @@ class PlayedGpu {
     edge.collector = &collector;
     edge.settings.given_plan_wait_ms = 20'000;
     edge.measures = true;
+    edge.late = recorded.late;
     play_cupti(edge.cupti);
     play_profiler(edge.cupti);
     play_driver(edge.cuda);

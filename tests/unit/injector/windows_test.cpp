@@ -476,6 +476,23 @@ TEST_CASE("which counters a device has is asked once, with its context, before t
   CHECK(gpu.trace().find("counters.") == std::string::npos);
 }
 
+TEST_CASE(
+    "while unseen captures may go on no launch waits for the plan, which waits for their end") {
+  Program program({.late = true});
+  static std::atomic<uint32_t> asked;
+  asked = 0;
+  program.gpu.edge.cupti.ProfilerGetCounterAvailability =
+      [](CUpti_Profiler_GetCounterAvailability_Params* p) {
+        if (p->pCounterAvailabilityImage == nullptr) ++asked;
+        return p->counterAvailabilityImageSize = 3, CUPTI_SUCCESS;
+      };
+  const uint64_t began = monotonic_ns();
+  CHECK_FALSE(program.launch());
+  CHECK((asked == 0 || monotonic_ns() - began > 2'000'000'000));
+  CHECK(comes_true([&] { return program.launch(); }, 20s));
+  CHECK(asked == 1);
+}
+
 TEST_CASE("a context that is destroyed while it is asked for its counters does not wait for long") {
   Program program;
   PlayedGpu& gpu = program.gpu;

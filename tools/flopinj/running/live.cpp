@@ -73,7 +73,7 @@ std::string status_text(pid_t pid, const Json& answer) {
     return text + "  nothing was recorded yet; begin:  flopinj attach " + std::to_string(pid) +
            "\n";
   const double seconds = number("seconds");
-  const double cost = number("callback_ns") + number("measuring_ns");
+  const double cost = number("callback_ns") + number("measuring_ns") + number("startup_ns");
   text += "  trace      " + shown(answer, "output") + ", " + size_text(count("trace_bytes")) +
           "\n  launches   " + number_text(count("launches")) + ", " +
           number_text(count("dropped")) + " dropped\n  counted    " +

@@ -403,10 +403,10 @@ void Reducer::note_missing_ends(TraceTables& tables) {
   for (auto& trace : tables.traces) {
     DamageLog& damage = damage_of(trace);
     if (!trace.has_header) damage.add(Damage::kNoHeader);
-    const bool goes_on =
+    trace.goes_on =
         !trace.has_end && !trace.has_summary && files_[trace.inputs.back()].input->being_written();
     if (!trace.has_end)
-      damage.add(goes_on ? Damage::kGoesOn : Damage::kNoEnd);
+      damage.add(trace.goes_on ? Damage::kGoesOn : Damage::kNoEnd);
     else if (trace.end.reason() == trace::End::FAILURE)
       damage.add(Damage::kStopped);
   }
@@ -505,6 +505,7 @@ Report Reducer::run() {
   const ReportSources sources{
       tables,   totals, options_.rules,       phases,         operators,         calls,
       formulas, work,   options_.utilization, options_.facts, &options_.formulas};
+  note_missing_ends(tables);
   Report report = build_report(sources);
   // The report has these: a job may have very many ranks.
   totals.facts.clear();
@@ -515,7 +516,6 @@ Report Reducer::run() {
   report.with_facts = options_.facts;
   worth_pass(shared, sources, totals, report);
   for (TraceState& state : tables.traces) state.steps.forget_single();
-  note_missing_ends(tables);
   report.given_names_unused = names.none;
   for (const GivenFormula* formula : options_.formulas.all()) {
     const auto& places = report.operators.places;

@@ -65,6 +65,7 @@ struct TraceState : Recorded {
   std::vector<uint32_t> inputs;  // files it is in, as indices of the reducer's inputs
   bool from_summary = false;     // as its header says
   bool has_summary = false;      // it is a recording in a summary, made of other files
+  bool goes_on = false;          // the program was still running when its trace was read
   trace::Summary summary;
   // Whether launches say that they are the first one of a call of an operator.
   bool records_calls() const { return header.calls() && (!has_summary || summary.version() >= 2); }

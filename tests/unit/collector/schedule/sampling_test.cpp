@@ -237,6 +237,20 @@ TEST_CASE("sampling: three steps before a graph is captured suffice, wherever th
   }
 }
 
+TEST_CASE("sampling: counts cover the launches that came before the plan") {
+  SimulatedProgram program(unlimited(), {});
+  const Signature &a = program.kernel("a"), &before = program.kernel("before");
+  for (int i = 0; i < 10'000; ++i) program.launch(a, 10'000);
+  for (int i = 0; i < 50; ++i) program.launch(before, 10'000);
+  CHECK(program.scheduler.coverage().covered_launches == 0);
+  program.plan();
+  for (int i = 0; i < 10'000; ++i) program.launch(a, 10'000);
+  const Coverage coverage = program.scheduler.coverage();
+  CHECK(coverage.launches >= 19'000);  // the rest is on its way
+  CHECK(coverage.launches - coverage.covered_launches == 50);
+  CHECK(coverage.share() < 1);  // the other kernel was never measured, and could have been
+}
+
 TEST_CASE("sampling: measuring stops when enough is covered, and that has lasted") {
   SchedulerConfig config = unlimited();
   config.until_covered = 0.95;

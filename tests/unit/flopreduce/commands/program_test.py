@@ -58,6 +58,13 @@ def opened(file):
     seen = sum(mask == in_open for _, mask, _, _ in struct.iter_unpack("iIII", events))
 
 
+@contextlib.contextmanager
+def being_recorded(trace):
+    with open(trace, "rb") as recorded:
+        fcntl.flock(recorded, fcntl.LOCK_EX)  # as a recorder does
+        yield
+
+
 def json_of(*arguments):
     return json.loads(run("--format", "json", *arguments).stdout)
 
@@ -528,13 +535,27 @@ class Program(unittest.TestCase):
         self.assertIn("the trace was not closed (by a program that a signal ended, say): launches "
                       "after the last packet of the trace are not in it", notice)
         self.assertIn(notice, run(ended).stdout.decode())
-        with open(ended, "rb") as recorded:
-            fcntl.flock(recorded, fcntl.LOCK_EX)  # as a recorder does
+        with being_recorded(ended):
             report = json_of(ended)
         self.assertEqual([d["kind"] for d in report["damage"]], ["goes_on"])
         self.assertIn("the program was still running when it was read: launches after the last "
                       "packet of the trace are not in it",
                       report["notices"][0]["notice"])
+
+    def test_while_the_program_runs_launches_on_their_way_are_not_lost(self):
+        def ledger(trace):
+            report = json_of(trace)
+            line = report["ledger"][-1]
+            return (line["launches"], line["dropped"],
+                    {r["reason"]: r["launches"] for r in report["ledger_reasons"]
+                     if r["fate"] == "dropped"})
+
+        trace = self.folder / "unfinished.pb"
+        trace.write_bytes(subprocess.run([MAKE_TRACES, "unfinished"], capture_output=True,
+                                         check=True).stdout)
+        self.assertEqual(ledger(trace), (20, 7, {"ring_full": 2, "not_written": 5}))
+        with being_recorded(trace):
+            self.assertEqual(ledger(trace), (15, 2, {"ring_full": 2}))
 
     def test_a_folder_is_all_traces_in_it(self):
         folder = self.folder / "job"

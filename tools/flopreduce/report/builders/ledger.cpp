@@ -175,7 +175,8 @@ std::vector<LedgerLine> lines_of_rows(const TraceTables& tables, const Totals& t
 // Launches of one device that its trace's ledger counts and no row holds.
 struct MissingLaunches {
   uint64_t unreadable = 0;   // recorded, in a part of the trace that cannot be read
-  uint64_t not_written = 0;  // made, but not yet recorded when the trace broke off
+  uint64_t not_written = 0;  // made, but not yet recorded when the trace broke off; while the
+                             // program runs they are on their way, and none is lost
 };
 
 // Rows whose device is lost are some of them, whichever device they were on.
@@ -192,7 +193,8 @@ std::vector<MissingLaunches> missing_launches(const TraceTables& tables,
     const Device& device = tables.devices[d];
     const uint64_t recorded = device.ledger_recorded;
     uint64_t made = recorded;
-    if (!tables.traces[device.trace].has_end && device.ledger_launches > device.ledger_dropped)
+    const TraceState& trace = tables.traces[device.trace];
+    if (!trace.has_end && !trace.goes_on && device.ledger_launches > device.ledger_dropped)
       made = std::max(made, device.ledger_launches - device.ledger_dropped);
     const uint64_t not_there = made > rows[d].launches ? made - rows[d].launches : 0;
     const uint64_t found = std::min(not_there, homeless[device.trace]);

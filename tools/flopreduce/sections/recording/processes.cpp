@@ -33,7 +33,8 @@ Columns<TraceReport> overhead_columns() {
   time("callbacks_ns", "callbacks", &Overhead::launch_callback_ns,
        "the profiler's work inside launches");
   time("windows_ns", "reading", &Overhead::window_ns, "time that reading counters cost");
-  time("startup_ns", "start-up", &Overhead::startup_ns, "time that the library took to start");
+  time("startup_ns", "start-up", &Overhead::startup_ns,
+       "time that the library took to start, and what first launches waited for it");
   time("helper_cpu_ns", "helper CPU", &Overhead::helper_cpu_ns,
        "CPU time of the library's own threads");
   c.detail();
