@@ -75,9 +75,10 @@ Windows::Windows(Edge& edge, Planner& planner, Contexts& contexts, const Capture
 }
 
 void Windows::await_plan(Context& context, ThreadContext& thread) {
-  if (planner_.awaited(context.ordinal) || captures_.any()) return;
+  if (planner_.awaited(context.ordinal)) return;
   const uint64_t began = monotonic_ns();
   planner_.device_seen(context.ordinal);
+  if (captures_.any()) return;
   planner_.wait(context.ordinal,
                 on_.load(std::memory_order_relaxed) ? edge_.settings.plan_wait_ms() : 0);
   edge_.collector->add_startup_ns(monotonic_ns() - began);

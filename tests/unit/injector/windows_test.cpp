@@ -479,8 +479,11 @@ TEST_CASE("which counters a device has is asked once, with its context, before t
 TEST_CASE(
     "while unseen captures may go on no launch waits for the plan, which waits for their end") {
   Program program({.late = true});
-  static std::atomic<uint32_t> asked;
-  asked = 0;
+  static std::atomic<uint32_t> asked, described;
+  asked = described = 0;
+  program.gpu.edge.cupti.DeviceGetChipName = [](CUpti_Device_GetChipName_Params* p) {
+    return ++described, p->pChipName = "GH100", CUPTI_SUCCESS;
+  };
   program.gpu.edge.cupti.ProfilerGetCounterAvailability =
       [](CUpti_Profiler_GetCounterAvailability_Params* p) {
         if (p->pCounterAvailabilityImage == nullptr) ++asked;
@@ -489,6 +492,7 @@ TEST_CASE(
   const uint64_t began = monotonic_ns();
   CHECK_FALSE(program.launch());
   CHECK((asked == 0 || monotonic_ns() - began > 2'000'000'000));
+  CHECK(comes_true([&] { return described == 1; }, 20s));  // which a report needs in any case
   CHECK(comes_true([&] { return program.launch(); }, 20s));
   CHECK(asked == 1);
 }
