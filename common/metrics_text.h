@@ -36,6 +36,8 @@ inline constexpr std::array kMetrics = {
            "Time that launches spent in the profiler."},
     Metric{"status", "measuring_ns", 1e-9, "flopinj_measuring_seconds_total", "counter",
            "Time that reading counters cost."},
+    Metric{"status", "startup_ns", 1e-9, "flopinj_startup_seconds_total", "counter",
+           "Time until it recorded, and that launches have waited for plans."},
     Metric{"phases", "flop", 1, "flopinj_flop_total", "counter",
            "Executed floating-point operations.", "phase"},
     Metric{"phases", "gpu_time_ns", 1e-9, "flopinj_gpu_seconds_total", "counter",

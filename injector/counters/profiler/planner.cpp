@@ -109,9 +109,10 @@ void Planner::run() {
 bool Planner::answer_asked(MutexLock& lock) {
   if (asked_ == answered_) return false;
   const uint64_t asked = asked_;
-  lock.unlock();
-  answer_();
-  lock.lock();
+  {
+    const MutexUnlock meanwhile(mutex_, lock);
+    answer_();
+  }
   answered_ = asked;
   changed_.notify_all();
   return true;
