@@ -1,6 +1,7 @@
 #include <collector/options/cupti_file.h>
 #include <collector/trace/sink/descriptor.h>
 #include <collector/trace/sink/trace_file.h>
+#include <injector/counters/access/captures.h>
 #include <injector/process/capture_range.h>
 #include <injector/process/command_line.h>
 #include <injector/process/helper_threads.h>
@@ -195,6 +196,7 @@ void Recording::say_what_is_missing() {
     std::string line =
         "the recording began while the program was running: NVTX ranges that were open then are "
         "not known, and kernels loaded before are told apart by name only";
+    static_assert(Captures::kUnknownForNs == 2'000'000'000);
     if (edge_.measures && !edge_.from_inside)
       line +=
           "; in the first two seconds, as a capture of a CUDA graph may have gone on, no "

@@ -139,6 +139,7 @@ std::vector<GroupId> MeasurementScheduler::add_plan(DeviceId device, const std::
   state.wanted.fetch_or(always, std::memory_order_relaxed);
   // Signatures that another device's launches have filled in want nothing more.
   if (alone) state.table.want_everywhere(always);
+  state.count_before_plan(device, *plan);
   return added.ids;
 }
 

@@ -238,16 +238,14 @@ void MeasurementScheduler::State::count(const LaunchProgress& p) {
   if (Plan* const plan = plan_of(p.device, 0); plan != nullptr)
     count_for(*plan, p);
   else
-    before_plan[{p.device, p.signature}].add(p);
+    before_plan[p.device][p.signature].add(p);
 }
 
 // A plan that has come covers the launches before it, too.
-void MeasurementScheduler::State::count_before_plan() {
-  for (auto at = before_plan.begin(); at != before_plan.end();) {
-    Plan* const plan = plan_of(at->second.device, 0);
-    if (plan != nullptr) count_for(*plan, at->second);
-    at = plan != nullptr ? before_plan.erase(at) : std::next(at);
-  }
+void MeasurementScheduler::State::count_before_plan(DeviceId device, Plan& plan) {
+  const auto before = before_plan.extract(device);
+  if (before.empty()) return;
+  for (const auto& [signature, progress] : before.mapped()) count_for(plan, progress);
 }
 
 void MeasurementScheduler::State::count_for(Plan& plan, const LaunchProgress& p) {
@@ -347,7 +345,6 @@ void MeasurementScheduler::progress(std::span<const LaunchProgress> seen, uint64
   try {
     state.clock_ns = now_ns;
     state.budget.calls_outside(calls_outside, calls_outside_ns);
-    if (!state.before_plan.empty()) state.count_before_plan();
     for (const LaunchProgress& p : seen) state.count(p);
     if (!state.stopped && !state.config.every_launch) state.arm_due();
     state.sweep();

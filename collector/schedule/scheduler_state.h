@@ -8,9 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
-#include <map>
 #include <unordered_map>
-#include <utility>
 
 namespace flopinj {
 
@@ -73,7 +71,8 @@ struct MeasurementScheduler::State {
   uint64_t discarded FLOPINJ_GUARDED_BY(mutex) = 0;
   Coverage coverage FLOPINJ_GUARDED_BY(mutex);
   // Of devices that have no plan yet, or will have none: as many as there are signatures.
-  std::map<std::pair<DeviceId, SignatureId>, LaunchProgress> before_plan FLOPINJ_GUARDED_BY(mutex);
+  std::unordered_map<DeviceId, std::unordered_map<SignatureId, LaunchProgress>> before_plan
+      FLOPINJ_GUARDED_BY(mutex);
   uint64_t covered_since_ns FLOPINJ_GUARDED_BY(mutex) = 0;
   uint64_t next_sweep_ns FLOPINJ_GUARDED_BY(mutex) = 0;
   std::string stop_reason FLOPINJ_GUARDED_BY(mutex);
@@ -153,7 +152,7 @@ struct MeasurementScheduler::State {
       FLOPINJ_REQUIRES(mutex);
   void next_stretch(Plan&, SampledSignature&) FLOPINJ_REQUIRES(mutex);
   void count(const LaunchProgress&) FLOPINJ_REQUIRES(mutex);
-  void count_before_plan() FLOPINJ_REQUIRES(mutex);
+  void count_before_plan(DeviceId, Plan&) FLOPINJ_REQUIRES(mutex);
   void count_for(Plan&, const LaunchProgress&) FLOPINJ_REQUIRES(mutex);
   void arm_due() FLOPINJ_REQUIRES(mutex);
   void sweep() FLOPINJ_REQUIRES(mutex);

@@ -5,6 +5,8 @@
 //
 // Written by its thread, read by any: single writer, relaxed.
 #pragma once
+#include <collector/base/bump.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -19,14 +21,13 @@ class CallbackTimes {
   // One more callback. True: it is to be timed, or the next one where nobody calls took().
   bool begins() noexcept {
     const uint64_t number = count_.load(std::memory_order_relaxed);
-    count_.store(number + 1, std::memory_order_relaxed);
+    bump(count_);
     return number >= next_;
   }
   void took(uint64_t ns) noexcept {
     const uint64_t count = count_.load(std::memory_order_relaxed);
     const uint64_t spoken_for = spoken_for_.load(std::memory_order_relaxed);
-    ns_.store(ns_.load(std::memory_order_relaxed) + ns * (count - spoken_for),
-              std::memory_order_relaxed);
+    bump(ns_, ns * (count - spoken_for));
     spoken_for_.store(count, std::memory_order_relaxed);
     next_ = count - 1 + (std::min(count / kOneByOne, kMostApart) | 1);
   }

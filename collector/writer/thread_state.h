@@ -67,9 +67,4 @@ struct ThreadState {
   uint32_t marked_step_ = 0;  // of the last launch in the ring
 };
 
-// Adds to a counter that has one writer: no locked instruction on the launch path.
-inline void bump(std::atomic<uint64_t>& counter, uint64_t by = 1) {
-  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
-}
-
 }  // namespace flopinj

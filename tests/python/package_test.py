@@ -1166,7 +1166,8 @@ print(run.report.launches, sorted(flopinj.status()))
         self.assertEqual(len(refused), 3)
         for line in refused:
             self.assertRegex(line, r"^2 --(output|job): .*\\x0A.* has a line break in it")
-        self.assertRegex(last, r"^1 .*'seconds', 'startup_ns', 'state'")
+        self.assertRegex(last, r"^1 .*'recordings', 'recordings_kept', 'seconds', 'startup_ns', "
+                               r"'state'")
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_recordings_that_threads_begin_at_once(self):

@@ -4,12 +4,6 @@
 #include <algorithm>
 
 namespace flopinj {
-namespace {
-
-// A capture seldom goes on so long without a launch, and never ends measuring for good.
-constexpr uint64_t kUnknownForNs = 2'000'000'000, kUnknownAtMostNs = 60'000'000'000;
-
-}  // namespace
 
 Captures::Captures(bool late, bool from_inside)
     : count_(late ? 1 : 0),

@@ -31,6 +31,9 @@ namespace flopinj {
 
 class Captures {
  public:
+  // A capture seldom goes on so long without a launch, and never ends measuring for good.
+  static constexpr uint64_t kUnknownForNs = 2'000'000'000, kUnknownAtMostNs = 60'000'000'000;
+
   explicit Captures(bool late = false, bool from_inside = false);
   bool any() const { return count_.load(std::memory_order_seq_cst) != 0; }
   bool known() const { return count_ > (unknown_until_ns_ != 0 ? 1U : 0U); }  // any, for certain

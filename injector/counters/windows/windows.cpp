@@ -27,7 +27,7 @@ constexpr uint64_t kLooksInWait = 16;
 // A moment to ask for a device's counters in: so long is it waited for, without captures, during
 // which no window can be opened either, and with them.
 constexpr uint64_t kMostWaitForAvailabilityNs = 1'000'000'000;
-constexpr uint64_t kMostWaitWithCapturesNs = 60'000'000'000;
+constexpr uint64_t kMostWaitWithCapturesNs = Captures::kUnknownAtMostNs;
 constexpr std::chrono::nanoseconds kLookForMoment = 10ms;
 constexpr int kMostSteps = 4;  // of a launch, each of which ends something
 

@@ -372,14 +372,20 @@ bool write_fleet(int ranks, const std::string& folder) {
   return true;
 }
 
-// A product of a matrix and a vector of N = 20,000, against an outer product and its row sums:
-// equal FLOP, twice the traffic. Counts are theory, times are made up.
-TraceBuilder vectors() {
+// Of one thread, one stream and one H200.
+TraceBuilder one_gpu(uint64_t session) {
   TraceBuilder t;
-  t.header(5);
+  t.header(session);
   t.device(1, "GH100", "NVIDIA H200", 132);
   t.thread(1, "main");
   t.stream();
+  return t;
+}
+
+// A product of a matrix and a vector of N = 20,000, against an outer product and its row sums:
+// equal FLOP, twice the traffic. Counts are theory, times are made up.
+TraceBuilder vectors() {
+  TraceBuilder t = one_gpu(5);
   t.group(1, "sass", sass_metrics());
   t.group(2, "screening",
           {"sm__inst_executed_pipe_tensor_op_hmma.sum", "dram__bytes_read.sum",
@@ -408,11 +414,7 @@ TraceBuilder vectors() {
 // Three steps, a millisecond each, of two layers. Products of 2 GFLOP: one of each layer forward,
 // and backward one of fc1 and two of fc2.
 TraceBuilder network() {
-  TraceBuilder t;
-  t.header(6);
-  t.device(1, "GH100", "NVIDIA H200", 132);
-  t.thread(1, "main");
-  t.stream();
+  TraceBuilder t = one_gpu(6);
   t.group(1, "sass", sass_metrics());
   t.kernel(1, "product", 601);
   t.samples(1, 1, {{0, 0, 1e9, 0, 0, 0, 0, 0, 0}});
@@ -491,11 +493,7 @@ TraceBuilder timeline(int rank) {
 // Two kernels: `zero` without any FLOP, and `counted` with `fmas` multiply-adds and `adds`
 // additions.
 TraceBuilder exact(double fmas, double adds) {
-  TraceBuilder t;
-  t.header(30 + static_cast<uint64_t>(fmas > 0) + static_cast<uint64_t>(2 * adds));
-  t.device(1, "GH100", "NVIDIA H200", 132);
-  t.thread(1, "main");
-  t.stream();
+  TraceBuilder t = one_gpu(30 + static_cast<uint64_t>(fmas > 0) + static_cast<uint64_t>(2 * adds));
   t.group(1, "sass", sass_metrics());
   t.kernel(1, "counted", 801);
   t.kernel(2, "zero", 802);
@@ -509,11 +507,7 @@ TraceBuilder exact(double fmas, double adds) {
 
 // Of a program that runs: of 20 launches 2 found no room, and 5 are on their way.
 TraceBuilder unfinished() {
-  TraceBuilder t;
-  t.header(40);
-  t.device(1, "GH100", "NVIDIA H200", 132);
-  t.thread(1, "main");
-  t.stream();
+  TraceBuilder t = one_gpu(40);
   t.kernel(1, "counted", 801);
   t.launches(Launches(13, {1, 1'000, 0}));
   t.ledger(20, 13, 2);
