@@ -83,6 +83,10 @@ bool Collector::start(std::unique_ptr<Sink> sink, const ProcessInfo& process) {
   });
 }
 
+bool Collector::await_header(std::chrono::milliseconds at_most) {
+  return !dead_ && started_ && state_->control.await_begin(at_most);
+}
+
 bool Collector::close(EndReason reason) {
   const MutexLock lock(life_);
   if (dead_ || std::exchange(closed_, true)) return true;

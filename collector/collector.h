@@ -30,6 +30,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -49,6 +50,9 @@ class Collector {
   // Takes the sink and starts the writer thread, which writes the header at once. False when the
   // thread cannot be started.
   bool start(std::unique_ptr<Sink>, const ProcessInfo&);
+  // The header is in the sink, or has failed to come there. False: not after `at_most`, as where
+  // nobody reads what the sink writes.
+  bool await_header(std::chrono::milliseconds at_most);
   // Drains and writes everything, the End packet last, and stops the writer thread. Returns after
   // at most close_timeout_ms (and a moment), done or not: a writer that is stuck in its sink is
   // left behind and calls no hook any more: then the result is false. Launches recorded after

@@ -23,6 +23,8 @@ namespace {
 
 // That the end of a recording waits for NVML's last answer.
 constexpr auto kMostForEnergy = std::chrono::milliseconds(500);
+// That who asked for a recording waits for the first bytes of its trace.
+constexpr auto kMostForHeader = std::chrono::seconds(1);
 
 CollectorConfig config_for(const Settings& settings) {
   CollectorConfig config;
@@ -285,6 +287,8 @@ bool Recording::open(std::string& error) {
 
 bool Recording::enable(std::string& error) {
   if (tracer_->enable(error)) {
+    // The answer to a request names a trace that can be read.
+    if (edge_.late && !edge_.in_capture_range) collector_->await_header(kMostForHeader);
     collector_->add_startup_ns(monotonic_ns() - began_ns_);
     log::info({"recording to ", output_});
     return true;

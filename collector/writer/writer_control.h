@@ -40,6 +40,11 @@ class WriterControl {
     finished_ = true;
     done_.notify_all();
   }
+  void has_begun() {
+    const MutexLock lock(mutex_);
+    begun_ = true;
+    done_.notify_all();
+  }
   // Calls `hook` unless the writer was abandoned.
   template <class Hook>
   void with_edge(Hook&& hook) {
@@ -60,6 +65,12 @@ class WriterControl {
   }
 
   // Other threads.
+  // False: the writer has not begun by then.
+  bool await_begin(std::chrono::milliseconds at_most) {
+    MutexLock lock(mutex_);
+    return done_.wait_for(lock.native(), at_most,
+                          [this]() FLOPINJ_REQUIRES(mutex_) { return begun_; });
+  }
   bool flush(std::chrono::milliseconds at_most) {
     MutexLock lock(mutex_);
     const uint64_t ticket = ++asked_;
@@ -89,6 +100,7 @@ class WriterControl {
   Mutex mutex_;
   std::condition_variable wake_, done_;
   bool close_ FLOPINJ_GUARDED_BY(mutex_) = false;
+  bool begun_ FLOPINJ_GUARDED_BY(mutex_) = false;
   bool finished_ FLOPINJ_GUARDED_BY(mutex_) = false;
   bool abandoned_ FLOPINJ_GUARDED_BY(mutex_) = false;
   bool in_hook_ FLOPINJ_GUARDED_BY(mutex_) = false;

@@ -44,6 +44,7 @@ void WriterLoop::run() noexcept {
   } catch (const std::exception& error) {
     fail(error.what());
   }
+  state_.control.has_begun();
   for (;;) {
     const auto request =
         state_.control.wait(std::chrono::milliseconds(state_.config.drain_period_ms));

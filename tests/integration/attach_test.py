@@ -123,6 +123,7 @@ class Cycles(Attach):
         descriptors = self.descriptors(client.pid)
         for _ in range(24):
             names.append(ask(client.pid, "start")["output"])
+            self.assertGreater(os.path.getsize(names[-1]), 0)  # who is answered can read it
             self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
             self.assertEqual(ask(client.pid, "stop")["output"], names[-1])
             memory.append(memory_kib(client.pid))

@@ -111,6 +111,8 @@ def reduce(*traces, options=(), check=0):
     done = run([FLOPREDUCE, "--format", "json", *options, *traces], clean_environment())
     if check is not None and done.returncode != check:
         raise AssertionError(f"flopreduce ended with {done.returncode}, not {check}: {done.stderr}")
+    if not done.stdout:
+        raise AssertionError(f"flopreduce ended with {done.returncode}: {done.stderr}")
     return json.loads(done.stdout)
 
 

@@ -130,6 +130,26 @@ TEST_CASE("launches reach the trace while the program runs") {
   }));
 }
 
+TEST_CASE("the header is awaited, so that who starts a recording can read it") {
+  auto hang = std::make_shared<std::atomic<bool>>(true);
+  Recording r;
+  CHECK_FALSE(r.collector.await_header(kLong));  // which does not come
+  auto sink = r.sink();
+  sink->hang = hang;
+  r.start(std::move(sink));
+  CHECK_FALSE(r.collector.await_header(std::chrono::milliseconds(20)));
+  std::thread later([&] {
+    pause(20);
+    *hang = false;
+  });
+  REQUIRE(r.collector.await_header(kLong));
+  const auto trace = r.read();
+  later.join();
+  REQUIRE(trace.packets.size() == 1);
+  CHECK(trace.packets[0].has_header());
+  CHECK(r.collector.await_header(kLong));
+}
+
 TEST_CASE("eight threads launch while a ninth delivers times") {
   CollectorConfig config;
   config.level = GENERATE(Level::kLaunches, Level::kTally);
