@@ -13,6 +13,7 @@ using protozero::pbf_builder;
 using RevisedBuilder = pbf_builder<f::RevisedField>;
 
 constexpr size_t kMaxSampleBytes = 1U << 20;
+constexpr uint64_t kLastWordsBytes = 1'024;  // more than they take
 
 f::Level level_of(Level level) {
   return level == Level::kTally ? f::Level::LEVEL_TALLY : f::Level::LEVEL_LAUNCHES;
@@ -53,16 +54,20 @@ void TraceWriter::packet(Fill&& fill) {
 
 bool TraceWriter::flush() {
   thread_.check();
-  if (ok_ && !framed_.empty() && (ok_ = sink_->write(framed_))) {
-    written_before_ = written_;
-    written_ = sequence_;
-  }
+  if (ok_ && !framed_.empty() && (ok_ = sink_->write(framed_))) remember_end();
   framed_.clear();
   // After what they may refer to.
   for (const Rewrite& rewrite : rewrites_)
     if (ok_) ok_ = sink_->rewrite(rewrite.offset, rewrite.framed);
   rewrites_.clear();
   return ok_;
+}
+
+// Of a group of packets that the sink has. Kept are so many as leave room for the last words
+// between the oldest and the end of the file; never the file's start, so that the header stays.
+void TraceWriter::remember_end() {
+  ends_.push_back({bytes_, sequence_});
+  while (ends_.size() > 1 && bytes_ - ends_[1].offset >= kLastWordsBytes) ends_.pop_front();
 }
 
 // The older of the two places is written, so that the newer stays whole whatever happens meanwhile.
@@ -498,7 +503,10 @@ void TraceWriter::last_words(const Diagnostic& why, uint64_t until_ns) {
     seal_packet(end, written + 2, framed);
     return framed;
   };
-  sink_->write_last(behind(written_), behind(written_before_));
+  // A write that failed has filled the room that was left, and was cut back: most often there is
+  // room for a few bytes.
+  for (auto end = ends_.rbegin(); end != ends_.rend(); ++end)
+    if (sink_->write_last(end->offset, behind(end->packets))) return;
 }
 
 }  // namespace flopinj

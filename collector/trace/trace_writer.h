@@ -23,6 +23,7 @@
 #include <collector/trace/trace_definitions.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -121,6 +122,12 @@ class TraceWriter {
   void revise(RevisedMessage&, size_t room, Fill&& fill);
   void patterns(uint32_t from_row);
 
+  void remember_end();
+
+  struct End {
+    uint64_t offset;
+    uint32_t packets;  // before it
+  };
   struct Rewrite {
     uint64_t offset;
     std::string framed;
@@ -132,8 +139,8 @@ class TraceWriter {
   std::vector<LaunchPatterns::Run> pattern_runs_;
   std::vector<Rewrite> rewrites_;  // to be done once framed_ is written
   uint32_t sequence_ = 0;
-  uint32_t written_ = 0, written_before_ = 0;  // packets that the sink has; without its last group
-  uint64_t bytes_ = 0;                         // appended
+  uint64_t bytes_ = 0;    // appended
+  std::deque<End> ends_;  // of the last groups of packets that the sink has, the oldest first
   uint64_t rewritten_bytes_ = 0;
   bool ok_ = true;
   OneThread thread_;

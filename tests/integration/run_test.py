@@ -422,6 +422,7 @@ class TheProgramIsAsWithoutUs(RunCase):
                 report = harness.reduce(trace, check=3)
                 self.assertEqual(report["processes"][0]["end"], "failure")
                 self.assertIn("trace.write", harness.codes(report))
+                self.assertEqual(report["ledger_disagreements"], [])
                 self.assertIn("writing the trace failed: No space left on device",
                               " ".join(n["notice"] for n in report["notices"]))
                 for total in ("flop", "gpu_time_ns", "energy_j"):

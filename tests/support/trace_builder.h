@@ -354,9 +354,10 @@ class TraceBuilder {
     p.mutable_diagnostic()->set_message(message);
     add(p);
   }
-  void end() {
+  void end(trace::End::Reason reason = trace::End::EXIT) {
     trace::TracePacket p;
     p.mutable_end()->set_packets(sequence_);
+    p.mutable_end()->set_reason(reason);
     add(p);
   }
 

@@ -62,7 +62,6 @@ bool FileSink::write(std::string_view packets) {
     if (exclusive_ && rest.size() < packets.size()) cut_back(bytes_);
     return fail(errno_text(error));
   }
-  before_last_ = bytes_;
   bytes_ += packets.size();
   return true;
 }
@@ -71,23 +70,16 @@ bool FileSink::cut_back(uint64_t size) {
   return usable(exclusive_) && ::ftruncate(fd_.get(), static_cast<off_t>(size)) == 0;
 }
 
-// A write that failed has filled the room that was left, and was cut back: most often there is room
-// for a few bytes.
-bool FileSink::write_last(std::string_view packets, std::string_view instead) {
-  if (error_.empty() || !exclusive_) return false;
-  const auto fits = [&](std::string_view last) {
-    std::string_view rest = last;
-    if (usable(exclusive_) && write_all(rest, bytes_) == 0) {
-      bytes_ += last.size();
-      return true;
-    }
-    cut_back(bytes_);
+bool FileSink::write_last(uint64_t offset, std::string_view packets) {
+  if (error_.empty() || !exclusive_ || offset > bytes_ || !cut_back(offset)) return false;
+  bytes_ = offset;
+  std::string_view rest = packets;
+  if (write_all(rest, offset) != 0) {
+    cut_back(offset);
     return false;
-  };
-  if (fits(packets)) return true;
-  if (before_last_ == 0 || !cut_back(before_last_)) return false;  // the header stays
-  bytes_ = before_last_;
-  return fits(instead);
+  }
+  bytes_ += packets.size();
+  return true;
 }
 
 bool FileSink::rewrite(uint64_t offset, std::string_view bytes) {

@@ -37,7 +37,7 @@ class FileSink : public DescriptorSink {
   FileSink(std::string target, Descriptor fd, bool exclusive)
       : DescriptorSink(std::move(target), std::move(fd)), exclusive_(exclusive) {}
   bool write(std::string_view packets) override;
-  bool write_last(std::string_view packets, std::string_view instead) override;
+  bool write_last(uint64_t offset, std::string_view packets) override;
   bool rewritable() const override { return exclusive_; }
   bool rewrite(uint64_t offset, std::string_view bytes) override;
 
@@ -47,7 +47,6 @@ class FileSink : public DescriptorSink {
   bool cut_back(uint64_t size);
 
   bool exclusive_;
-  uint64_t before_last_ = 0;  // the size before the last write
 };
 
 // Something with a reader at the other end: it may be slow, stop or leave.

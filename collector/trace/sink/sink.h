@@ -21,12 +21,10 @@ class Sink {
   virtual bool write(std::string_view packets) = 0;
   // True where bytes that were written can be replaced: a regular file that only we use.
   virtual bool rewritable() const { return false; }
-  // After write() has failed, once: a last packet behind what is there. A regular file of ours that
-  // has no room for it is cut back by the last write that succeeded, for which `instead` takes its
-  // place: its packets come earlier. False where neither could be written.
-  virtual bool write_last(std::string_view /*packets*/, std::string_view /*instead*/) {
-    return false;
-  }
+  // After write() has failed: last packets at `offset`, where a write that succeeded ended; bytes
+  // behind it are cut off. False where there is no room for them, or the sink is no regular file of
+  // ours. Then an earlier offset may be tried.
+  virtual bool write_last(uint64_t /*offset*/, std::string_view /*packets*/) { return false; }
   // Replaces bytes at `offset`; as many must have been written there. As write(), but nothing is
   // cut back.
   virtual bool rewrite(uint64_t /*offset*/, std::string_view /*bytes*/) { return false; }

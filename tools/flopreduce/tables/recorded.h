@@ -68,6 +68,8 @@ struct Recorded {
     if (!has_header || header.rank() < 0) return std::nullopt;
     return static_cast<uint32_t>(header.rank());
   }
+  // The recorder wrote all that it had to: the last ledger agrees with the rows.
+  bool complete() const { return has_end && end.reason() != trace::End::FAILURE; }
   // By the host's clock, CLOCK_REALTIME.
   std::optional<uint64_t> start_ns() const {
     if (!has_header || header.clock_realtime_ns() == 0) return std::nullopt;

@@ -251,9 +251,10 @@ TEST_CASE("a write that is only half done is taken back") {
   CHECK(file_bytes(name) == std::string(600, 'a'));
 }
 
-TEST_CASE("a file that can take no more takes its last packet, if need be for the one before") {
-  // What a file of 1,000 bytes holds in the end, after these writes and one of 600 that fails.
-  const auto holds = [](std::initializer_list<size_t> writes) {
+TEST_CASE("a file that can take no more takes its last packets, if need be for earlier ones") {
+  // What a file of 1,000 bytes holds in the end, after a write of 950 bytes, one of 600 that fails,
+  // and last packets of 100 bytes at these offsets.
+  const auto holds = [](std::initializer_list<uint64_t> offsets) {
     const Scratch dir;
     const std::string name = dir / "trace.pb";
     const pid_t child = ::fork();
@@ -261,11 +262,12 @@ TEST_CASE("a file that can take no more takes its last packet, if need be for th
       const rlimit limit{1000, 1000};
       ::setrlimit(RLIMIT_FSIZE, &limit);
       auto opened = open_sink(name, {});
-      bool right = true;
-      for (const size_t bytes : writes) right &= opened.sink->write(std::string(bytes, 'a'));
-      right &= !opened.sink->write_last("?", "?");  // nothing has failed yet
+      bool right = opened.sink->write(std::string(950, 'a'));
+      right &= !opened.sink->write_last(0, "?");  // nothing has failed yet
       right &= !opened.sink->write(std::string(600, 'b'));
-      opened.sink->write_last(std::string(100, 'y'), std::string(100, 'z'));
+      right &= !opened.sink->write_last(951, "?");  // that is not written
+      for (const uint64_t offset : offsets)
+        right &= opened.sink->write_last(offset, std::string(100, 'y')) == (offset <= 900);
       right &= !opened.sink->write("c");
       ::_exit(right ? 0 : 1);
     }
@@ -275,10 +277,10 @@ TEST_CASE("a file that can take no more takes its last packet, if need be for th
     CHECK(WEXITSTATUS(status) == 0);
     return file_bytes(name);
   };
-  CHECK(holds({600}) == std::string(600, 'a') + std::string(100, 'y'));
-  CHECK(holds({500, 450}) == std::string(500, 'a') + std::string(100, 'z'));
-  CHECK(holds({950}) == std::string(950, 'a'));  // the first write says whose trace it is
-  CHECK(holds({920, 50}) == std::string(920, 'a'));
+  CHECK(holds({}) == std::string(950, 'a'));
+  CHECK(holds({900}) == std::string(900, 'a') + std::string(100, 'y'));
+  CHECK(holds({950}) == std::string(950, 'a'));
+  CHECK(holds({950, 920, 500}) == std::string(500, 'a') + std::string(100, 'y'));
 }
 
 TEST_CASE("a FIFO without a reader opens at once and gives up within its time") {

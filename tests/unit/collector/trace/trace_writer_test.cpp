@@ -1,8 +1,12 @@
 // Round trips: everything written is read back by generated protobuf code and compared field by
 // field.
+#include <collector/trace/sink/sink.h>
 #include <collector/trace/tally.h>
 #include <collector/trace/trace_writer.h>
 #include <collector/trace/utf8.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +14,7 @@
 
 #include "catch.h"
 #include "memory_sink.h"
+#include "scratch.h"
 #include "trace_reader.h"
 
 using namespace flopinj;
@@ -538,4 +543,50 @@ TEST_CASE("text is made valid UTF-8 and cut between characters") {
   CHECK(to_utf8("\xc0\xaf", 100) == "??");       // overlong
   CHECK(to_utf8("\xf0\x9f\x98\x80!", 4) == "\xf0\x9f\x98\x80");
   CHECK(to_utf8("a\xf0\x9f\x98\x80", 4) == "a");
+}
+
+TEST_CASE("a file that can take no more ends with the reason, however little was written last") {
+  // A child writes the header, then one group of packets after the other, each of one notice of so
+  // many characters, until a file of `room` bytes is full.
+  const auto written = [](rlim_t room, size_t characters) {
+    const test::Scratch dir;
+    const std::string name = dir / "trace.pb";
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit limit{room, room};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      TraceWriter writer(open_sink(name, {}).sink);
+      writer.header({}, Level::kTally);
+      Diagnostic notice;
+      notice.message = std::string(characters, 'n');
+      size_t groups = 0;
+      for (; writer.flush() && groups < room; ++groups) writer.diagnostic(notice);
+      Diagnostic why;
+      why.severity = Severity::kError;
+      why.code = "trace.write";
+      why.message = "writing the trace failed: " + writer.sink().error();
+      writer.last_words(why, 5);
+      ::_exit(groups < room ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    return test::file_bytes(name);
+  };
+  for (const size_t characters : {1, 30, 400})
+    for (rlim_t room = 1'500; room < 2'000; room += 23) {
+      INFO(characters << " characters, room for " << room);
+      const std::string bytes = written(room, characters);
+      CHECK(bytes.size() <= room);
+      const auto trace = test::read_trace(bytes);
+      CHECK((trace.damaged == 0 && !trace.torn && trace.in_order));
+      REQUIRE(trace.packets.size() >= 3);
+      CHECK(trace.packets.front().has_header());
+      const auto& end = trace.packets.back().end();
+      CHECK(end.reason() == pb::End::FAILURE);
+      CHECK(end.time_ns() == 5);
+      CHECK(end.packets() == trace.packets.size() - 1);
+      CHECK(trace.packets[trace.packets.size() - 2].diagnostic().code() == "trace.write");
+    }
 }

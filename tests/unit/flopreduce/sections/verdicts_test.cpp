@@ -446,33 +446,39 @@ TEST_CASE("ranks without a trace are known from the job's size, and told at the 
 }
 
 TEST_CASE("a trace that was cut does not blame its ledger") {
-  const auto report = [](uint64_t rows, bool end) {
+  using pb = trace::End;
+  const auto report = [](uint64_t rows, std::optional<pb::Reason> end) {
     TraceBuilder t = started();
     t.kernel(1, "k", 11);
     t.samples(1, 1, {sass(1, 0, 0)});
     t.ledger(20, 3, 2);  // 15 on their way
     t.launches(std::vector<TraceBuilder::Launch>(rows, {1, 100}));
-    if (end) t.end();
+    if (end) t.end(*end);
     return reduce_bytes({t.bytes()});
   };
-  // The rest came after the last ledger that can be read.
-  const Report more = report(373, false);
-  CHECK_FALSE(more.partial);  // all but its last second is there
-  CHECK(more.ledger.disagreements.empty());
-  CHECK(balances(more));
-  CHECK(more.ledger.total.dropped == 2);
-  // Of 18 that were not dropped 12 were written before the trace broke off.
-  const Report less = report(12, false);
-  CHECK(less.ledger.disagreements.empty());
-  CHECK(balances(less));
-  CHECK(less.ledger.total == LedgerLine{20, 1, 11, 0, 8});
-  bool found = false;
-  for (const auto& reason : less.ledger.dropped)
-    found = found || (reason.reason == "not_written" && reason.launches == 6);
-  CHECK(found);
-  CHECK(says(text_of(less), "the trace was not closed"));
+  // Killed, or a disk that was full.
+  for (const std::optional<pb::Reason> end : {std::optional<pb::Reason>(), {pb::FAILURE}}) {
+    CAPTURE(end.has_value());
+    // The rest came after the last ledger that can be read.
+    const Report more = report(373, end);
+    CHECK(more.partial == end.has_value());  // without an end, all but its last second is there
+    CHECK(more.ledger.disagreements.empty());
+    CHECK(balances(more));
+    CHECK(more.ledger.total.dropped == 2);
+    // Of 18 that were not dropped 12 were written before the trace broke off.
+    const Report less = report(12, end);
+    CHECK(less.ledger.disagreements.empty());
+    CHECK(balances(less));
+    CHECK(less.ledger.total == LedgerLine{20, 1, 11, 0, 8});
+    bool found = false;
+    for (const auto& reason : less.ledger.dropped)
+      found = found || (reason.reason == "not_written" && reason.launches == 6);
+    CHECK(found);
+    CHECK(says(text_of(less), "the trace was not closed") == !end);
+  }
   // A whole trace whose ledger does not add up is a fault of the recorder.
-  CHECK_FALSE(report(12, true).ledger.disagreements.empty());
+  for (const pb::Reason end : {pb::EXIT, pb::DETACH})
+    CHECK_FALSE(report(12, end).ledger.disagreements.empty());
 }
 
 TEST_CASE("HFU and MFU are of wall time; what passes before and after the kernels is apart") {

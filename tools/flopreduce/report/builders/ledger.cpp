@@ -56,8 +56,8 @@ void check_against_trace(const TraceTables& tables, const Device& device, uint64
   const std::string label = device_label(report, device);
   u128 accounted = device.ledger_recorded;
   add_saturating(accounted, device.ledger_dropped);
-  // Before the end of a trace the last ones made are on their way.
-  const bool on_their_way = !trace.has_end && accounted < device.ledger_launches;
+  // Before the end of a recording the last ones made are on their way.
+  const bool on_their_way = !trace.complete() && accounted < device.ledger_launches;
   if (accounted != device.ledger_launches && !on_their_way)
     ledger.disagreements.push_back(label + ": the trace's ledger has " +
                                    to_grouped(device.ledger_launches) + " launches made, but " +
@@ -67,8 +67,8 @@ void check_against_trace(const TraceTables& tables, const Device& device, uint64
                                    to_grouped(device.ledger_recorded) + " launches, but only " +
                                    to_grouped(device.ledger_recorded - unreadable) +
                                    " of them are readable (see Damage)");
-  // Before the end of a trace the ledger may be older than the last rows.
-  if (trace.has_end && device.id != 0 && rows > device.ledger_recorded)
+  // Before the end of a recording the ledger may be older than the last rows.
+  if (trace.complete() && device.id != 0 && rows > device.ledger_recorded)
     ledger.disagreements.push_back(label + ": the trace holds " + to_grouped(rows) +
                                    " launches, but its ledger has " +
                                    to_grouped(device.ledger_recorded) + " recorded");
@@ -194,7 +194,7 @@ std::vector<MissingLaunches> missing_launches(const TraceTables& tables,
     const uint64_t recorded = device.ledger_recorded;
     uint64_t made = recorded;
     const TraceState& trace = tables.traces[device.trace];
-    if (!trace.has_end && !trace.goes_on && device.ledger_launches > device.ledger_dropped)
+    if (!trace.complete() && !trace.goes_on && device.ledger_launches > device.ledger_dropped)
       made = std::max(made, device.ledger_launches - device.ledger_dropped);
     const uint64_t not_there = made > rows[d].launches ? made - rows[d].launches : 0;
     const uint64_t found = std::min(not_there, homeless[device.trace]);
