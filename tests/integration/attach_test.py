@@ -64,9 +64,10 @@ class CallsBack(Attach):
                 count -= 100 * os.read(said, 1 << 16).count(b"\n")
         launches(300)
         self.assertFalse(counted.exists())  # there is no CUPTI
+        behind = 0
         for _ in range(2):
+            before = behind
             ask(client.pid, "start")
-            before = callbacks()
             self.wait_for(lambda: int(ask(client.pid, "status")["launches"]) > 20)
             ask(client.pid, "stop")
             behind = callbacks()
