@@ -407,7 +407,7 @@ void Reducer::note_missing_ends(TraceTables& tables) {
         !trace.has_end && !trace.has_summary && files_[trace.inputs.back()].input->being_written();
     if (!trace.has_end)
       damage.add(trace.goes_on ? Damage::kGoesOn : Damage::kNoEnd);
-    else if (trace.end.reason() == trace::End::FAILURE)
+    else if (!trace.complete())
       damage.add(Damage::kStopped);
   }
 }

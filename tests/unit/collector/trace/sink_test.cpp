@@ -17,12 +17,14 @@
 #include <thread>
 
 #include "catch.h"
+#include "full_file.h"
 #include "scratch.h"
 #include "trace_reader.h"
 
 using flopinj::open_sink;
 using flopinj::SinkOptions;
 using flopinj::test::file_bytes;
+using flopinj::test::full_file;
 using flopinj::test::Scratch;
 using Clock = std::chrono::steady_clock;
 
@@ -233,34 +235,20 @@ TEST_CASE("a full disk fails once, says so, and later writes are refused") {
 }
 
 TEST_CASE("a write that is only half done is taken back") {
-  const Scratch dir;
-  const std::string name = dir / "trace.pb";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const rlimit limit{1000, 1000};
-    ::setrlimit(RLIMIT_FSIZE, &limit);  // raises SIGXFSZ, which would kill the program
+  const std::string bytes = full_file(1000, [](const std::string& name) {
     auto opened = open_sink(name, {});
     const bool first = opened.sink->write(std::string(600, 'a'));
     const bool second = opened.sink->write(std::string(600, 'b'));
-    ::_exit(first && !second && !opened.sink->error().empty() ? 0 : 1);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
-  CHECK(file_bytes(name) == std::string(600, 'a'));
+    return first && !second && !opened.sink->error().empty();
+  });
+  CHECK(bytes == std::string(600, 'a'));
 }
 
 TEST_CASE("a file that can take no more takes its last packets, if need be for earlier ones") {
   // What a file of 1,000 bytes holds in the end, after a write of 950 bytes, one of 600 that fails,
   // and last packets of 100 bytes at these offsets.
   const auto holds = [](std::initializer_list<uint64_t> offsets) {
-    const Scratch dir;
-    const std::string name = dir / "trace.pb";
-    const pid_t child = ::fork();
-    if (child == 0) {
-      const rlimit limit{1000, 1000};
-      ::setrlimit(RLIMIT_FSIZE, &limit);
+    return full_file(1000, [&](const std::string& name) {
       auto opened = open_sink(name, {});
       bool right = opened.sink->write(std::string(950, 'a'));
       right &= !opened.sink->write_last(0, "?");  // nothing has failed yet
@@ -268,14 +256,8 @@ TEST_CASE("a file that can take no more takes its last packets, if need be for e
       right &= !opened.sink->write_last(951, "?");  // that is not written
       for (const uint64_t offset : offsets)
         right &= opened.sink->write_last(offset, std::string(100, 'y')) == (offset <= 900);
-      right &= !opened.sink->write("c");
-      ::_exit(right ? 0 : 1);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
-    return file_bytes(name);
+      return right && !opened.sink->write("c");
+    });
   };
   CHECK(holds({}) == std::string(950, 'a'));
   CHECK(holds({900}) == std::string(900, 'a') + std::string(100, 'y'));

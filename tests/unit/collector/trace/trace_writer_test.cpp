@@ -4,17 +4,14 @@
 #include <collector/trace/tally.h>
 #include <collector/trace/trace_writer.h>
 #include <collector/trace/utf8.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 #include "catch.h"
+#include "full_file.h"
 #include "memory_sink.h"
-#include "scratch.h"
 #include "trace_reader.h"
 
 using namespace flopinj;
@@ -549,12 +546,7 @@ TEST_CASE("a file that can take no more ends with the reason, however little was
   // A child writes the header, then one group of packets after the other, each of one notice of so
   // many characters, until a file of `room` bytes is full.
   const auto written = [](rlim_t room, size_t characters) {
-    const test::Scratch dir;
-    const std::string name = dir / "trace.pb";
-    const pid_t child = ::fork();
-    if (child == 0) {
-      const rlimit limit{room, room};
-      ::setrlimit(RLIMIT_FSIZE, &limit);
+    return test::full_file(room, [&](const std::string& name) {
       TraceWriter writer(open_sink(name, {}).sink);
       writer.header({}, Level::kTally);
       Diagnostic notice;
@@ -566,13 +558,8 @@ TEST_CASE("a file that can take no more ends with the reason, however little was
       why.code = "trace.write";
       why.message = "writing the trace failed: " + writer.sink().error();
       writer.last_words(why, 5);
-      ::_exit(groups < room ? 0 : 1);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
-    return test::file_bytes(name);
+      return groups < room;
+    });
   };
   for (const size_t characters : {1, 30, 400})
     for (rlim_t room = 1'500; room < 2'000; room += 23) {
